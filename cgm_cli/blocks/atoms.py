@@ -1,0 +1,141 @@
+"""Atoms: the points an LMO returns, kept in the form that makes x <- x + eta (s - x) and A s cheap.
+
+Every atom knows its `shape`, can be written out (`dense`), can be blended into a dense array in place (`blend_into`) and can be
+paired with a dense array (`inner`). A factored iterate is an atom too (`LowRankAtom` with many columns), which is why a map needs no
+other method than `forward_atom` to work on iterates that are never formed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.numerics import kernels
+
+
+class Atom(ABC):
+    """A point of the domain, of the given `shape`."""
+
+    shape: tuple[int, ...]
+
+    @abstractmethod
+    def dense(self) -> np.ndarray:
+        """A new array of shape `self.shape`."""
+
+    @abstractmethod
+    def inner(self, array: np.ndarray) -> float:
+        """<array, atom> for an array of shape `self.shape`."""
+
+    @abstractmethod
+    def blend_into(self, x: np.ndarray, eta: float) -> None:
+        """x <- (1 - eta) x + eta atom, in place; x is C-contiguous and of shape `self.shape`."""
+
+
+@dataclass(frozen=True)
+class DenseAtom(Atom):
+    """A point written out in full."""
+
+    array: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def dense(self) -> np.ndarray:
+        return np.array(self.array, dtype=float)
+
+    def inner(self, array: np.ndarray) -> float:
+        return float(np.vdot(array, self.array))
+
+    def blend_into(self, x: np.ndarray, eta: float) -> None:
+        x *= 1.0 - eta
+        x += eta * self.array
+
+
+@dataclass(frozen=True)
+class SparseAtom(Atom):
+    """A point with few non-zeros: `values` at the flat (C-order) positions `indices`. No entries: the zero atom."""
+
+    shape: tuple[int, ...]
+    indices: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def zero(cls, shape: tuple[int, ...]) -> SparseAtom:
+        return cls(shape, np.empty(0, dtype=np.intp), np.empty(0))
+
+    @classmethod
+    def one_hot(cls, shape: tuple[int, ...], index: int, value: float) -> SparseAtom:
+        return cls(shape, np.array([index], dtype=np.intp), np.array([value]))
+
+    def dense(self) -> np.ndarray:
+        out = np.zeros(self.shape)
+        out.reshape(-1)[self.indices] = self.values
+        return out
+
+    def inner(self, array: np.ndarray) -> float:
+        return float(array.reshape(-1)[self.indices] @ self.values)
+
+    def blend_into(self, x: np.ndarray, eta: float) -> None:
+        x *= 1.0 - eta
+        x.reshape(-1)[self.indices] += eta * self.values
+
+
+@dataclass(frozen=True)
+class LowRankAtom(Atom):
+    """left diag(weights) right^T, with left (m, r), weights (r,), right (n, r). Symmetric when `right is left`."""
+
+    left: np.ndarray
+    weights: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def symmetric(cls, vectors: np.ndarray, weights: np.ndarray) -> LowRankAtom:
+        return cls(vectors, weights, vectors)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.left.shape[0], self.right.shape[0]
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.right is self.left
+
+    def dense(self) -> np.ndarray:
+        return (self.left * self.weights) @ self.right.T
+
+    def inner(self, array: np.ndarray) -> float:
+        return float(np.einsum("ir,ir,r->", self.left, array @ self.right, self.weights))
+
+    def blend_into(self, x: np.ndarray, eta: float) -> None:
+        kernels.blend_low_rank(x, eta, self.left, self.weights, self.right)
+
+
+@dataclass(frozen=True)
+class BlocksAtom(Atom):
+    """One atom per block of a product domain; the point is the concatenation of the raveled blocks."""
+
+    blocks: tuple[Atom, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (sum(int(np.prod(block.shape)) for block in self.blocks),)
+
+    def dense(self) -> np.ndarray:
+        return np.concatenate([block.dense().reshape(-1) for block in self.blocks])
+
+    def inner(self, array: np.ndarray) -> float:
+        return sum(block.inner(view) for block, view in self._views(array))
+
+    def blend_into(self, x: np.ndarray, eta: float) -> None:
+        for block, view in self._views(x):
+            block.blend_into(view, eta)
+
+    def _views(self, array: np.ndarray):
+        start = 0
+        for block in self.blocks:
+            stop = start + int(np.prod(block.shape))
+            yield block, array[start:stop].reshape(block.shape)
+            start = stop

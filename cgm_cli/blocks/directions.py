@@ -1,0 +1,259 @@
+"""Directions: what an LMO receives, v = grad f(x) + sum_i A_i^T y_i, as the sum of the pieces that the adjoints return.
+
+A direction is one of: dense array, sparse matrix, diagonal, a_i + b_j, or a sum of those that is only known by its products with
+vectors. Vector domains ask for `dense()`; spectral domains multiply (`matmat`), and never see a matrix unless one was given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg.blas import dsymm, dsymv
+
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
+
+
+class Direction(ABC):
+    """A linear functional on points of the given `shape`."""
+
+    shape: tuple[int, ...]
+
+    @abstractmethod
+    def add_to(self, out: np.ndarray) -> None:
+        """out += direction, in place, for a C-contiguous array of shape `self.shape`."""
+
+    @abstractmethod
+    def peak(self) -> float:
+        """An upper bound on the largest magnitude of an entry; not finite if an entry is not."""
+
+    @abstractmethod
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        """direction @ block, for a (n, r) block or an (n,) vector; matrices only."""
+
+    @abstractmethod
+    def transposed(self) -> Direction:
+        """The direction of <v, x^T>; matrices only."""
+
+    def symmetrised(self) -> Direction:
+        """(v + v^T) / 2: the same functional on symmetric matrices, and symmetric itself."""
+        return SumDirection((self.scaled(0.5), self.transposed().scaled(0.5)))
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Direction:
+        """factor * direction."""
+
+    def dense(self) -> np.ndarray:
+        """A new array; a DenseDirection returns its own array, not to be written to."""
+        out = np.zeros(self.shape)
+        self.add_to(out)
+        return out
+
+    def inner(self, atom: Atom) -> float:
+        """<v, atom>."""
+        if isinstance(atom, LowRankAtom):
+            return float(np.einsum("ir,ir,r->", atom.left, self.matmat(atom.right), atom.weights))
+        return atom.inner(self.dense())
+
+
+@dataclass(frozen=True)
+class DenseDirection(Direction):
+    """An array. `symmetric` promises that it equals its transpose, so that products may read one triangle."""
+
+    array: np.ndarray
+    symmetric: bool = False
+    known_peak: float | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def add_to(self, out: np.ndarray) -> None:
+        out += self.array
+
+    def peak(self) -> float:
+        if self.known_peak is not None:
+            return self.known_peak
+        return float(max(self.array.max(), -self.array.min())) if self.array.size else 0.0
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        if not self.symmetric:
+            return self.array @ block
+        # dsymv and dsymm want Fortran order: the transpose of a C-ordered symmetric matrix is one, for free.
+        if block.ndim == 1:
+            return dsymv(1.0, self.array.T, block)
+        return dsymm(1.0, self.array.T, block)
+
+    def transposed(self) -> Direction:
+        return self if self.symmetric else DenseDirection(self.array.T)
+
+    def symmetrised(self) -> Direction:
+        return self if self.symmetric else DenseDirection(0.5 * (self.array + self.array.T), symmetric=True)
+
+    def scaled(self, factor: float) -> Direction:
+        return self if factor == 1.0 else DenseDirection(factor * self.array, self.symmetric)
+
+    def dense(self) -> np.ndarray:
+        return self.array
+
+
+@dataclass(frozen=True)
+class SparseDirection(Direction):
+    """A sparse matrix in CSR form, or in CSR form the (1, n) row of a vector of shape (n,)."""
+
+    matrix: sp.csr_array
+    symmetric: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.matrix.shape
+
+    def add_to(self, out: np.ndarray) -> None:
+        rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        np.add.at(out, (rows, self.matrix.indices), self.matrix.data)
+
+    def peak(self) -> float:
+        return float(np.abs(self.matrix.data).max()) if self.matrix.nnz else 0.0
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        return self.matrix @ block
+
+    def transposed(self) -> Direction:
+        return self if self.symmetric else SparseDirection(self.matrix.T.tocsr())
+
+    def symmetrised(self) -> Direction:
+        return self if self.symmetric else SparseDirection((0.5 * (self.matrix + self.matrix.T)).tocsr(), symmetric=True)
+
+    def scaled(self, factor: float) -> Direction:
+        return self if factor == 1.0 else SparseDirection(self.matrix * factor, self.symmetric)
+
+
+@dataclass(frozen=True)
+class DiagonalDirection(Direction):
+    """Diag(d), n x n."""
+
+    diagonal: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.diagonal.size, self.diagonal.size
+
+    def add_to(self, out: np.ndarray) -> None:
+        out[np.diag_indices(self.diagonal.size)] += self.diagonal
+
+    def peak(self) -> float:
+        return float(np.abs(self.diagonal).max())
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        return self.diagonal * block if block.ndim == 1 else self.diagonal[:, None] * block
+
+    def transposed(self) -> Direction:
+        return self
+
+    def symmetrised(self) -> Direction:
+        return self
+
+    def scaled(self, factor: float) -> Direction:
+        return self if factor == 1.0 else DiagonalDirection(factor * self.diagonal)
+
+
+@dataclass(frozen=True)
+class OuterSum(Direction):
+    """The m x n matrix a_i + b_j, from `rows` a (m,) and `columns` b (n,)."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.rows.size, self.columns.size
+
+    def add_to(self, out: np.ndarray) -> None:
+        out += self.rows[:, None]
+        out += self.columns[None, :]
+
+    def peak(self) -> float:
+        return float(np.abs(self.rows).max() + np.abs(self.columns).max())
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        sums, weighted = block.sum(axis=0), self.columns @ block
+        if block.ndim == 1:
+            return self.rows * sums + weighted
+        return self.rows[:, None] * sums + weighted
+
+    def transposed(self) -> Direction:
+        return OuterSum(self.columns, self.rows)
+
+    def symmetrised(self) -> Direction:
+        half = 0.5 * (self.rows + self.columns)
+        return OuterSum(half, half)
+
+    def scaled(self, factor: float) -> Direction:
+        return self if factor == 1.0 else OuterSum(factor * self.rows, factor * self.columns)
+
+
+@dataclass(frozen=True)
+class EmbeddedDirection(Direction):
+    """`piece` at flat positions [start, start + size) of a vector of length `total`: the part of one block of a product."""
+
+    piece: Direction
+    start: int
+    total: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.total,)
+
+    def add_to(self, out: np.ndarray) -> None:
+        size = int(np.prod(self.piece.shape))
+        self.piece.add_to(out[self.start : self.start + size].reshape(self.piece.shape))
+
+    def peak(self) -> float:
+        return self.piece.peak()
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        raise TypeError("a direction on a product of domains is a vector")
+
+    def transposed(self) -> Direction:
+        raise TypeError("a direction on a product of domains is a vector")
+
+    def scaled(self, factor: float) -> Direction:
+        return EmbeddedDirection(self.piece.scaled(factor), self.start, self.total)
+
+
+@dataclass(frozen=True)
+class SumDirection(Direction):
+    """The sum of its `pieces` (at least one), all of one shape."""
+
+    pieces: tuple[Direction, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.pieces[0].shape
+
+    def add_to(self, out: np.ndarray) -> None:
+        for piece in self.pieces:
+            piece.add_to(out)
+
+    def peak(self) -> float:
+        return float(sum(piece.peak() for piece in self.pieces))
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        out = self.pieces[0].matmat(block)
+        for piece in self.pieces[1:]:
+            out = out + piece.matmat(block)
+        return out
+
+    def transposed(self) -> Direction:
+        return SumDirection(tuple(piece.transposed() for piece in self.pieces))
+
+    def symmetrised(self) -> Direction:
+        return SumDirection(tuple(piece.symmetrised() for piece in self.pieces))
+
+    def scaled(self, factor: float) -> Direction:
+        return self if factor == 1.0 else SumDirection(tuple(piece.scaled(factor) for piece in self.pieces))
+
+    def inner(self, atom: Atom) -> float:
+        return float(sum(piece.inner(atom) for piece in self.pieces))

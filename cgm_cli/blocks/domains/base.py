@@ -1,0 +1,93 @@
+"""What every domain is: a compact convex set with a linear minimisation oracle (LMO)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.directions import Direction
+
+
+@dataclass(frozen=True)
+class OracleRequest:
+    """What the caller asks of an LMO.
+
+    tolerance: relative accuracy of an iterative oracle: residual of the eigen- or singular vector over the magnitude of the
+        direction; closed forms ignore it. warm: the `warm` of the previous answer, or None. rng: the run's generator, the only
+        source of randomness. max_products: the most matrix products it may spend.
+    """
+
+    tolerance: float = 1e-9
+    warm: np.ndarray | None = None
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    max_products: int = 10_000
+
+
+@dataclass(frozen=True)
+class OracleAnswer:
+    """What an LMO returns.
+
+    value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; equal to `value` when `exact`.
+    exact: `lower` is the minimum up to rounding, by a closed form or a full factorisation; otherwise it is an estimate.
+    products: matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
+    was met. warm: what to hand back as `OracleRequest.warm`.
+    """
+
+    atom: Atom
+    value: float
+    lower: float
+    exact: bool = True
+    products: int = 0
+    residual: float = 0.0
+    converged: bool = True
+    warm: np.ndarray | None = None
+
+
+class Domain(ABC):
+    """A compact convex set X of points of the given `shape`.
+
+    Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`: X holds
+    symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by products with the
+    direction, which therefore need not be written out as an array.
+    """
+
+    shape: tuple[int, ...]
+    radius: float
+    diameter: float
+    symmetric: bool = False
+    spectral: bool = False
+
+    @abstractmethod
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        """A minimiser of <direction, x> over X. The entries of `direction` are finite. Deterministic for equal arguments."""
+
+    @abstractmethod
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        """Whether x, of shape `self.shape`, lies within `tolerance` * max(1, radius) of X."""
+
+    @abstractmethod
+    def start(self) -> Atom:
+        """The point of X a run starts from when the spec names none: zero where X contains it."""
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach.
+
+        The default serves oracles in closed form: their value less a margin for the rounding of one inner product.
+        """
+        answer = self.lmo(direction, OracleRequest())
+        if not answer.exact:
+            return None
+        size = float(np.prod(self.shape))
+        return answer.value - 4 * np.finfo(float).eps * np.sqrt(size) * self.radius * np.linalg.norm(direction.dense())
+
+    @property
+    def memory(self) -> int:
+        """Bytes of one dense point."""
+        return 8 * int(np.prod(self.shape))
+
+    def describe(self) -> dict[str, object]:
+        """What `cgm show --expanded` prints: kind, sizes, parameters."""
+        return {"kind": type(self).__name__, "shape": list(self.shape), "radius": self.radius, "diameter": self.diameter}

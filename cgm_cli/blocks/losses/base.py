@@ -1,0 +1,40 @@
+"""What every loss is: f(x) = h(M x) with h smooth and convex. The loop keeps the image M x, so h is all it evaluates."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from cgm_cli.blocks.maps.base import LinearMap
+
+
+class Loss(ABC):
+    """f(x) = h(M x). `map` is M; `lipschitz` is L_f, the Lipschitz constant of grad f, or an upper bound on it.
+
+    The gradient of f is `map.adjoint(gradient(z))` at the image z = M x, and f(x) - <grad f(x), x> = h(z) - <h'(z), z>.
+    """
+
+    map: LinearMap
+    lipschitz: float
+
+    @abstractmethod
+    def value(self, z: np.ndarray) -> float:
+        """h(z)."""
+
+    @abstractmethod
+    def gradient(self, z: np.ndarray) -> np.ndarray:
+        """h'(z), of the shape of z; a new array or a constant, not to be written to."""
+
+    @abstractmethod
+    def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
+        """The second derivative of t -> h(z + t dz) at t = 0 (at every t when h is quadratic)."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether f is linear: its curvature is zero everywhere."""
+        return self.lipschitz == 0.0
+
+    def describe(self) -> dict[str, object]:
+        """What `cgm show --expanded` prints."""
+        return {"kind": type(self).__name__, "map": self.map.describe(), "lipschitz": self.lipschitz}

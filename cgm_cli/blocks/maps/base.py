@@ -1,0 +1,37 @@
+"""What every map is: a linear A with its adjoint, its norm, and a short way to map an atom."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.directions import Direction
+
+
+class LinearMap(ABC):
+    """A linear map from arrays of shape `in_shape` to arrays of shape `out_shape`.
+
+    `norm` is |A| = max |A x| / |x| in Euclidean (Frobenius) norms, or an upper bound on it.
+    """
+
+    in_shape: tuple[int, ...]
+    out_shape: tuple[int, ...]
+    norm: float
+
+    @abstractmethod
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        """A x."""
+
+    @abstractmethod
+    def adjoint(self, y: np.ndarray) -> Direction:
+        """A^T y, as the direction an LMO receives."""
+
+    def forward_atom(self, atom: Atom) -> np.ndarray:
+        """A s for an atom; subclasses override it where the atom's form makes it cheaper than writing it out."""
+        return self.forward(atom.dense())
+
+    def describe(self) -> dict[str, object]:
+        """What `cgm show --expanded` prints."""
+        return {"kind": type(self).__name__, "from": list(self.in_shape), "to": list(self.out_shape), "norm": self.norm}

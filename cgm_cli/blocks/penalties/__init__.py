@@ -1,0 +1,1 @@
+"""One module per kind of penalty; names in cgm_cli/blocks/registry.py."""

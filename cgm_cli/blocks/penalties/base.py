@@ -1,0 +1,100 @@
+"""What every penalty and constraint set is: a closed convex g, reached through its prox.
+
+With smoothing beta > 0 (paper, section 3; Moreau envelope):
+
+    p = prox_{beta g}(z)      y = (z - p) / beta  in  dg(p)      g*(y) = <y, p> - g(p)      g_beta(z) = g(p) + |z - p|^2 / (2 beta)
+
+The third identity (Fenchel-Young, equality because y is a subgradient at p) is what makes the lower bound free.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.errors import ProblemError
+
+
+@dataclass(frozen=True)
+class Dual:
+    """g seen from one point z.
+
+    y: the subgradient, shape of z. conjugate: g*(y). value: g(z) for a finite g, 0 for a set. distance: |z - p| for a set, 0 for
+    a finite g. reference: |p| for a set, the scale that makes its distance relative.
+    """
+
+    y: np.ndarray
+    conjugate: float
+    value: float
+    distance: float
+    reference: float
+
+
+class Penalty(ABC):
+    """A finite convex function g on arrays of shape `shape`; `lipschitz` = L_g in the Euclidean norm."""
+
+    shape: tuple[int, ...]
+    lipschitz: float
+    is_set = False
+    # g(z) is a sum over entries with the same function everywhere: g then maps symmetric matrices to symmetric duals.
+    uniform = False
+
+    @abstractmethod
+    def value(self, z: np.ndarray) -> float:
+        """g(z)."""
+
+    @abstractmethod
+    def prox(self, z: np.ndarray, step: float) -> np.ndarray:
+        """argmin_p step g(p) + |p - z|^2 / 2, for step > 0; a new array."""
+
+    @abstractmethod
+    def subgradient(self, z: np.ndarray) -> np.ndarray:
+        """One element of dg(z), deterministic; what the classical method uses where g is not smooth."""
+
+    def smoothed(self, z: np.ndarray, beta: float) -> Dual:
+        """The dual point of the Moreau envelope g_beta at z."""
+        p = self.prox(z, beta)
+        y = (z - p) / beta
+        return Dual(y, float(np.vdot(y, p)) - self.value(p), self.value(z), 0.0, 0.0)
+
+    def linearised(self, z: np.ndarray) -> Dual:
+        """The dual point of a plain subgradient at z (no smoothing)."""
+        y = self.subgradient(z)
+        value = self.value(z)
+        return Dual(y, float(np.vdot(y, z)) - value, value, 0.0, 0.0)
+
+    def describe(self) -> dict[str, object]:
+        """What `cgm show --expanded` prints."""
+        return {"kind": type(self).__name__, "shape": list(self.shape), "lipschitz": self.lipschitz}
+
+
+class ConvexSet(Penalty):
+    """The indicator of a closed convex set K; its prox is the projection, whatever the step."""
+
+    lipschitz = np.inf
+    is_set = True
+
+    @abstractmethod
+    def project(self, z: np.ndarray) -> np.ndarray:
+        """The nearest point of K; a new array."""
+
+    def value(self, z: np.ndarray) -> float:
+        """0 inside (up to rounding, relative to the size of z), infinity outside."""
+        slack = 1e-12 * max(1.0, float(np.linalg.norm(z)))
+        return 0.0 if float(np.linalg.norm(z - self.project(z))) <= slack else np.inf
+
+    def prox(self, z: np.ndarray, step: float) -> np.ndarray:
+        return self.project(z)
+
+    def subgradient(self, z: np.ndarray) -> np.ndarray:
+        raise ProblemError("a constraint has no subgradient method: solve it with `method: hcgm`")
+
+    def smoothed(self, z: np.ndarray, beta: float) -> Dual:
+        p = self.project(z)
+        y = (z - p) / beta
+        return Dual(y, float(np.vdot(y, p)), 0.0, beta * float(np.linalg.norm(y)), float(np.linalg.norm(p)))
+
+    def describe(self) -> dict[str, object]:
+        return {"kind": type(self).__name__, "shape": list(self.shape)}

@@ -1,0 +1,76 @@
+"""Every block and template by the name it has in a spec. A new one is one file and one line here.
+
+The value is "module:Class"; the module is imported when the kind is first looked up, so that listing names costs nothing.
+Each class has a nested `Spec` (see cgm_cli.spec.fields.BlockSpec) whose `build(...)` makes an instance.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+DOMAINS = {
+    "simplex": "cgm_cli.blocks.domains.simplex:Simplex",
+    "l1-ball": "cgm_cli.blocks.domains.norm_balls:L1Ball",
+    "l2-ball": "cgm_cli.blocks.domains.norm_balls:L2Ball",
+    "linf-ball": "cgm_cli.blocks.domains.norm_balls:LinfBall",
+    "box": "cgm_cli.blocks.domains.box:Box",
+    "group-l1-ball": "cgm_cli.blocks.domains.group_ball:GroupL1Ball",
+    "nuclear-ball": "cgm_cli.blocks.domains.nuclear:NuclearBall",
+    "psd": "cgm_cli.blocks.domains.psd:PSDTrace",
+    "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
+    "product": "cgm_cli.blocks.domains.product:Product",
+}
+LOSSES = {
+    "linear": "cgm_cli.blocks.losses.linear:Linear",
+    "quadratic": "cgm_cli.blocks.losses.quadratic:Quadratic",
+    "least-squares": "cgm_cli.blocks.losses.least_squares:LeastSquares",
+    "logistic": "cgm_cli.blocks.losses.logistic:Logistic",
+}
+PENALTIES = {
+    "l1": "cgm_cli.blocks.penalties.norms:L1Norm",
+    "l2": "cgm_cli.blocks.penalties.norms:L2Norm",
+    "linf": "cgm_cli.blocks.penalties.norms:LinfNorm",
+    "max": "cgm_cli.blocks.penalties.maximum:MaxCoordinate",
+    "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
+    "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
+}
+SETS = {
+    "equals": "cgm_cli.blocks.penalties.equals:Equals",
+    "box": "cgm_cli.blocks.penalties.bounds:BoxSet",
+    "nonnegative": "cgm_cli.blocks.penalties.bounds:Nonnegative",
+    "l1-ball": "cgm_cli.blocks.penalties.balls:L1BallSet",
+    "l2-ball": "cgm_cli.blocks.penalties.balls:L2BallSet",
+    "simplex": "cgm_cli.blocks.penalties.simplex:SimplexSet",
+}
+MAPS = {
+    "identity": "cgm_cli.blocks.maps.identity:Identity",
+    "matrix": "cgm_cli.blocks.maps.matrix:MatrixMap",
+    "sampling": "cgm_cli.blocks.maps.sampling:Sampling",
+    "row-sums": "cgm_cli.blocks.maps.row_sums:RowSums",
+    "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
+    "stack": "cgm_cli.blocks.maps.stack:Stack",
+    "block": "cgm_cli.blocks.maps.block:Block",
+}
+TEMPLATES = {
+    "kmeans-sdp": "cgm_cli.templates.kmeans_sdp:KMeansSDP",
+    "max-cut": "cgm_cli.templates.max_cut:MaxCut",
+    "robust-pca": "cgm_cli.templates.robust_pca:RobustPCA",
+    "minimax-ball": "cgm_cli.templates.minimax_ball:MinimaxBall",
+}
+
+FAMILIES = {
+    "domain": DOMAINS,
+    "loss": LOSSES,
+    "penalty": PENALTIES,
+    "set": SETS,
+    "map": MAPS,
+    "template": TEMPLATES,
+}
+
+
+@cache
+def lookup(family: str, kind: str) -> type:
+    """The class registered as `kind` in `family` (a key of FAMILIES). Raises KeyError for an unknown name."""
+    module, name = FAMILIES[family][kind].split(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,1 @@
+"""Eigenvectors, singular vectors, fused passes and projections: plain arrays in, plain arrays out."""
