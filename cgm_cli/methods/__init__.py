@@ -1,0 +1,1 @@
+"""The one loop, and the policies that make a method of it."""

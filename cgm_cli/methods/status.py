@@ -1,0 +1,29 @@
+"""How a run ended: one sentence and one exit code per way. Only the loop sets it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(Enum):
+    """`Status.X.value` is the name that stands in status.json and in the JSON output."""
+
+    sentence: str
+    exit_code: int
+
+    def __new__(cls, name: str, sentence: str, exit_code: int):
+        member = object.__new__(cls)
+        member._value_ = name
+        member.sentence = sentence
+        member.exit_code = exit_code
+        return member
+
+    RUNNING = ("running", "The run is still going, or its process died.", 75)
+    CONVERGED = ("converged", "Every stopping tolerance was met.", 0)
+    ITERATION_LIMIT = ("iteration-limit", "The iteration budget was spent.", 0)
+    TIME_LIMIT = ("time-limit", "The time budget was spent.", 0)
+    STOPPED = ("stopped", "A callback asked to stop.", 0)
+    INFEASIBLE = ("infeasible", "The constraints cannot hold together on the domain: the lower bound exceeds every objective.", 4)
+    FAILED = ("failed", "The run ended with an error.", 4)
+    PREEMPTED = ("preempted", "The run was told to leave (SIGTERM or SIGUSR); its log is complete up to here.", 75)
+    INTERRUPTED = ("interrupted", "The run was interrupted from the keyboard; its log is complete up to here.", 130)
