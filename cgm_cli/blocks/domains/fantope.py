@@ -1,0 +1,95 @@
+"""The fantope: the convex hull of the projections of rank k."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import scipy.linalg
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, is_symmetric, scaled_product, smallest_sum
+from cgm_cli.numerics.eigen import smallest_eigenpairs
+from cgm_cli.spec.fields import BlockSpec, Size
+
+
+class Fantope(Domain):
+    """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k}.
+
+    LMO: the minimum of <V, X> is the sum of the k smallest eigenvalues of V (Ky Fan), at U U^T with U their eigenvectors.
+    """
+
+    class Spec(BlockSpec):
+        kind: Literal["fantope"]
+        size: Size = Field(description="n: the matrices are n x n")
+        rank: Size = Field(description="k, the trace; at most n")
+        examples: ClassVar = [
+            {"kind": "fantope", "size": 6, "rank": 2},
+            {"kind": "fantope", "size": 6, "rank": 6},
+            {"kind": "fantope", "size": 90, "rank": 3},
+        ]
+
+        @model_validator(mode="after")
+        def _rank_fits(self):
+            if self.rank > self.size:
+                raise ValueError(f"rank {self.rank} is more than the size {self.size}: no such matrix has eigenvalues in [0, 1]")
+            return self
+
+        def build(self, context) -> Fantope:
+            return Fantope(self.size, self.rank)
+
+    symmetric = True
+    spectral = True
+
+    def __init__(self, size: int, rank: int):
+        self.shape = (size, size)
+        self.rank = rank
+        self.radius = float(np.sqrt(rank))
+        self.diameter = float(np.sqrt(2.0 * min(rank, size - rank)))
+
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        n, peak = self.shape[0], direction.peak()
+        if peak == 0.0:
+            return OracleAnswer(self.start(), 0.0, 0.0, warm=request.warm)
+        pairs = smallest_eigenpairs(
+            scaled_product(direction, peak),
+            n,
+            self.rank,
+            tolerance=request.tolerance,
+            rng=request.rng,
+            start=request.warm,
+            max_products=request.max_products,
+        )
+        value = float(pairs.values.sum())
+        worst = float(np.max(pairs.residuals / np.maximum(np.abs(pairs.values), np.finfo(float).tiny)))
+        return OracleAnswer(
+            LowRankAtom.symmetric(pairs.vectors, np.ones(self.rank)),
+            peak * value,
+            peak * (value - float(pairs.residuals.sum())),
+            exact=pairs.exact,
+            products=pairs.products,
+            residual=worst,
+            converged=pairs.converged,
+            warm=pairs.vectors,
+        )
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        return smallest_sum(direction, self.rank) if self.shape[0] <= DENSE_CERTIFICATE else None
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        slack = tolerance * max(1.0, self.radius)
+        if not is_symmetric(x, slack) or abs(float(np.trace(x)) - self.rank) > slack:
+            return False
+        values = scipy.linalg.eigvalsh(x)
+        return bool(values[0] >= -slack and values[-1] <= 1.0 + slack)
+
+    def start(self) -> Atom:
+        """sum_C 1_C 1_C^T / |C| over k runs C of neighbouring indices: the matrix of one clustering, of rank k."""
+        n = self.shape[0]
+        group = np.arange(n) * self.rank // n
+        vectors = np.zeros((n, self.rank))
+        vectors[np.arange(n), group] = 1.0 / np.sqrt(np.bincount(group))[group]
+        return LowRankAtom.symmetric(vectors, np.ones(self.rank))

@@ -1,0 +1,84 @@
+"""The nuclear-norm ball."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, scaled_product
+from cgm_cli.numerics.eigen import rounding_error
+from cgm_cli.numerics.svd import largest_singular_triplet
+from cgm_cli.spec.fields import BlockSpec, Positive, Size
+
+
+class NuclearBall(Domain):
+    """{X (m, n), |X|_* <= r}, the sum of singular values at most r.
+
+    LMO: the nuclear and the spectral norm are dual, so min <V, X> = -r sigma_1(V), at -r u v^T with u, v the singular vectors of
+    the largest singular value.
+    """
+
+    class Spec(BlockSpec):
+        kind: Literal["nuclear-ball"]
+        shape: Annotated[list[Size], Field(min_length=2, max_length=2)] = Field(description="[m, n]")
+        radius: Positive = Field(1.0, description="r, the bound on the nuclear norm")
+        examples: ClassVar = [
+            {"kind": "nuclear-ball", "shape": [4, 6], "radius": 2.0},
+            {"kind": "nuclear-ball", "shape": [1, 5]},
+            {"kind": "nuclear-ball", "shape": [5, 1]},
+            {"kind": "nuclear-ball", "shape": [70, 90], "radius": 3.0},
+        ]
+
+        def build(self, context) -> NuclearBall:
+            return NuclearBall((self.shape[0], self.shape[1]), self.radius)
+
+    spectral = True
+
+    def __init__(self, shape: tuple[int, int], radius: float):
+        self.shape = shape
+        self.radius = radius
+        self.diameter = 2.0 * radius
+
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        peak = direction.peak()
+        if peak == 0.0:
+            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0, warm=request.warm)
+        top = largest_singular_triplet(
+            scaled_product(direction, peak),
+            scaled_product(direction.transposed(), peak),
+            self.shape,
+            tolerance=request.tolerance,
+            rng=request.rng,
+            start=request.warm,
+            max_products=request.max_products,
+        )
+        scale = self.radius * peak
+        atom = LowRankAtom(top.left[:, None], np.array([-self.radius]), top.right[:, None])
+        smaller_side = top.right if self.shape[1] <= self.shape[0] else top.left
+        return OracleAnswer(
+            atom,
+            -scale * top.value,
+            -scale * (top.value + top.residual),
+            exact=top.exact,
+            products=top.products,
+            residual=top.residual / max(top.value, np.finfo(float).tiny),
+            converged=top.converged,
+            warm=smaller_side[:, None],
+        )
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        if min(self.shape) > DENSE_CERTIFICATE:
+            return None
+        matrix = direction.dense()
+        return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        return bool(np.linalg.norm(x, "nuc") <= self.radius + tolerance * max(1.0, self.radius))
+
+    def start(self) -> Atom:
+        return SparseAtom.zero(self.shape)

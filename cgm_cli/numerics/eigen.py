@@ -1,0 +1,157 @@
+"""The smallest eigenpairs of a symmetric matrix known by its products: the oracle of every spectral domain.
+
+Method: block Lanczos with full reorthogonalisation and thick restarts (Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 2000; block form:
+Golub and Underwood, 1977). The block is as wide as the number of pairs asked for, so that a warm start can hand over all of them, and
+clustered eigenvalues cost no extra. Small matrices go to LAPACK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+DENSE_BELOW = 64
+"""Sizes up to this are written out and given to LAPACK: a Krylov space would fill them anyway."""
+
+NOISE = 1e-2
+"""Relative weight of random noise in a warm start: without it a start orthogonal to the answer never finds it."""
+
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Eigenpairs:
+    """values (k,) ascending, vectors (n, k) orthonormal, products spent, converged or not; exact: by a full factorisation.
+
+    residuals (k,): |A u - value u| of an iteration, or the rounding error of a factorisation; an eigenvalue lies that close.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    residuals: np.ndarray
+    products: int
+    converged: bool
+    exact: bool = False
+
+
+def smallest_eigenpairs(
+    multiply: Callable[[np.ndarray], np.ndarray],
+    n: int,
+    count: int,
+    *,
+    tolerance: float,
+    rng: np.random.Generator,
+    start: np.ndarray | None = None,
+    max_products: int = 10_000,
+) -> Eigenpairs:
+    """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or (n,).
+
+    Stops when every residual is at most tolerance * max(|value|, |A| / 1000): relative to the value, but no tighter near zero than
+    the size of A makes sensible. `start` (n, r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above*
+    the eigenvalue it approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are
+    returned with converged = False. The entries of A should be of order one (divide by the largest before).
+    """
+    if n <= max(DENSE_BELOW, 3 * count):
+        matrix = multiply(np.eye(n))
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
+        return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)
+    return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products)
+
+
+def rounding_error(matrix: np.ndarray) -> float:
+    """A bound on the error of an eigen- or singular value of `matrix` (m, n) that LAPACK computed: n eps |A|_F, with room to spare.
+
+    The backward error of the symmetric QR and divide-and-conquer algorithms is a modest multiple of eps |A|_2 (LAPACK Users' Guide,
+    section 4.7); the factor n covers that multiple, and Weyl's inequality carries it over to the values.
+    """
+    peak = float(np.abs(matrix).max(initial=0.0))
+    # Scaled, so that entries of 1e+-170 can be squared.
+    return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
+
+
+def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products) -> Eigenpairs:
+    room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
+    keep = max(width, room // 3)  # Ritz vectors that survive a restart
+    basis = np.zeros((n, room + width), order="F")
+    projected = np.zeros((room + width, room + width))  # basis^T A basis
+    basis[:, :width] = _start_block(n, width, rng, start)
+    old, new = 0, width  # basis[:, :old] has been multiplied, basis[:, old:new] is next
+    products = 0
+    while True:
+        block = basis[:, old:new]
+        image = multiply(block[:, 0])[:, None] if width == 1 else multiply(block)
+        products += new - old
+        image, coefficients = _orthogonalise(basis[:, :new], image)
+        projected[:new, old:new] = coefficients
+        projected[old:new, :new] = coefficients.T
+        following, coupling = _next_block(basis[:, :new], image, np.abs(projected[:new, :new]).max(), rng)
+        full = new + width > room
+        spent = products >= max_products
+        if full or spent or _worth_checking(new, width):
+            ritz, rotation = scipy.linalg.eigh(projected[:new, :new], check_finite=False)
+            residuals = np.linalg.norm(coupling @ rotation[old:new, :width], axis=0)
+            size = max(abs(ritz[0]), abs(ritz[-1]))
+            allowed = np.maximum(tolerance * np.maximum(np.abs(ritz[:width]), 1e-3 * size), 4 * _EPS * size)
+            converged = bool(np.all(residuals <= allowed))
+            if converged or spent:
+                vectors = basis[:, :new] @ rotation[:, :width]
+                return Eigenpairs(ritz[:width], vectors, residuals, products, converged)
+            if full:
+                basis[:, :keep] = basis[:, :new] @ rotation[:, :keep]
+                projected[:] = 0.0
+                np.fill_diagonal(projected[:keep, :keep], ritz[:keep])
+                new = keep
+        basis[:, new : new + width] = following
+        old, new = new, new + width
+
+
+def _start_block(n, width, rng, start) -> np.ndarray:
+    noise = rng.standard_normal((n, width))
+    if start is None:
+        block = noise
+    else:
+        block = noise * (NOISE / np.sqrt(n))
+        shared = min(width, start.shape[1])
+        block[:, :shared] += start[:, :shared]
+    return np.linalg.qr(block)[0]
+
+
+def _orthogonalise(basis, image) -> tuple[np.ndarray, np.ndarray]:
+    """image less its part in the span of basis, and that part's coefficients; twice, which is enough in floating point."""
+    first = basis.T @ image
+    image = image - basis @ first
+    second = basis.T @ image
+    return image - basis @ second, first + second
+
+
+def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
+    """An orthonormal block, orthogonal to basis, and the coupling R with image = block R; `size` is the magnitude of A.
+
+    Where image is (numerically) rank deficient, the space is invariant in that direction and a random vector goes on in its place.
+    Pivoting gathers those directions in the last rows of R, where nothing but rounding is lost with them.
+    """
+    if image.shape[1] == 1:
+        norm = np.linalg.norm(image)
+        if norm > 1e-3 * size:
+            return image / norm, np.array([[norm]])
+    block, triangle, order = scipy.linalg.qr(image, mode="economic", pivoting=True, check_finite=False)
+    coupling = triangle[:, np.argsort(order)]
+    strength = np.abs(np.diag(triangle))
+    if np.all(strength > 1e-3 * size):
+        return block, coupling
+    weak = strength <= 64 * _EPS * size
+    block[:, weak] = rng.standard_normal((block.shape[0], int(weak.sum())))
+    coupling[weak] = 0.0
+    for _ in range(2):
+        # The smaller the image, the more of its direction is rounding error, which points into basis again.
+        block, mixing = np.linalg.qr(block - basis @ (basis.T @ block))
+        coupling = mixing @ coupling
+    return block, coupling
+
+
+def _worth_checking(columns, width) -> bool:
+    """Small eigenproblems are cheap, but not free: look after every second block, or every fourth vector."""
+    return columns % (2 * width) == 0 if width > 1 else columns % 4 == 0
