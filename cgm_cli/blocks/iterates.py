@@ -1,0 +1,140 @@
+"""Iterates: the forms in which x is kept. Each knows one verb, `blend(atom, eta)`: x <- (1 - eta) x + eta atom.
+
+dense: an array. factored: left diag(weights) right^T, exact until the columns run out, then truncated with the error counted.
+samples: Gaussian vectors with covariance x, which is all that hyperplane rounding needs (Shinde, Narayanan and Saunderson,
+"Memory-efficient approximation algorithms for Max-k-Cut and correlation clustering", NeurIPS 2021).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import scipy.linalg
+
+from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
+from cgm_cli.errors import ProblemError
+
+
+class Iterate(ABC):
+    """A point of the domain that moves towards atoms."""
+
+    @abstractmethod
+    def blend(self, atom: Atom, eta: float) -> None:
+        """x <- (1 - eta) x + eta atom, with 0 <= eta <= 1."""
+
+    @abstractmethod
+    def atom(self) -> Atom | None:
+        """The iterate as an atom, from which every image can be computed anew; None if it is not known that well."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that make up the iterate, by name: what is saved as the solution."""
+
+
+class DenseIterate(Iterate):
+    """x as one C-contiguous array, changed in place."""
+
+    def __init__(self, start: Atom):
+        self.array = np.ascontiguousarray(start.dense())
+
+    def blend(self, atom: Atom, eta: float) -> None:
+        atom.blend_into(self.array, eta)
+
+    def atom(self) -> Atom:
+        return DenseAtom(self.array)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"x": self.array}
+
+
+class FactoredIterate(Iterate):
+    """x = left diag(weights) right^T with at most `columns` columns; symmetric iterates keep left alone.
+
+    A step appends the atom's columns. When they no longer fit, the factor is compressed by a QR and a small singular (or
+    eigen-) decomposition to half the columns; `truncation` adds up the nuclear norms of what was dropped (zero while the rank fits).
+    """
+
+    def __init__(self, start: Atom, columns: int, symmetric: bool):
+        self._symmetric = symmetric
+        self._left = np.zeros((start.shape[0], columns), order="F")
+        self._right = self._left if self._symmetric else np.zeros((start.shape[1], columns), order="F")
+        self._weights = np.zeros(columns)
+        self._used = 0
+        self.truncation = 0.0
+        self.blend(start, 1.0)
+
+    def blend(self, atom: Atom, eta: float) -> None:
+        if eta >= 1.0:
+            self._used = 0
+        self._weights[: self._used] *= 1.0 - eta
+        if isinstance(atom, SparseAtom) and atom.values.size == 0:
+            return
+        if not isinstance(atom, LowRankAtom) or (self._symmetric and not atom.is_symmetric):
+            raise ProblemError("a factored iterate needs atoms of low rank; use `iterate: dense`")
+        width = atom.weights.size
+        if self._used + width > self._weights.size:
+            self._compress(max(1, min(self._weights.size // 2, self._weights.size - width)))
+        new = slice(self._used, self._used + width)
+        self._left[:, new] = atom.left
+        self._right[:, new] = atom.right
+        self._weights[new] = eta * atom.weights
+        self._used += width
+
+    def _compress(self, keep: int) -> None:
+        left, right, weights = self._parts()
+        basis, triangle = np.linalg.qr(left)
+        if self._symmetric:
+            values, vectors = scipy.linalg.eigh((triangle * weights) @ triangle.T)
+            order = np.argsort(-np.abs(values), kind="stable")
+            values, vectors = values[order], vectors[:, order]
+            rows = cols = vectors
+        else:
+            basis_right, triangle_right = np.linalg.qr(right)
+            rows, values, cols = np.linalg.svd((triangle * weights) @ triangle_right.T)
+            cols = cols.T
+        keep = min(keep, values.size)
+        self.truncation += float(np.abs(values[keep:]).sum())
+        self._left[:, :keep] = basis @ rows[:, :keep]
+        if not self._symmetric:
+            self._right[:, :keep] = basis_right @ cols[:, :keep]
+        self._weights[:keep] = values[:keep]
+        self._used = keep
+
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._left[:, : self._used], self._right[:, : self._used], self._weights[: self._used]
+
+    def atom(self) -> LowRankAtom:
+        left, right, weights = self._parts()
+        return LowRankAtom.symmetric(left, weights) if self._symmetric else LowRankAtom(left, weights, right)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        left, right, weights = self._parts()
+        return {"left": left, "weights": weights} | ({} if self._symmetric else {"right": right})
+
+
+class SampledIterate(Iterate):
+    """`count` vectors z ~ N(0, x) for a positive semidefinite x: z <- sqrt(1 - eta) z + sqrt(eta) (a sample of the atom).
+
+    The sum of independent Gaussian vectors has the sum of their covariances, so every column stays an exact sample of x.
+    """
+
+    def __init__(self, start: Atom, count: int, rng: np.random.Generator):
+        self._rng = rng
+        self._samples = np.zeros((start.shape[0], count))
+        self.blend(start, 1.0)
+
+    def blend(self, atom: Atom, eta: float) -> None:
+        self._samples *= np.sqrt(1.0 - eta)
+        if isinstance(atom, SparseAtom) and atom.values.size == 0:
+            return
+        if not (isinstance(atom, LowRankAtom) and atom.is_symmetric):
+            raise ProblemError("a sampled iterate needs symmetric atoms of low rank; use `iterate: dense`")
+        noise = self._rng.standard_normal((atom.weights.size, self._samples.shape[1]))
+        self._samples += (atom.left * np.sqrt(eta * atom.weights)) @ noise
+
+    def atom(self) -> None:
+        return None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"samples": self._samples}
