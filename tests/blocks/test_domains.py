@@ -186,7 +186,7 @@ def test_describe_and_memory(example):
     assert x.memory == 8 * np.prod(x.shape)
 
 
-# ---- values against an independent twin --------------------------------------------------------------------------------
+# ---- values against an independent twin ----
 
 
 def polytope_twin(example, g):
@@ -239,7 +239,7 @@ def test_value_against_a_twin(example, seed):
     assert x.lmo(direction, REQUEST).value == pytest.approx(twin, rel=1e-9, abs=1e-9)
 
 
-# ---- edge cases of the vector domains ----------------------------------------------------------------------------------
+# ---- edge cases of the vector domains ----
 
 
 def atom_of(x, g):
@@ -343,7 +343,7 @@ def test_bounds_from_a_file_are_checked_when_built(lower, upper):
         Box(np.full(2, lower), np.full(2, upper))
 
 
-# ---- product: what passes between it and its blocks --------------------------------------------------------------------
+# ---- product: what passes between it and its blocks ----
 
 
 class Recorder(Domain):

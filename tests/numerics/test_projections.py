@@ -1,4 +1,4 @@
-"""Projections: against a bisection twin, against their defining inequality, and at the magnitudes that broke other code."""
+"""Projections: against a twin by bisection, their defining properties, and magnitudes that broke other code."""
 
 import numpy as np
 import pytest
