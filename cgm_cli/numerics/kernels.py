@@ -1,7 +1,8 @@
 """Fused passes over memory (numba, one thread), each beside the NumPy expression it equals.
 
-One pass over an n x n array costs about what a copy costs; the chained NumPy expression of the same formula makes a pass, and a
-temporary, per operation. Compiled code is cached on disk, so only the first run on a machine pays for compiling.
+One pass over an n x n array costs about what a copy costs; the chained NumPy expression of the same formula makes a
+pass, and a temporary, per operation. Compiled code is cached on disk, so only the first run on a machine pays for
+compiling.
 """
 
 from __future__ import annotations
@@ -26,3 +27,57 @@ def blend_low_rank(x: np.ndarray, eta: float, left: np.ndarray, weights: np.ndar
     else:
         # x.T is the Fortran-ordered view of x that BLAS updates in place.
         dgemm(eta, right * weights, left, beta=1.0 - eta, c=x.T, trans_b=True, overwrite_c=True)
+
+
+# Sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan", no "ninf").
+_REORDER = {"reassoc", "contract", "nsz"}
+
+
+@numba.njit(cache=True, fastmath=_REORDER)
+def _box_dual(z, lower, upper, inverse, y):
+    distance, pairing, size = 0.0, 0.0, 0.0
+    for i in range(z.size):
+        p = z[i]
+        if p < lower:
+            p = lower
+        elif p > upper:
+            p = upper
+        gap = z[i] - p
+        y[i] = gap * inverse
+        distance += gap * gap
+        pairing += y[i] * p
+        size += p * p
+    return distance, pairing, size
+
+
+@numba.njit(cache=True, fastmath=_REORDER)
+def _box_dual_arrays(z, lower, upper, inverse, y):
+    distance, pairing, size = 0.0, 0.0, 0.0
+    for i in range(z.size):
+        p = z[i]
+        if p < lower[i]:
+            p = lower[i]
+        elif p > upper[i]:
+            p = upper[i]
+        gap = z[i] - p
+        y[i] = gap * inverse
+        distance += gap * gap
+        pairing += y[i] * p
+        size += p * p
+    return distance, pairing, size
+
+
+def box_dual(
+    z: np.ndarray, lower: np.ndarray | float, upper: np.ndarray | float, beta: float
+) -> tuple[np.ndarray, float, float, float]:
+    """y = (z - p) / beta with p = clip(z, lower, upper), and |z - p|, <y, p>, |p|, in one pass over z.
+
+    Bounds are two numbers or two arrays of the shape of z, and may be infinite. A NaN in z is a NaN in y.
+    """
+    z = np.ascontiguousarray(z, dtype=float)
+    y = np.empty(z.shape)
+    if np.ndim(lower) == 0 and np.ndim(upper) == 0:
+        sums = _box_dual(z.reshape(-1), float(lower), float(upper), 1.0 / beta, y.reshape(-1))
+    else:
+        sums = _box_dual_arrays(z.reshape(-1), lower.reshape(-1), upper.reshape(-1), 1.0 / beta, y.reshape(-1))
+    return y, float(np.sqrt(sums[0])), float(sums[1]), float(np.sqrt(sums[2]))

@@ -93,8 +93,9 @@ class ConvexSet(Penalty):
 
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         p = self.project(z)
-        y = (z - p) / beta
-        return Dual(y, float(np.vdot(y, p)), 0.0, beta * float(np.linalg.norm(y)), float(np.linalg.norm(p)))
+        gap = z - p
+        y = gap / beta
+        return Dual(y, float(np.vdot(y, p)), 0.0, float(np.linalg.norm(gap)), float(np.linalg.norm(p)))
 
     def describe(self) -> dict[str, object]:
         return {"kind": type(self).__name__, "shape": list(self.shape)}

@@ -1,0 +1,75 @@
+"""The box: every entry between its own finite lower and upper bound."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
+from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.fitting import ShapeField, as_shape, fit
+from cgm_cli.errors import ProblemError
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class Box(Domain):
+    """{x : lower <= x <= upper}, entry by entry; bounds of the shape of x."""
+
+    class Spec(BlockSpec):
+        kind: Literal["box"]
+        lower: ArrayField | None = Field(..., description="lower bound: a number, or one per entry")
+        upper: ArrayField | None = Field(..., description="upper bound: a number, or one per entry")
+        size: ShapeField | None = Field(None, description="shape of a point; needed when both bounds are numbers")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "box", "lower": 0.0, "upper": 1.0, "size": 5},
+            {"kind": "box", "lower": [-1.0, 0.5, 2.0], "upper": [1.0, 3.0, 2.0]},
+            {"kind": "box", "lower": -2.0, "upper": [[1.0, 2.0, 0.0], [0.5, 4.0, -1.0]]},
+        ]
+
+        @model_validator(mode="after")
+        def _bounds(self):
+            if self.lower is None or self.upper is None:
+                raise ValueError("a box needs finite bounds on both sides: without them it is not compact")
+            check_bounds(self.lower, self.upper)
+            if self.size is None and isinstance(self.lower, int | float) and isinstance(self.upper, int | float):
+                raise ValueError("a box between two numbers needs a `size`")
+            return self
+
+        def build(self, context) -> Box:
+            lower, upper = context.array(self.lower), context.array(self.upper)
+            shape = as_shape(self.size) if self.size is not None else (lower if lower.ndim else upper).shape
+            if not shape:
+                raise ProblemError("a box between two numbers needs a `size`")
+            return Box(fit(lower, shape, "the lower bound", "the box"), fit(upper, shape, "the upper bound", "the box"))
+
+    def __init__(self, lower: np.ndarray, upper: np.ndarray):
+        """Raises ProblemError if a bound is not finite or a lower bound exceeds its upper bound."""
+        if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(upper))):
+            raise ProblemError("a box needs finite bounds: without them it is not compact")
+        if np.any(lower > upper):
+            raise ProblemError("a lower bound exceeds its upper bound")
+        self.shape = lower.shape
+        self.lower, self.upper = lower, upper
+        self.radius = float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)).reshape(-1)))
+        self.diameter = float(np.linalg.norm((upper - lower).reshape(-1)))
+
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        """min <g, x> = sum_i min(g_i l_i, g_i u_i): the lower bound where g_i > 0, else the upper one."""
+        g = direction.dense()
+        vertex = np.where(g > 0.0, self.lower, self.upper)
+        value = float(np.vdot(g, vertex))
+        return OracleAnswer(DenseAtom(vertex), value, value)
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        outside = x - np.clip(x, self.lower, self.upper)
+        return float(np.linalg.norm(outside.reshape(-1))) <= tolerance * max(1.0, self.radius)
+
+    def start(self) -> Atom:
+        """The point nearest to zero."""
+        nearest = np.clip(0.0, self.lower, self.upper)
+        return DenseAtom(nearest) if nearest.any() else SparseAtom.zero(self.shape)

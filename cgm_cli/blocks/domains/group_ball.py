@@ -1,0 +1,65 @@
+"""The ball of the group norm: vectors that are non-zero in few groups of entries."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from cgm_cli.blocks.atoms import Atom, SparseAtom
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.groups import Groups, check_partition
+from cgm_cli.numerics.projections import project_l1_ball, safe_norm
+from cgm_cli.spec.fields import BlockSpec, Count, Positive
+
+
+class GroupL1Ball(Domain):
+    """{x in R^n : sum_G |x_G|_2 <= r} for a partition of the entries into groups G."""
+
+    class Spec(BlockSpec):
+        kind: Literal["group-l1-ball"]
+        groups: list[list[Count]] = Field(..., description="the indices in each group; together 0, ..., n-1, each once")
+        radius: Positive = Field(1.0, description="radius of the ball")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "group-l1-ball", "groups": [[0, 3], [1, 2, 5], [4]], "radius": 1.5},
+            {"kind": "group-l1-ball", "groups": [[1, 0]]},
+        ]
+
+        @field_validator("groups")
+        @classmethod
+        def _partition(cls, groups):
+            check_partition(groups)
+            return groups
+
+        def build(self, context) -> GroupL1Ball:
+            return GroupL1Ball(self.groups, self.radius)
+
+    def __init__(self, groups: list[list[int]], radius: float = 1.0):
+        self.groups = Groups(groups)
+        self.members = [np.sort(np.array(group, dtype=np.intp)) for group in groups]
+        self.shape = (self.groups.size,)
+        self.radius = radius
+        self.diameter = 2.0 * radius
+
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        """min <g, x> = -r max_G |g_G|, at -r g_G / |g_G| on the first such group; zero for g = 0."""
+        g = direction.dense()
+        members = self.members[int(np.argmax(self.groups.norms(g)))]
+        part = g[members]
+        length = safe_norm(part)
+        if length == 0.0:
+            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0)
+        value = -self.radius * length
+        return OracleAnswer(SparseAtom(self.shape, members, -self.radius * (part / length)), value, value)
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        """The projection shrinks each x_G along itself: the distance is that of the group norms to the l1-ball."""
+        norms = self.groups.norms(x)
+        distance = float(np.linalg.norm(norms - project_l1_ball(norms, self.radius)))
+        return distance <= tolerance * max(1.0, self.radius)
+
+    def start(self) -> Atom:
+        return SparseAtom.zero(self.shape)

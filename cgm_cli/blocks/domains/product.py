@@ -1,0 +1,127 @@
+"""The product of domains: one block of variables in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import Atom, BlocksAtom
+from cgm_cli.blocks.directions import DenseDirection, Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.errors import located
+from cgm_cli.spec.fields import BlockSpec, DomainField
+
+
+class Product(Domain):
+    """X_1 x ... x X_m. A point is flat: its blocks raveled and concatenated, block i at [starts[i], starts[i + 1])."""
+
+    class Spec(BlockSpec):
+        kind: Literal["product"]
+        blocks: list[DomainField] = Field(..., min_length=1, description="the domain of each block of variables")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {
+                "kind": "product",
+                "blocks": [
+                    {"kind": "simplex", "size": 3},
+                    {"kind": "l2-ball", "size": [2, 2], "radius": 2.0},
+                    {"kind": "box", "lower": -1.0, "upper": 1.0, "size": 2},
+                ],
+            },
+            {"kind": "product", "blocks": [{"kind": "l1-ball", "size": 2, "radius": 3.0}]},
+        ]
+
+        def build(self, context) -> Product:
+            blocks = []
+            for number, block in enumerate(self.blocks):
+                with located("blocks", number):
+                    blocks.append(block.build(context))
+            return Product(tuple(blocks))
+
+    def __init__(self, blocks: tuple[Domain, ...]):
+        self.blocks = blocks
+        sizes = [int(np.prod(block.shape)) for block in blocks]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        self.shape = (self.starts[-1],)
+        self.radius = float(np.linalg.norm([block.radius for block in blocks]))
+        self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))
+
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        """min <g, x> = sum_i min <g_i, x_i>: the blocks minimise independently, each from its part of the direction."""
+        answers: list[OracleAnswer] = []
+        left = request.max_products
+        for block, piece, warm in zip(self.blocks, self._pieces(direction), _unpack(request.warm), strict=False):
+            answer = block.lmo(piece, replace(request, warm=warm, max_products=max(1, left)))
+            left -= answer.products
+            answers.append(answer)
+        return OracleAnswer(
+            atom=BlocksAtom(tuple(answer.atom for answer in answers)),
+            value=sum(answer.value for answer in answers),
+            lower=sum(answer.lower for answer in answers),
+            exact=all(answer.exact for answer in answers),
+            products=sum(answer.products for answer in answers),
+            residual=max(answer.residual for answer in answers),
+            converged=all(answer.converged for answer in answers),
+            warm=_pack([answer.warm for answer in answers]),
+        )
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        minima = [
+            block.certified_minimum(piece) for block, piece in zip(self.blocks, self._pieces(direction), strict=True)
+        ]
+        return None if None in minima else sum(minima)
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        return all(block.contains(part, tolerance) for block, part in zip(self.blocks, self.parts(x), strict=True))
+
+    def start(self) -> Atom:
+        return BlocksAtom(tuple(block.start() for block in self.blocks))
+
+    def parts(self, x: np.ndarray) -> list[np.ndarray]:
+        """Views of a flat point, one per block, in the shape of the block."""
+        return [
+            x[start:stop].reshape(block.shape)
+            for block, start, stop in zip(self.blocks, self.starts[:-1], self.starts[1:], strict=True)
+        ]
+
+    def describe(self) -> dict[str, object]:
+        return {**super().describe(), "blocks": [block.describe() for block in self.blocks]}
+
+    def _pieces(self, direction: Direction) -> Iterator[Direction]:
+        for block, part in zip(self.blocks, self.parts(direction.dense()), strict=True):
+            piece = DenseDirection(part)
+            yield piece.symmetrised() if block.symmetric else piece
+
+
+def _pack(warms: list[np.ndarray | None]) -> np.ndarray | None:
+    """One flat array from which `_unpack` recovers the warm start of every block: [dimensions, sides..., entries...].
+
+    A block without one is the single number -1; None if no block has one. One array is all that a checkpoint has to
+    store.
+    """
+    if all(warm is None for warm in warms):
+        return None
+    pieces = [[-1.0] if warm is None else [warm.ndim, *warm.shape, *warm.reshape(-1)] for warm in warms]
+    return np.concatenate([np.asarray(piece, dtype=float) for piece in pieces])
+
+
+def _unpack(packed: np.ndarray | None) -> Iterator[np.ndarray | None]:
+    """The warm start of each block in turn; None for ever if there was none."""
+    while packed is None:
+        yield None
+    at = 0
+    while at < packed.size:
+        ndim = int(packed[at])
+        at += 1
+        if ndim < 0:
+            yield None
+            continue
+        shape = tuple(int(side) for side in packed[at : at + ndim])
+        at += ndim
+        size = int(np.prod(shape))
+        yield packed[at : at + size].reshape(shape)
+        at += size

@@ -1,0 +1,61 @@
+"""The simplex: non-negative vectors whose entries sum to a radius, or to at most that."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
+from cgm_cli.spec.fields import BlockSpec, Positive, Size
+
+
+class Simplex(Domain):
+    """{x in R^n : x >= 0, sum x = r}, or sum x <= r when `at_most`."""
+
+    class Spec(BlockSpec):
+        kind: Literal["simplex"]
+        size: Size = Field(..., description="number of entries")
+        radius: Positive = Field(1.0, description="what the entries sum to")
+        sum: Literal["equal", "at-most"] = Field("equal", description="whether the sum is the radius or at most that")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "simplex", "size": 5},
+            {"kind": "simplex", "size": 4, "radius": 2.5, "sum": "at-most"},
+            {"kind": "simplex", "size": 1, "radius": 3.0},
+            {"kind": "simplex", "size": 1, "radius": 3.0, "sum": "at-most"},
+        ]
+
+        def build(self, context) -> Simplex:
+            return Simplex(self.size, self.radius, self.sum == "at-most")
+
+    def __init__(self, size: int, radius: float = 1.0, at_most: bool = False):
+        self.shape = (size,)
+        self.radius = radius
+        self.at_most = at_most
+        # Two vertices r e_i, r e_j are sqrt(2) r apart; with a single entry what is left is one point, or the segment
+        # [0, r].
+        self.diameter = float(np.sqrt(2.0) * radius) if size > 1 else radius * at_most
+
+    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
+        """min <g, x> = r min_i g_i at r e_i (the lowest such i), or 0 at zero if the sum may be less and g >= 0."""
+        g = direction.dense()
+        index = int(np.argmin(g))
+        if self.at_most and g[index] >= 0.0:
+            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0)
+        value = self.radius * float(g[index])
+        return OracleAnswer(SparseAtom.one_hot(self.shape, index, self.radius), value, value)
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        nearest = (project_capped_simplex if self.at_most else project_simplex)(x, self.radius)
+        return float(np.linalg.norm(x - nearest)) <= tolerance * max(1.0, self.radius)
+
+    def start(self) -> Atom:
+        """Zero where allowed, otherwise the centre r/n (1, ..., 1)."""
+        if self.at_most:
+            return SparseAtom.zero(self.shape)
+        return DenseAtom(np.full(self.shape, self.radius / self.shape[0]))

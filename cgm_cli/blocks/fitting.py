@@ -1,0 +1,45 @@
+"""Shapes given by a spec: sizes written as a number or a list, and arrays that must fit a known shape."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.errors import ProblemError
+from cgm_cli.spec.fields import Size
+
+ShapeField = Size | Annotated[list[Size], Field(min_length=1)]
+
+
+def as_shape(size: int | list[int]) -> tuple[int, ...]:
+    """The shape meant by `size: 5` or `size: [4, 3]`."""
+    return (size,) if isinstance(size, int) else tuple(size)
+
+
+def named(shape: tuple[int, ...]) -> str:
+    """A shape in words: "a single number", "a vector of 5", "4 x 3"."""
+    if not shape:
+        return "a single number"
+    return f"a vector of {shape[0]}" if len(shape) == 1 else " x ".join(map(str, shape))
+
+
+def fit(array: np.ndarray, shape: tuple[int, ...], what: str, host: str) -> np.ndarray:
+    """`array` with the given shape: a number fills it, and sides of length 1 (as .mat files add) may differ.
+
+    Raises ProblemError saying both shapes; `what` names the array and `host` the thing whose shape it must have.
+    """
+    if array.ndim == 0:
+        return np.full(shape, float(array))
+    if [side for side in array.shape if side != 1] != [side for side in shape if side != 1]:
+        raise ProblemError(f"{what} is {named(array.shape)}, but {host} is {named(shape)}")
+    return array.reshape(shape)
+
+
+def signs(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Labels that fit `shape`, each +1 or -1. Raises ProblemError otherwise."""
+    labels = fit(array, shape, "the array of labels", "the image they belong to")
+    if not np.all(np.abs(labels) == 1.0):
+        raise ProblemError("labels must be +1 or -1 (write 0/1 labels as 2 b - 1)")
+    return labels

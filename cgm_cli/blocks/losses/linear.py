@@ -1,0 +1,47 @@
+"""The linear objective."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from cgm_cli.blocks.losses.base import Loss
+from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class Linear(Loss):
+    """f(x) = <C, x>: the map is the inner product with C, and h(t) = t."""
+
+    lipschitz = 0.0
+
+    class Spec(BlockSpec):
+        kind: Literal["linear"]
+        cost: ArrayField = Field(
+            ..., description="the cost, of the shape of a point (a number: the same for every entry)"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "linear", "cost": [1.0, -2.0, 0.5, 3.0]},
+            {"kind": "linear", "cost": [[2.0, 1.0, 0.0], [1.0, -1.0, 0.5], [0.0, 0.5, 3.0]]},
+            {"kind": "linear", "cost": 0.0},
+        ]
+
+        def build(self, context, in_shape: tuple[int, ...]) -> Linear:
+            return Linear(context.matrix(self.cost), in_shape)
+
+    def __init__(self, cost: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
+        self.map = InnerProduct(cost, in_shape)
+        self._one = np.ones(())
+
+    def value(self, z: np.ndarray) -> float:
+        return float(z)
+
+    def gradient(self, z: np.ndarray) -> np.ndarray:
+        return self._one
+
+    def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
+        return 0.0

@@ -1,0 +1,65 @@
+"""One block of a product domain, mapped further."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import Atom, BlocksAtom
+from cgm_cli.blocks.directions import Direction, EmbeddedDirection
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.errors import ProblemError, located
+from cgm_cli.spec.fields import BlockSpec, Count, MapField, identity_map
+
+
+class Block(LinearMap):
+    """(x_1, ..., x_m) -> A x_i for the block i of a product domain and a map A of that block."""
+
+    class Spec(BlockSpec):
+        kind: Literal["block"]
+        index: Count = Field(..., description="number of the block in the product, counted from 0")
+        map: MapField = Field(default_factory=identity_map, description="map of that block; identity when left out")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "block", "index": 1},
+            {"kind": "block", "index": 1, "map": {"kind": "row-sums"}},
+            {"kind": "block", "index": 0, "map": {"kind": "sampling", "indices": [2, 0]}},
+        ]
+
+        def build(self, context, in_shape: tuple[int, ...]) -> Block:
+            """`context.domain` is the domain of the problem, or the block that an enclosing block map went down to."""
+            domain = getattr(context, "domain", None)
+            if not isinstance(domain, Product):
+                raise ProblemError("a block map needs a product domain")
+            if self.index >= len(domain.blocks):
+                raise ProblemError(f"there is no block {self.index}: the product has {len(domain.blocks)} blocks")
+            below = copy(context)
+            below.domain = domain.blocks[self.index]
+            with located("map"):
+                inner = self.map.build(below, below.domain.shape)
+            return Block(inner, self.index, domain.starts[self.index], domain.shape[0])
+
+    def __init__(self, inner: LinearMap, index: int, start: int, total: int):
+        self.inner, self.index, self.start = inner, index, start
+        self.in_shape = (total,)
+        self.out_shape = inner.out_shape
+        self.norm = inner.norm
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        stop = self.start + int(np.prod(self.inner.in_shape))
+        return self.inner.forward(x[self.start : stop].reshape(self.inner.in_shape))
+
+    def adjoint(self, y: np.ndarray) -> Direction:
+        return EmbeddedDirection(self.inner.adjoint(y), self.start, self.in_shape[0])
+
+    def forward_atom(self, atom: Atom) -> np.ndarray:
+        if isinstance(atom, BlocksAtom):
+            return self.inner.forward_atom(atom.blocks[self.index])
+        return self.forward(atom.dense())
+
+    def describe(self) -> dict[str, object]:
+        return {**super().describe(), "block": self.index, "map": self.inner.describe()}

@@ -1,0 +1,61 @@
+"""An explicit matrix, dense or sparse, acting on the entries of the point in C order."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import Atom, SparseAtom
+from cgm_cli.blocks.directions import DenseDirection, Direction
+from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.norms import operator_norm
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class MatrixMap(LinearMap):
+    """x -> M vec(x), with M (m, n) and n the number of entries of x."""
+
+    class Spec(BlockSpec):
+        kind: Literal["matrix"]
+        matrix: ArrayField = Field(
+            ..., description="the matrix: one row per entry of the image, one column per variable"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "matrix", "matrix": [[1.0, 2.0, 0.0, -1.0], [0.0, 0.5, 3.0, 1.0], [2.0, 0.0, 0.0, 1.0]]},
+            {"kind": "matrix", "matrix": [[1.0, 0.0, -2.0]]},
+            {"kind": "matrix", "matrix": [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]},
+        ]
+
+        def build(self, context, in_shape: tuple[int, ...]) -> MatrixMap:
+            return MatrixMap(context.matrix(self.matrix), in_shape)
+
+    def __init__(self, matrix: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
+        """Raises ProblemError if the matrix has not one column per entry of the point."""
+        size = int(np.prod(in_shape))
+        if matrix.ndim != 2:
+            raise ProblemError(f"a matrix map needs a matrix, but what was given is {named(matrix.shape)}")
+        if matrix.shape[1] != size:
+            raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
+        # Columns are what sparse atoms ask for, and CSC multiplies from both sides as fast as CSR does.
+        self.matrix = sp.csc_array(matrix) if sp.issparse(matrix) else matrix
+        self.in_shape = in_shape
+        self.out_shape = (matrix.shape[0],)
+        self.norm = operator_norm(self.matrix)
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        return self.matrix @ x.reshape(-1)
+
+    def adjoint(self, y: np.ndarray) -> Direction:
+        return DenseDirection((self.matrix.T @ y).reshape(self.in_shape))
+
+    def forward_atom(self, atom: Atom) -> np.ndarray:
+        """A sparse atom needs the columns of its non-zeros and no others."""
+        if isinstance(atom, SparseAtom):
+            return self.matrix[:, atom.indices] @ atom.values
+        return self.forward(atom.dense())

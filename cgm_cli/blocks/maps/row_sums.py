@@ -1,0 +1,48 @@
+"""The sums of the rows of a matrix."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.directions import Direction, OuterSum
+from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.errors import ProblemError
+from cgm_cli.spec.fields import BlockSpec
+
+
+class RowSums(LinearMap):
+    """X -> X 1 for an (m, n) matrix; |X 1| <= sqrt(n) |X|_F, attained by equal entries. The adjoint is y -> y 1^T."""
+
+    class Spec(BlockSpec):
+        kind: Literal["row-sums"]
+
+        examples: ClassVar[list[dict[str, Any]]] = [{"kind": "row-sums"}]
+
+        def build(self, context, in_shape: tuple[int, ...]) -> RowSums:
+            return RowSums(in_shape)
+
+    def __init__(self, in_shape: tuple[int, ...]):
+        """Raises ProblemError unless points are matrices."""
+        if len(in_shape) != 2:
+            raise ProblemError(f"row sums need a matrix, but a point of the domain is {named(in_shape)}")
+        self.in_shape = in_shape
+        self.out_shape = (in_shape[0],)
+        self.norm = float(np.sqrt(in_shape[1]))
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        return x.sum(axis=1)
+
+    def adjoint(self, y: np.ndarray) -> Direction:
+        return OuterSum(rows=y, columns=np.zeros(self.in_shape[1]))
+
+    def forward_atom(self, atom: Atom) -> np.ndarray:
+        """L diag(w) R^T 1 = L (w * R^T 1) for a low-rank atom."""
+        if isinstance(atom, LowRankAtom):
+            return atom.left @ (atom.weights * atom.right.sum(axis=0))
+        if isinstance(atom, SparseAtom):
+            return np.bincount(atom.indices // self.in_shape[1], atom.values, minlength=self.in_shape[0])
+        return self.forward(atom.dense())

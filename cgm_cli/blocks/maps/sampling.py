@@ -1,0 +1,102 @@
+"""Some entries of the point: what is observed of a matrix that is to be completed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.directions import DenseDirection, Direction, SparseDirection
+from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.lookup import positions
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class Sampling(LinearMap):
+    """x -> (x_i for i in indices), with distinct flat (C-order) indices; the image keeps their order."""
+
+    norm = 1.0
+
+    class Spec(BlockSpec):
+        kind: Literal["sampling"]
+        indices: ArrayField | None = Field(None, description="flat positions, row by row, counted from 0")
+        mask: ArrayField | None = Field(
+            None, description="an array of the domain's shape, 1 where sampled and 0 elsewhere"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "sampling", "indices": [0, 5, 2]},
+            {"kind": "sampling", "mask": [[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1]]},
+            {"kind": "sampling", "mask": [1, 0, 1, 1]},
+        ]
+
+        @model_validator(mode="after")
+        def _one_of_both(self):
+            if (self.indices is None) == (self.mask is None):
+                raise ValueError("a sampling needs either `indices` or a `mask`")
+            return self
+
+        def build(self, context, in_shape: tuple[int, ...]) -> Sampling:
+            if self.indices is not None:
+                return Sampling(context.array(self.indices).reshape(-1), in_shape)
+            mask = fit(context.array(self.mask), in_shape, "the mask", "the domain")
+            if not np.all((mask == 0.0) | (mask == 1.0)):
+                raise ProblemError("a mask holds 0 and 1 only")
+            return Sampling(np.flatnonzero(mask), in_shape)
+
+    def __init__(self, indices: np.ndarray, in_shape: tuple[int, ...]):
+        """`indices` (k,): whole numbers. Raises ProblemError if there are none, or one is out of range or repeated."""
+        size = int(np.prod(in_shape))
+        whole = indices.astype(np.intp)
+        if whole.size == 0:
+            raise ProblemError("a sampling needs at least one index")
+        if np.any(whole != indices):
+            raise ProblemError("an index of a sampling is not a whole number")
+        if whole.min() < 0 or whole.max() >= size:
+            raise ProblemError(
+                f"the indices run from {whole.min()} to {whole.max()}, but the domain has {size} variables"
+            )
+        order = np.argsort(whole, kind="stable")
+        ordered = whole[order]
+        repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+        if repeated.size:
+            raise ProblemError(f"index {repeated[0]} is sampled twice")
+        self.in_shape = in_shape
+        self.out_shape = (whole.size,)
+        self.indices, self._order, self._sorted = whole, order, ordered
+        if len(in_shape) == 2:
+            self._rows, self._columns = np.divmod(whole, in_shape[1])
+            counts = np.bincount(self._rows, minlength=in_shape[0])
+            self._pattern = ordered % in_shape[1], np.concatenate([[0], np.cumsum(counts)])
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        return x.reshape(-1)[self.indices]
+
+    def adjoint(self, y: np.ndarray) -> Direction:
+        """A sparse matrix of the pattern fixed at the start; anything but a matrix is written out."""
+        if len(self.in_shape) == 2:
+            columns, starts = self._pattern
+            return SparseDirection(sp.csr_array((y[self._order], columns, starts), shape=self.in_shape))
+        out = np.zeros(self.in_shape)
+        out.reshape(-1)[self.indices] = y
+        return DenseDirection(out)
+
+    def forward_atom(self, atom: Atom) -> np.ndarray:
+        """Entry (i, j) of a low-rank atom is sum_r left_ir w_r right_jr: O(samples * rank), one column at a time."""
+        if isinstance(atom, LowRankAtom):
+            out = np.zeros(self.out_shape)
+            for column, weight in enumerate(atom.weights):
+                left, right = atom.left[:, column] * weight, np.ascontiguousarray(atom.right[:, column])
+                out += left[self._rows] * right[self._columns]
+            return out
+        if isinstance(atom, SparseAtom):
+            out = np.zeros(self.out_shape)
+            found, place = positions(self._sorted, atom.indices)
+            out[self._order[place]] = atom.values[found]
+            return out
+        return self.forward(atom.dense())

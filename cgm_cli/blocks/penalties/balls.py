@@ -1,0 +1,56 @@
+"""The l1- and the l2-ball as constraints."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.penalties.base import ConvexSet
+from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball
+from cgm_cli.spec.fields import BlockSpec, Positive
+
+
+class L1BallSet(ConvexSet):
+    """K = {z : sum |z_i| <= r}."""
+
+    uniform = True
+
+    class Spec(BlockSpec):
+        kind: Literal["l1-ball"]
+        radius: Positive = Field(1.0, description="radius of the ball")
+
+        examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l1-ball"}, {"kind": "l1-ball", "radius": 4.0}]
+
+        def build(self, context, shape: tuple[int, ...]) -> L1BallSet:
+            return L1BallSet(shape, self.radius)
+
+    def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
+        self.shape = shape
+        self.radius = radius
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        return project_l1_ball(z, self.radius)
+
+
+class L2BallSet(ConvexSet):
+    """K = {z : |z|_2 <= r}."""
+
+    uniform = True
+
+    class Spec(BlockSpec):
+        kind: Literal["l2-ball"]
+        radius: Positive = Field(1.0, description="radius of the ball")
+
+        examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l2-ball"}, {"kind": "l2-ball", "radius": 0.5}]
+
+        def build(self, context, shape: tuple[int, ...]) -> L2BallSet:
+            return L2BallSet(shape, self.radius)
+
+    def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
+        self.shape = shape
+        self.radius = radius
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        return project_l2_ball(z, self.radius)

@@ -1,0 +1,81 @@
+"""Bounds on every entry as constraints: a box, possibly open on either side, and the non-negative orthant."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.penalties.base import ConvexSet, Dual
+from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.kernels import box_dual
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class BoxSet(ConvexSet):
+    """K = {z : lower <= z <= upper}, entry by entry; a bound may be infinite."""
+
+    class Spec(BlockSpec):
+        kind: Literal["box"]
+        lower: ArrayField | None = Field(
+            None, description="lower bound: a number, or one per entry; none when left out"
+        )
+        upper: ArrayField | None = Field(
+            None, description="upper bound: a number, or one per entry; none when left out"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "box", "lower": 0.0, "upper": 1.0},
+            {"kind": "box", "lower": [-1.0, 0.0, 0.5, 2.0], "upper": 2.0},
+            {"kind": "box", "upper": -0.5},
+            {"kind": "box", "lower": [0.0, 1.0, -1.0]},
+        ]
+
+        @model_validator(mode="after")
+        def _bounds(self):
+            if self.lower is None and self.upper is None:
+                raise ValueError("a box needs a `lower` or an `upper` bound: without either it constrains nothing")
+            check_bounds(self.lower, self.upper)
+            return self
+
+        def build(self, context, shape: tuple[int, ...]) -> BoxSet:
+            lower = np.array(-np.inf) if self.lower is None else context.array(self.lower)
+            upper = np.array(np.inf) if self.upper is None else context.array(self.upper)
+            return BoxSet(shape, lower, upper)
+
+    def __init__(self, shape: tuple[int, ...], lower: np.ndarray, upper: np.ndarray):
+        """Bounds of shape () or `shape`. Raises ProblemError if they do not fit, or a lower exceeds an upper one."""
+        self.shape = shape
+        self.uniform = lower.ndim == 0 and upper.ndim == 0
+        if not self.uniform:
+            lower = np.ascontiguousarray(fit(lower, shape, "the lower bound", "the image"))
+            upper = np.ascontiguousarray(fit(upper, shape, "the upper bound", "the image"))
+        if np.any(lower > upper):
+            raise ProblemError("a lower bound exceeds its upper bound")
+        self.lower, self.upper = lower, upper
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        return np.clip(np.asarray(z, dtype=float), self.lower, self.upper)
+
+    def smoothed(self, z: np.ndarray, beta: float) -> Dual:
+        """As for any set, in one pass: y > 0 only where p is the upper bound, y < 0 only where p is the lower one."""
+        y, distance, pairing, reference = box_dual(z, self.lower, self.upper, beta)
+        return Dual(y, pairing, 0.0, distance, reference)
+
+
+class Nonnegative(BoxSet):
+    """K = {z : z >= 0}."""
+
+    class Spec(BlockSpec):
+        kind: Literal["nonnegative"]
+
+        examples: ClassVar[list[dict[str, Any]]] = [{"kind": "nonnegative"}]
+
+        def build(self, context, shape: tuple[int, ...]) -> Nonnegative:
+            return Nonnegative(shape)
+
+    def __init__(self, shape: tuple[int, ...]):
+        super().__init__(shape, np.array(0.0), np.array(np.inf))

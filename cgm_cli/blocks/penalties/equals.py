@@ -1,0 +1,37 @@
+"""The constraint that an image equals a given value."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.penalties.base import ConvexSet
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class Equals(ConvexSet):
+    """K = {b}; the projection is b, whatever z."""
+
+    class Spec(BlockSpec):
+        kind: Literal["equals"]
+        value: ArrayField = Field(..., description="b, of the shape of the image; a number: the same for every entry")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "equals", "value": 1.0},
+            {"kind": "equals", "value": [1.0, -2.0, 0.0, 3.0]},
+        ]
+
+        def build(self, context, shape: tuple[int, ...]) -> Equals:
+            return Equals(shape, context.array(self.value))
+
+    def __init__(self, shape: tuple[int, ...], target: np.ndarray):
+        """Raises ProblemError if the target does not have that shape."""
+        self.shape = shape
+        self.uniform = target.ndim == 0
+        self.target = fit(target, shape, "the value", "the image")
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        return self.target.copy()

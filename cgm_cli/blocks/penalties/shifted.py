@@ -1,0 +1,50 @@
+"""A penalty or a set moved by an offset."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.penalties.base import Dual, Penalty
+
+
+class Shifted(Penalty):
+    """z -> g(z - offset) for a penalty g, or the set K + offset for a set K.
+
+    prox(z) = offset + prox_g(z - offset); y is that of g at z - offset; the conjugate is g*(y) + <y, offset>.
+    """
+
+    def __init__(self, inner: Penalty, offset: np.ndarray):
+        """`offset` of shape () or of the shape of `inner`; ProblemError otherwise."""
+        self.inner = inner
+        self.shape = inner.shape
+        self.lipschitz = inner.lipschitz
+        self.is_set = inner.is_set
+        self.uniform = inner.uniform and offset.ndim == 0
+        self.offset = fit(offset, inner.shape, "the offset", "the image")
+
+    def value(self, z: np.ndarray) -> float:
+        return self.inner.value(z - self.offset)
+
+    def prox(self, z: np.ndarray, step: float) -> np.ndarray:
+        return self.offset + self.inner.prox(z - self.offset, step)
+
+    def subgradient(self, z: np.ndarray) -> np.ndarray:
+        return self.inner.subgradient(z - self.offset)
+
+    def smoothed(self, z: np.ndarray, beta: float) -> Dual:
+        dual = self.inner.smoothed(z - self.offset, beta)
+        # The scale of a distance is the size of the projection, z - beta y, which has moved.
+        reference = float(np.linalg.norm((z - beta * dual.y).reshape(-1))) if self.is_set else 0.0
+        return self._moved(replace(dual, reference=reference))
+
+    def linearised(self, z: np.ndarray) -> Dual:
+        return self._moved(self.inner.linearised(z - self.offset))
+
+    def describe(self) -> dict[str, object]:
+        return {**self.inner.describe(), "shifted": True}
+
+    def _moved(self, dual: Dual) -> Dual:
+        return replace(dual, conjugate=dual.conjugate + float(np.vdot(dual.y, self.offset)))

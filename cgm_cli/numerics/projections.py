@@ -1,0 +1,74 @@
+"""Euclidean projections onto the simplex and the l1- and l2-balls, safe for entries of any magnitude.
+
+All take an array of any shape and of any real type, work on its entries in float64, and return a new array of the same
+shape. An entry that is not a number makes the whole answer not a number. `radius` may be zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def safe_norm(z: np.ndarray) -> float:
+    """|z|_2 = t |z / t|_2 with t = max |z_i|: squares neither overflow nor underflow."""
+    peak = float(np.max(np.abs(z), initial=0.0))
+    if peak == 0.0 or not np.isfinite(peak):
+        return peak
+    return peak * float(np.linalg.norm((z / peak).reshape(-1)))
+
+
+def project_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """argmin |p - z| over p >= 0, sum p = radius.
+
+    p_i = max(z_i - theta, 0) with the one theta that makes them sum to the radius (Held, Wolfe, Crowder 1974). The
+    maximum is subtracted first: theta then lies in [-radius, 0), entries at or below -radius cannot be in the support,
+    and what is left to sort and sum is in (-1, 0] once divided by the radius. So no magnitude of z, however large,
+    cancels the radius.
+    """
+    z = np.asarray(z, dtype=float)
+    top = float(z.max())
+    if not np.isfinite(top):
+        return np.full(z.shape, np.nan)
+    if radius == 0.0:
+        return np.zeros(z.shape)
+    with np.errstate(over="ignore"):
+        below = z - top
+    support = below > -radius
+    scaled = below[support] / radius
+    ordered = np.sort(scaled)[::-1]
+    counts = np.arange(1, ordered.size + 1)
+    size = int(np.flatnonzero(ordered * counts > np.cumsum(ordered) - 1.0)[-1]) + 1
+    theta = (ordered[:size].sum() - 1.0) / size
+    out = np.zeros(z.shape)
+    out[support] = radius * np.maximum(scaled - theta, 0.0)
+    return out
+
+
+def project_capped_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """argmin |p - z| over p >= 0, sum p <= radius: max(z, 0) where that is allowed, else the sum is at its limit."""
+    positive = np.maximum(np.asarray(z, dtype=float), 0.0)
+    with np.errstate(over="ignore"):
+        inside = positive.sum() <= radius
+    return positive if inside else project_simplex(z, radius)
+
+
+def project_l1_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """argmin |p - z| over sum |p_i| <= radius: z itself inside, else signs(z) times the simplex projection of |z|."""
+    z = np.asarray(z, dtype=float)
+    size = np.abs(z)
+    with np.errstate(over="ignore"):
+        inside = size.sum() <= radius
+    return z.copy() if inside else np.copysign(project_simplex(size, radius), z)
+
+
+def project_l2_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """argmin |p - z| over |p|_2 <= radius: z itself inside, else radius z / |z|."""
+    z = np.asarray(z, dtype=float)
+    peak = float(np.max(np.abs(z), initial=0.0))
+    if not np.isfinite(peak):
+        return np.full(z.shape, np.nan)
+    if peak == 0.0:
+        return z.copy()
+    unit = z / peak
+    length = float(np.linalg.norm(unit.reshape(-1)))
+    return z.copy() if peak * length <= radius else unit * (radius / length)

@@ -1,0 +1,424 @@
+"""One harness for every registered domain, vector or spectral; twins and edge cases of the vector domains below it.
+
+Oracles in closed form are held to rounding; an iterative one (`answer.exact` false) to the tolerance it was asked for,
+relative to the size of the direction and of the domain.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.optimize import linprog
+
+from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, SparseAtom
+from cgm_cli.blocks.directions import DenseDirection
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.errors import ProblemError
+from tests.blocks.support import (
+    InlineContext,
+    domain,
+    examples,
+    random_direction,
+    random_point,
+    random_vertex,
+    spec,
+)
+
+TOLERANCE = 1e-9
+REQUEST = OracleRequest(tolerance=TOLERANCE)
+every_example = pytest.mark.parametrize("example", examples("domain"))
+seeds = given(seed=st.integers(0, 2**32 - 1))
+few = settings(max_examples=15, deadline=None)
+
+
+def slack(x, direction, answer) -> float:
+    """How far a value may be from the truth: rounding for a closed form, the tolerance asked for otherwise."""
+    relative = 4e-16 * np.prod(x.shape) if answer.exact else 10 * TOLERANCE
+    return relative * x.radius * np.linalg.norm(direction.dense())
+
+
+@every_example
+@few
+@seeds
+def test_no_feasible_point_beats_the_oracle(example, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng)
+    answer = x.lmo(direction, REQUEST)
+    allowed = slack(x, direction, answer)
+    assert direction.inner(answer.atom) == pytest.approx(answer.value, abs=allowed)
+    assert answer.lower <= answer.value + allowed
+    if answer.exact:
+        assert answer.lower == answer.value
+    for _ in range(10):
+        assert answer.lower <= np.vdot(direction.dense(), random_point(x, rng)) + allowed
+
+
+@every_example
+@few
+@seeds
+def test_the_atom_lies_in_the_domain_and_on_its_boundary(example, seed):
+    """<v, atom - t v/|v|> is below the minimum, so that point is outside, by at least t less the oracle's error."""
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng)
+    answer = x.lmo(direction, REQUEST)
+    point = answer.atom.dense()
+    assert answer.atom.shape == point.shape == x.shape
+    assert x.contains(point)
+    assert x.contains(random_point(x, rng))
+    outward = direction.dense() / np.linalg.norm(direction.dense())
+    assert not x.contains(point - 1e-6 * max(1.0, x.radius) * outward)
+    assert x.contains(point - 1e-11 * max(1.0, x.radius) * outward)
+    assert not x.contains(np.full(x.shape, np.nan))
+
+
+@every_example
+@few
+@seeds
+def test_support_function(example, seed):
+    """max <v, x> = -min <-v, x>."""
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng)
+    answer = x.lmo(direction.scaled(-1.0), REQUEST)
+    allowed = slack(x, direction, answer)
+    assert -answer.value == pytest.approx(direction.inner(answer.atom), abs=allowed)
+    for _ in range(10):
+        assert np.vdot(direction.dense(), random_point(x, rng)) <= -answer.lower + allowed
+
+
+@every_example
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+@few
+@seeds
+def test_the_value_scales_with_the_direction(example, factor, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng)
+    plain, scaled = x.lmo(direction, REQUEST), x.lmo(direction.scaled(factor), REQUEST)
+    allowed = slack(x, direction, plain)
+    assert scaled.value / factor == pytest.approx(plain.value, abs=allowed)
+    assert direction.inner(scaled.atom) == pytest.approx(plain.value, abs=allowed)
+    assert x.contains(scaled.atom.dense())
+
+
+@every_example
+def test_zero_direction(example):
+    x = domain(**example)
+    zero = DenseDirection(np.zeros(x.shape), symmetric=x.symmetric)
+    first, second = x.lmo(zero, OracleRequest()), x.lmo(zero, OracleRequest())
+    assert first.value == first.lower == 0.0
+    assert x.contains(first.atom.dense())
+    np.testing.assert_array_equal(first.atom.dense(), second.atom.dense())
+
+
+@every_example
+@few
+@seeds
+def test_equal_arguments_give_equal_answers(example, seed):
+    x = domain(**example)
+    direction = random_direction(x, np.random.default_rng(seed))
+    first, second = x.lmo(direction, OracleRequest()), x.lmo(direction, OracleRequest())
+    assert first.value == second.value
+    np.testing.assert_array_equal(first.atom.dense(), second.atom.dense())
+
+
+@every_example
+@few
+@seeds
+def test_certified_minimum_is_below_and_close(example, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng)
+    certified = x.certified_minimum(direction)
+    if certified is None:
+        pytest.skip("this oracle certifies nothing")
+    answer = x.lmo(direction, REQUEST)
+    size = x.radius * np.linalg.norm(direction.dense())
+    assert certified <= answer.value
+    assert certified >= answer.value - 1e-7 * size
+    for _ in range(10):
+        assert certified <= np.vdot(direction.dense(), random_point(x, rng)) + 1e-15 * size
+
+
+@every_example
+def test_radius_and_diameter_bound_and_are_attained(example):
+    x, rng = domain(**example), np.random.default_rng(0)
+    lengths, distances = [], []
+    for _ in range(400):
+        direction = random_direction(x, rng)
+        low, high = (x.lmo(d, REQUEST).atom.dense() for d in (direction, direction.scaled(-1.0)))
+        lengths += [np.linalg.norm(low), np.linalg.norm(high)]
+        distances += [np.linalg.norm(low - high), np.linalg.norm(low - random_vertex(x, rng))]
+    assert max(lengths) == pytest.approx(x.radius, rel=1e-7)
+    assert max(distances) == pytest.approx(x.diameter, rel=1e-7)
+    assert type(x.radius) is type(x.diameter) is float
+    assert x.diameter <= 2 * x.radius
+
+
+@every_example
+def test_start(example):
+    x = domain(**example)
+    start, zero = x.start().dense(), np.zeros(x.shape)
+    assert start.shape == x.shape
+    assert x.contains(start)
+    if x.contains(zero):
+        np.testing.assert_array_equal(start, zero)
+
+
+@every_example
+@few
+@seeds
+def test_atoms_blend_and_pair_like_arrays(example, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    for atom in (x.lmo(random_direction(x, rng), REQUEST).atom, x.start()):
+        point, array = random_point(x, rng), rng.standard_normal(x.shape)
+        blended = point.copy()
+        atom.blend_into(blended, 0.3)
+        np.testing.assert_allclose(blended, 0.7 * point + 0.3 * atom.dense(), atol=1e-14 * max(1.0, x.radius))
+        scale = x.radius * np.linalg.norm(array)
+        assert atom.inner(array) == pytest.approx(np.vdot(array, atom.dense()), abs=1e-13 * scale)
+
+
+@every_example
+def test_describe_and_memory(example):
+    x = domain(**example)
+    assert x.describe()["shape"] == list(x.shape)
+    assert x.memory == 8 * np.prod(x.shape)
+
+
+# ---- values against an independent twin ----
+
+
+def polytope_twin(example, g):
+    """min <g, x> by linear programming."""
+    kind, n = example["kind"], g.size
+    radius = example.get("radius", 1.0)
+    if kind == "simplex":
+        row = {"A_eq": np.ones((1, n)), "b_eq": [radius]}
+        if example.get("sum") == "at-most":
+            row = {"A_ub": np.ones((1, n)), "b_ub": [radius]}
+        return linprog(g, bounds=(0, None), **row).fun
+    if kind == "l1-ball":  # x = p - q
+        return linprog(np.r_[g, -g], A_ub=np.ones((1, 2 * n)), b_ub=[radius], bounds=(0, None)).fun
+    if kind == "linf-ball":
+        return linprog(g, bounds=(-radius, radius)).fun
+    shape = np.broadcast_shapes(np.shape(example["lower"]), np.shape(example["upper"]), domain(**example).shape)
+    sides = [np.broadcast_to(example[side], shape).reshape(-1) for side in ("lower", "upper")]
+    return linprog(g, bounds=np.stack(sides, axis=1)).fun
+
+
+def value_twin(example, g):
+    """min <g, x> over the domain of an example, g flat; None for a kind that is tested elsewhere."""
+    kind = example["kind"]
+    if kind in ("simplex", "l1-ball", "linf-ball", "box"):
+        return polytope_twin(example, g)
+    radius = example.get("radius", 1.0)
+    if kind == "l2-ball":
+        return -radius * sum(entry**2 for entry in g) ** 0.5
+    if kind == "group-l1-ball":
+        return -radius * max(sum(g[i] ** 2 for i in group) ** 0.5 for group in example["groups"])
+    if kind == "product":
+        total, start = 0.0, 0
+        for block in example["blocks"]:
+            stop = start + int(np.prod(domain(**block).shape))
+            total += value_twin(block, g[start:stop])
+            start = stop
+        return total
+    return None
+
+
+@every_example
+@few
+@seeds
+def test_value_against_a_twin(example, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng)
+    twin = value_twin(example, direction.dense().reshape(-1))
+    if twin is None:
+        pytest.skip("spectral domains have twins of their own")
+    assert x.lmo(direction, REQUEST).value == pytest.approx(twin, rel=1e-9, abs=1e-9)
+
+
+# ---- edge cases of the vector domains ----
+
+
+def atom_of(x, g):
+    return x.lmo(DenseDirection(np.array(g, dtype=float)), OracleRequest()).atom.dense()
+
+
+@pytest.mark.parametrize(
+    ("g", "expected"),
+    [([1, 2, 3], [2, 0, 0]), ([-1, -3, -3], [0, 2, 0]), ([0, 0, 0], [2, 0, 0]), ([5, 1, 1], [0, 2, 0])],
+)
+def test_simplex_always_answers_a_vertex(g, expected):
+    np.testing.assert_array_equal(atom_of(domain(kind="simplex", size=3, radius=2.0), g), expected)
+
+
+@pytest.mark.parametrize(("g", "expected"), [([1, 2, 3], [0, 0, 0]), ([0, 0, 1], [0, 0, 0]), ([1, -1, -1], [0, 2, 0])])
+def test_simplex_with_a_smaller_sum_allowed(g, expected):
+    x = domain(kind="simplex", size=3, radius=2.0, sum="at-most")
+    np.testing.assert_array_equal(atom_of(x, g), expected)
+
+
+@pytest.mark.parametrize(
+    ("g", "expected"),
+    [
+        ([0, 0, 0], [-2, 0, 0]),
+        ([1, -3, 3], [0, 2, 0]),
+        ([1, 3, -3], [0, -2, 0]),
+        ([-1, 0, 0], [2, 0, 0]),
+    ],
+)
+def test_l1_ball_ties_go_to_the_lowest_index(g, expected):
+    np.testing.assert_array_equal(atom_of(domain(kind="l1-ball", size=3, radius=2.0), g), expected)
+
+
+def test_box_is_finite_where_the_direction_is_zero():
+    np.testing.assert_array_equal(atom_of(domain(kind="box", lower=-1.0, upper=2.0, size=3), [1, 0, -1]), [-1, 2, 2])
+
+
+@pytest.mark.parametrize("magnitude", [1e200, 1e-200])
+def test_balls_at_extreme_magnitudes(magnitude):
+    g = magnitude * np.array([3.0, -4.0])
+    np.testing.assert_allclose(atom_of(domain(kind="l2-ball", size=2), g), [-0.6, 0.8], rtol=1e-15)
+    group = domain(kind="group-l1-ball", groups=[[0, 1]])
+    np.testing.assert_allclose(atom_of(group, g), [-0.6, 0.8], rtol=1e-15)
+
+
+def test_group_ball_with_groups_of_very_different_size():
+    """The group of the smallest entries is still normalised, though its squares would underflow beside the others."""
+    x = domain(kind="group-l1-ball", groups=[[0, 2], [1]])
+    np.testing.assert_allclose(atom_of(x, [3e-180, 0.0, 4e-180]), [-0.6, 0.0, -0.8], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        ({"kind": "simplex", "size": 0}, "greater than 0"),
+        ({"kind": "simplex", "size": 3, "radius": 0.0}, "greater than 0"),
+        ({"kind": "l1-ball", "size": 3, "radius": -1.0}, "greater than 0"),
+        ({"kind": "l2-ball", "size": 3, "radius": float("inf")}, "finite"),
+        ({"kind": "linf-ball", "size": [2, 0]}, "greater than 0"),
+        ({"kind": "l1-ball", "size": []}, "at least 1 item"),
+        ({"kind": "box", "lower": 1.0, "upper": 0.0, "size": 2}, "lower bound 1 exceeds the upper bound 0"),
+        ({"kind": "box", "lower": [0.0, 2.0], "upper": [1.0, 1.5]}, "lower bound 2 exceeds the upper bound 1.5"),
+        ({"kind": "box", "lower": 0.5, "upper": [[1.0, 0.25]]}, "lower bound 0.5 exceeds the upper bound 0.25"),
+        ({"kind": "box", "lower": None, "upper": 1.0, "size": 2}, "not compact"),
+        ({"kind": "box", "lower": 0.0, "upper": float("inf"), "size": 2}, "finite"),
+        ({"kind": "box", "lower": 0.0, "upper": 1.0}, "needs a `size`"),
+        ({"kind": "group-l1-ball", "groups": []}, "no groups"),
+        ({"kind": "group-l1-ball", "groups": [[0], []]}, "group 1 is empty"),
+        ({"kind": "group-l1-ball", "groups": [[0, 1], [1, 2]]}, "entry 1 is in more than one group"),
+        ({"kind": "group-l1-ball", "groups": [[0, 3], [1]]}, "entry 2 is in no group"),
+        ({"kind": "product", "blocks": []}, "at least 1 item"),
+    ],
+)
+def test_refused_when_the_spec_is_read(example, words):
+    with pytest.raises(ValidationError, match=words):
+        spec("domain", example)
+
+
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        ({"kind": "box", "lower": [0.0, 1.0], "upper": [1.0, 1.0, 1.0]}, "a vector of 3, but the box is a vector of 2"),
+        ({"kind": "box", "lower": [0.0, 1.0], "upper": 1.0, "size": 3}, "a vector of 2, but the box is a vector of 3"),
+    ],
+)
+def test_bounds_that_do_not_fit(example, words):
+    with pytest.raises(ProblemError, match=words):
+        spec("domain", example).build(InlineContext())
+
+
+def test_a_fault_inside_a_product_says_where():
+    blocks = [{"kind": "l1-ball", "size": 2}, {"kind": "box", "lower": [0.0], "upper": 1.0, "size": 2}]
+    with pytest.raises(ProblemError) as caught:
+        domain(kind="product", blocks=blocks)
+    assert caught.value.path == ("blocks", 1)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-np.inf, 1.0), (0.0, np.nan), (2.0, 1.0)])
+def test_bounds_from_a_file_are_checked_when_built(lower, upper):
+    with pytest.raises(ProblemError):
+        Box(np.full(2, lower), np.full(2, upper))
+
+
+# ---- product: what passes between it and its blocks ----
+
+
+class Recorder(Domain):
+    """A domain of symmetric 2 x 2 matrices that records what it is asked and answers with a given warm start."""
+
+    shape = (2, 2)
+    radius = diameter = 1.0
+    symmetric = True
+
+    def __init__(self, warm, products=0, exact=True):
+        self.answer = OracleAnswer(
+            SparseAtom.zero(self.shape), 0.0, -0.5, exact, products, residual=0.25, converged=exact, warm=warm
+        )
+        self.calls = []
+
+    def lmo(self, direction, request):
+        self.calls.append((direction, request))
+        return self.answer
+
+    def contains(self, x, tolerance=1e-9):
+        return True
+
+    def start(self):
+        return SparseAtom.zero(self.shape)
+
+
+@pytest.mark.parametrize(
+    "warms",
+    [
+        [None, None],
+        [np.arange(6.0).reshape(3, 2), None],
+        [None, np.arange(2.0)],
+        [np.array(7.0), np.empty((2, 0))],
+    ],
+)
+def test_warm_starts_go_back_to_their_blocks(warms):
+    blocks = tuple(Recorder(warm) for warm in warms)
+    x = Product(blocks)
+    direction = DenseDirection(np.arange(8.0))
+    answer = x.lmo(direction, OracleRequest())
+    assert answer.warm is None or answer.warm.ndim == 1
+    x.lmo(direction, OracleRequest(warm=answer.warm))
+    for block, warm in zip(blocks, warms, strict=True):
+        assert block.calls[0][1].warm is None
+        if warm is None:
+            assert block.calls[1][1].warm is None
+        else:
+            np.testing.assert_array_equal(block.calls[1][1].warm, warm, strict=True)
+
+
+def test_product_combines_the_answers_and_symmetrises():
+    first, second = Recorder(None, products=3), Recorder(None, products=4, exact=False)
+    answer = Product((first, second)).lmo(DenseDirection(np.arange(8.0)), OracleRequest(max_products=5))
+    assert (answer.value, answer.lower, answer.products) == (0.0, -1.0, 7)
+    assert not answer.exact
+    assert not answer.converged
+    assert answer.residual == 0.25
+    direction, request = second.calls[0]
+    assert direction.symmetric
+    np.testing.assert_array_equal(direction.dense(), [[4.0, 5.5], [5.5, 7.0]])
+    assert request.max_products == 2
+
+
+def test_product_certifies_only_if_every_block_does():
+    ball = domain(kind="l2-ball", size=2)
+    direction = DenseDirection(np.arange(6.0))
+    assert Product((ball, Recorder(None, exact=False))).certified_minimum(direction) is None
+    assert Product((ball, domain(kind="l2-ball", size=4))).certified_minimum(direction) < 0.0
+
+
+def test_product_of_products():
+    inner = domain(kind="product", blocks=[{"kind": "simplex", "size": 2}, {"kind": "l1-ball", "size": 2}])
+    outer = Product((inner, domain(kind="l2-ball", size=1)))
+    answer = outer.lmo(DenseDirection(np.array([1.0, 0.0, 3.0, 0.0, 2.0])), OracleRequest())
+    assert isinstance(answer.atom, BlocksAtom)
+    np.testing.assert_array_equal(answer.atom.dense(), [0.0, 1.0, -1.0, 0.0, -1.0])
+    assert answer.value == -5.0
+    assert isinstance(outer.blocks[1].lmo(DenseDirection(np.ones(1)), OracleRequest()).atom, DenseAtom)

@@ -1,0 +1,444 @@
+"""One harness for every registered penalty and constraint set, each also moved by an offset."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.optimize import minimize, minimize_scalar
+
+from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
+from cgm_cli.blocks.penalties.bounds import BoxSet
+from cgm_cli.blocks.penalties.shifted import Shifted
+from cgm_cli.errors import ProblemError
+from tests.blocks.support import InlineContext, build_all, examples, spec
+
+seeds = given(seed=st.integers(0, 2**32 - 1), beta=st.floats(1e-3, 1e3))
+few = settings(max_examples=15, deadline=None)
+
+
+def shifted(blocks):
+    """Each block moved by an array, and by one number."""
+    rng = np.random.default_rng(3)
+    return [Shifted(g, rng.standard_normal(g.shape)) for g in blocks] + [Shifted(g, np.array(0.75)) for g in blocks]
+
+
+def registered(*families):
+    out = []
+    for family in families:
+        for p in examples(family):
+            blocks = build_all(family, p.values[0])
+            out.append(pytest.param(blocks, id=f"{family}-{p.id}"))
+            out.append(pytest.param(shifted(blocks), id=f"{family}-{p.id}-shifted"))
+    return out
+
+
+every = pytest.mark.parametrize("blocks", registered("penalty", "set"))
+every_penalty = pytest.mark.parametrize("blocks", registered("penalty"))
+every_set = pytest.mark.parametrize("blocks", registered("set"))
+
+
+def points(g, rng, count):
+    """Points of the domain of g (of the set, for a set): near, far, and zero where it belongs."""
+    for _ in range(count):
+        q = rng.standard_normal(g.shape) * 10.0 ** rng.uniform(-2, 3)
+        yield g.prox(q, 1.0) if g.is_set else q
+
+
+def rounding(*arrays) -> float:
+    """A bound on the rounding of a few operations on pairings of these arrays."""
+    return 1e-14 * max(1.0, *(a.size * float(np.abs(a).max()) ** 2 for a in arrays))
+
+
+@every
+@few
+@seeds
+def test_prox_meets_its_variational_inequality(blocks, seed, beta):
+    """p = prox_{beta g}(z) exactly when beta g(q) >= beta g(p) + <z - p, q - p> for all q, far and near."""
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        z = 3.0 * rng.standard_normal(g.shape)
+        p = g.prox(z, beta)
+        assert p.shape == z.shape
+        floor = g.value(p)
+        others = list(points(g, rng, 5))
+        near = [p + 1e-3 * (q - p) for q in others]
+        for q in others + near:
+            excess = beta * (g.value(q) - floor) - np.vdot(z - p, q - p)
+            assert excess >= -rounding(z, p, q) * max(1.0, beta)
+
+
+@every
+@few
+@seeds
+def test_prox_is_firmly_non_expansive(blocks, seed, beta):
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        a, b = 3.0 * rng.standard_normal((2, *g.shape))
+        pa, pb = g.prox(a, beta), g.prox(b, beta)
+        assert np.vdot(pa - pb, pa - pb) <= np.vdot(pa - pb, a - b) + rounding(a, b, pa, pb)
+
+
+@every
+@few
+@seeds
+def test_dual_point(blocks, seed, beta):
+    """y = (z - p) / beta, and g*(y) = <y, p> - g(p) is the largest <y, q> - g(q)."""
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        z = 3.0 * rng.standard_normal(g.shape)
+        dual = g.smoothed(z, beta)
+        p = g.prox(z, beta)
+        allowed = rounding(z, p, dual.y)
+        np.testing.assert_allclose(dual.y, (z - p) / beta, rtol=0, atol=1e-14 * np.abs([z, p]).max() * (1 + 1 / beta))
+        wide = allowed * (1 + 1 / beta)
+        assert dual.conjugate == pytest.approx(np.vdot(dual.y, p) - g.value(p), abs=wide)
+        for q in points(g, rng, 5):
+            assert dual.conjugate >= np.vdot(dual.y, q) - g.value(q) - wide * max(1.0, np.abs(q).max())
+        if g.is_set:
+            assert dual.value == 0.0
+            assert dual.distance == pytest.approx(np.linalg.norm(z - p), rel=1e-12, abs=1e-14)
+            assert dual.reference == pytest.approx(np.linalg.norm(p), rel=1e-12, abs=1e-14)
+        else:
+            assert dual.value == g.value(z)
+            assert (dual.distance, dual.reference) == (0.0, 0.0)
+
+
+@every
+@few
+@seeds
+def test_moreau_identity(blocks, seed, beta):
+    """y = prox_{g*/beta}(z / beta): no other dual point w has a smaller g*(w) + beta |w - z/beta|^2 / 2."""
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        z = 3.0 * rng.standard_normal(g.shape)
+
+        def conjugate_prox_objective(dual, z=z):
+            return dual.conjugate + 0.5 * beta * np.linalg.norm(dual.y - z / beta) ** 2
+
+        dual = g.smoothed(z, beta)
+        best = conjugate_prox_objective(dual)
+        allowed = rounding(z) * (1 + 1 / beta) * 10 + 1e-14 * z.size * (abs(best) + abs(dual.conjugate))
+        for _ in range(5):
+            other = z + rng.standard_normal(g.shape) * 10.0 ** rng.uniform(-3, 1)
+            trial = conjugate_prox_objective(g.smoothed(other, beta * 10.0 ** rng.uniform(-0.5, 0.5)))
+            assert best <= trial + allowed
+
+
+@every
+@few
+@seeds
+def test_short_cuts_equal_the_general_formula(blocks, seed, beta):
+    """An overridden `smoothed` against the one it overrides."""
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        z = 3.0 * rng.standard_normal(g.shape)
+        dual = g.smoothed(z, beta)
+        plain = (ConvexSet if isinstance(g, ConvexSet) else Penalty).smoothed(g, z, beta)
+        p = g.prox(z, beta)
+        allowed = 1e-14 * np.abs([z, p]).max() * (1 + 1 / beta)
+        np.testing.assert_allclose(dual.y, plain.y, rtol=0, atol=allowed)
+        assert dual.conjugate == pytest.approx(plain.conjugate, abs=rounding(z, p, dual.y) * (1 + 1 / beta))
+
+
+@every
+@few
+@seeds
+def test_uniform_keeps_symmetry(blocks, seed, beta):
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        if g.uniform and len(g.shape) == 2 and g.shape[0] == g.shape[1]:
+            z = rng.standard_normal(g.shape)
+            z = z + z.T
+            y = g.smoothed(z, beta).y
+            np.testing.assert_array_equal(y, y.T)
+            if not g.is_set:
+                s = g.subgradient(z)
+                np.testing.assert_array_equal(s, s.T)
+
+
+@every
+def test_integers_and_views(blocks):
+    rng = np.random.default_rng(0)
+    for g in blocks:
+        z = rng.integers(-5, 6, g.shape)
+        np.testing.assert_array_equal(g.prox(z, 2.0), g.prox(z.astype(float), 2.0))
+        np.testing.assert_array_equal(g.smoothed(z, 2.0).y, g.smoothed(z.astype(float), 2.0).y)
+        strided = np.repeat(z.astype(float), 2, axis=-1)[..., ::2]
+        np.testing.assert_array_equal(g.smoothed(strided, 2.0).y, g.smoothed(z.astype(float), 2.0).y)
+
+
+@every
+def test_the_argument_is_left_alone(blocks):
+    for g in blocks:
+        z = np.random.default_rng(0).standard_normal(g.shape)
+        kept = z.copy()
+        p, dual = g.prox(z, 0.5), g.smoothed(z, 0.5)
+        p += 1.0
+        dual.y[...] = 0.0
+        np.testing.assert_array_equal(z, kept)
+        assert np.isfinite(g.smoothed(z, 0.5).distance)
+
+
+@every
+def test_nan_is_not_hidden(blocks):
+    for g in blocks:
+        z = np.zeros(g.shape)
+        z.reshape(-1)[-1] = np.nan
+        assert np.isnan(g.smoothed(z, 1.0).y).any()
+
+
+@every
+@pytest.mark.parametrize("beta", [1e-300, 1e300])
+def test_extreme_smoothing_is_finite(blocks, beta):
+    for g in blocks:
+        z = np.random.default_rng(1).standard_normal(g.shape)
+        dual = g.smoothed(z, beta)
+        assert np.all(np.isfinite(dual.y))
+        assert np.isfinite([dual.conjugate, dual.value, dual.distance, dual.reference]).all()
+        if not g.is_set:
+            assert np.linalg.norm(dual.y) <= g.lipschitz * (1 + 1e-14)
+
+
+@every
+def test_zero_is_defined(blocks):
+    for g in blocks:
+        zero = np.zeros(g.shape)
+        assert np.all(np.isfinite(g.prox(zero, 1.0)))
+        assert np.all(np.isfinite(g.smoothed(zero, 1.0).y))
+        if not g.is_set:
+            assert np.all(np.isfinite(g.subgradient(zero)))
+
+
+@every
+def test_describe(blocks):
+    for g in blocks:
+        assert g.describe()["shape"] == list(g.shape)
+
+
+# ---- finite penalties ----
+
+
+@every_penalty
+@few
+@seeds
+def test_subgradient(blocks, seed, beta):
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        for z in (3.0 * rng.standard_normal(g.shape), np.zeros(g.shape)):
+            s = g.subgradient(z)
+            dual = g.linearised(z)
+            np.testing.assert_array_equal(dual.y, s)
+            assert dual.value == g.value(z)
+            assert dual.conjugate == pytest.approx(np.vdot(s, z) - g.value(z), abs=rounding(z, s) * 10)
+            assert np.linalg.norm(s) <= g.lipschitz * (1 + 1e-14)
+            for q in points(g, rng, 5):
+                assert g.value(q) >= g.value(z) + np.vdot(s, q - z) - rounding(z, s) * max(10.0, np.abs(q).max())
+
+
+@every_penalty
+@few
+@seeds
+def test_lipschitz_constant_is_never_exceeded(blocks, seed, beta):
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        a, b = 3.0 * rng.standard_normal((2, *g.shape))
+        assert abs(g.value(a) - g.value(b)) <= g.lipschitz * np.linalg.norm(a - b) + rounding(a, b)
+        assert np.linalg.norm(g.smoothed(a, beta).y) <= g.lipschitz * (1 + 1e-14)
+
+
+@every_penalty
+def test_lipschitz_constant_is_attained(blocks):
+    rng = np.random.default_rng(0)
+    for g in blocks:
+        trials = [100.0 * rng.choice([-1.0, 1.0], g.shape) for _ in range(400)]
+        trials += [np.full(g.shape, -100.0), np.full(g.shape, 100.0)]
+        assert max(np.linalg.norm(g.subgradient(z)) for z in trials) == pytest.approx(g.lipschitz, rel=1e-12)
+
+
+@every_penalty
+@pytest.mark.parametrize("magnitude", [1e-200, 1e200])
+def test_extreme_magnitudes(blocks, magnitude):
+    for g in blocks:
+        z = magnitude * np.random.default_rng(0).standard_normal(g.shape)
+        assert np.isfinite(g.value(z))
+        for y in (g.subgradient(z), g.smoothed(z, 1.0).y):
+            assert np.linalg.norm(y) <= g.lipschitz * (1 + 1e-14)
+
+
+def scalar_minimum(objective, low, high) -> float:
+    """The minimiser of a convex function of one number."""
+    return minimize_scalar(objective, bounds=(low, high), method="bounded", options={"xatol": 1e-13}).x
+
+
+def penalty_twin(example, z, step):
+    """prox_{step g}(z), reduced by hand to minimisations over one number that know nothing of projections."""
+    kind = example["kind"]
+    s = step * example.get("scale", 1.0)
+    if kind == "hinge":
+        labels = np.broadcast_to(example.get("labels", 1.0), z.shape)
+        s = s / z.size if example.get("reduction") == "mean" else s
+        return np.array(
+            [
+                scalar_minimum(
+                    lambda p, e=e, b=b: s * max(0.0, 1 - b * p) + 0.5 * (p - e) ** 2, -abs(e) - 9, abs(e) + 9
+                )
+                for e, b in zip(z, labels, strict=True)
+            ]
+        )
+    if kind == "l1":
+        return np.array(
+            [scalar_minimum(lambda p, e=e: s * abs(p) + 0.5 * (p - e) ** 2, -abs(e) - 1, abs(e) + 1) for e in z]
+        )
+    if kind == "l2":
+        length = np.sqrt((z**2).sum())
+        return z * scalar_minimum(lambda t: s * t * length + 0.5 * (1 - t) ** 2 * length**2, 0.0, 1.0)
+    if kind == "group-norm":
+        out = np.zeros_like(z)
+        for group in example["groups"]:
+            out[group] = penalty_twin({**example, "kind": "l2"}, z[group], step)
+        return out
+    if kind == "linf":  # the entries are cut at +-t
+        top = np.abs(z).max()
+        t = scalar_minimum(lambda t: s * t + 0.5 * (np.maximum(np.abs(z) - t, 0) ** 2).sum(), 0.0, top)
+        return np.clip(z, -t, t)
+    assert kind == "max"  # the entries are cut at t
+    t = scalar_minimum(lambda t: s * t + 0.5 * (np.maximum(z - t, 0) ** 2).sum(), z.min() - s, z.max())
+    return np.minimum(z, t)
+
+
+@pytest.mark.parametrize("example", examples("penalty"))
+@few
+@given(seed=st.integers(0, 2**32 - 1), step=st.floats(0.05, 5.0))
+def test_prox_against_a_twin(example, seed, step):
+    g = next(g for g in build_all("penalty", example) if len(g.shape) == 1)
+    z = 2.0 * np.random.default_rng(seed).standard_normal(g.shape)
+    np.testing.assert_allclose(g.prox(z, step), penalty_twin(example, z, step), rtol=0, atol=1e-6)
+
+
+# ---- sets ----
+
+
+@every_set
+@few
+@seeds
+def test_projection_is_idempotent_and_inside(blocks, seed, beta):
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        z = rng.standard_normal(g.shape) * 10.0 ** rng.uniform(-3, 6)
+        p = g.prox(z, beta)
+        np.testing.assert_array_equal(p, g.prox(z, 2 * beta))
+        np.testing.assert_allclose(g.prox(p, beta), p, rtol=1e-14, atol=1e-14 * max(1.0, np.abs(p).max()))
+        assert g.value(p) == 0.0
+        if np.linalg.norm(z - p) > 1e-9 * np.linalg.norm(z):
+            assert g.value(z) == np.inf
+            assert g.value(p + 1e-6 * max(1.0, np.linalg.norm(p)) * (z - p) / np.linalg.norm(z - p)) == np.inf
+
+
+@every_set
+def test_a_set_has_no_subgradient_method(blocks):
+    for g in blocks:
+        with pytest.raises(ProblemError, match="hcgm"):
+            g.subgradient(np.zeros(g.shape))
+
+
+def set_twin(example, z):
+    """The nearest point of the set of an example, by a general solver of constrained least squares."""
+    kind, n = example["kind"], z.size
+    radius = example.get("radius", 1.0)
+    bounds, constraints = None, []
+    if kind == "equals":
+        return np.broadcast_to(np.asarray(example["value"], dtype=float), z.shape)
+    if kind in ("box", "nonnegative"):
+        lower = np.broadcast_to(example.get("lower", 0.0 if kind == "nonnegative" else -np.inf), n)
+        upper = np.broadcast_to(example.get("upper", np.inf), n)
+        bounds = list(zip(lower, upper, strict=True))
+    elif kind == "simplex":
+        bounds = [(0, None)] * n
+        form = "ineq" if example.get("sum") == "at-most" else "eq"
+        constraints = [{"type": form, "fun": lambda p: radius - p.sum()}]
+    elif kind == "l2-ball":
+        constraints = [{"type": "ineq", "fun": lambda p: radius**2 - p @ p}]
+    else:
+        assert kind == "l1-ball"
+        halves = minimize(  # p = a - b with a, b >= 0
+            lambda ab: 0.5 * ((ab[:n] - ab[n:] - z) ** 2).sum(),
+            np.zeros(2 * n),
+            jac=lambda ab: np.r_[ab[:n] - ab[n:] - z, z - ab[:n] + ab[n:]],
+            bounds=[(0, None)] * (2 * n),
+            constraints=[{"type": "ineq", "fun": lambda ab: radius - ab.sum()}],
+            method="SLSQP",
+            options={"ftol": 1e-15, "maxiter": 500},
+        ).x
+        return halves[:n] - halves[n:]
+    return minimize(
+        lambda p: 0.5 * ((p - z) ** 2).sum(),
+        np.full(n, 0.1),
+        jac=lambda p: p - z,
+        bounds=bounds,
+        constraints=constraints,
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 500},
+    ).x
+
+
+@pytest.mark.parametrize("example", examples("set"))
+@few
+@given(seed=st.integers(0, 2**32 - 1))
+def test_projection_against_a_twin(example, seed):
+    g = next(g for g in build_all("set", example) if len(g.shape) == 1)
+    z = 2.0 * np.random.default_rng(seed).standard_normal(g.shape)
+    np.testing.assert_allclose(g.prox(z, 1.0), set_twin(example, z), rtol=0, atol=1e-6)
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("family", "example", "words"),
+    [
+        ("penalty", {"kind": "l1", "scale": 0.0}, "greater than 0"),
+        ("penalty", {"kind": "max", "scale": -1.0}, "greater than 0"),
+        ("penalty", {"kind": "group-norm", "groups": [[0], [2]]}, "entry 1 is in no group"),
+        ("penalty", {"kind": "group-norm", "groups": [[0, 0]]}, "entry 0 is in more than one group"),
+        ("penalty", {"kind": "hinge", "reduction": "max"}, "sum"),
+        ("set", {"kind": "box"}, "constrains nothing"),
+        ("set", {"kind": "box", "lower": 2.0, "upper": [3.0, 1.0]}, "lower bound 2 exceeds the upper bound 1"),
+        ("set", {"kind": "l1-ball", "radius": 0.0}, "greater than 0"),
+        ("set", {"kind": "simplex", "radius": -1.0}, "greater than 0"),
+        ("set", {"kind": "equals"}, "required"),
+    ],
+)
+def test_refused_when_the_spec_is_read(family, example, words):
+    with pytest.raises(ValidationError, match=words):
+        spec(family, example)
+
+
+@pytest.mark.parametrize(
+    ("family", "example", "words"),
+    [
+        ("penalty", {"kind": "group-norm", "groups": [[0, 1], [2]]}, "cover 3 entries, but the image is a vector of 4"),
+        (
+            "penalty",
+            {"kind": "hinge", "labels": [1, -1]},
+            "a vector of 2, but the image they belong to is a vector of 4",
+        ),
+        ("penalty", {"kind": "hinge", "labels": [1, 0, 1, 0]}, r"\+1 or -1"),
+        ("set", {"kind": "equals", "value": [1.0, 2.0]}, "the value is a vector of 2, but the image is a vector of 4"),
+        ("set", {"kind": "box", "upper": [[1.0, 2.0]]}, "the upper bound is 1 x 2, but the image is a vector of 4"),
+    ],
+)
+def test_refused_when_built(family, example, words):
+    with pytest.raises(ProblemError, match=words):
+        spec(family, example).build(InlineContext(), (4,))
+
+
+def test_bounds_from_a_file_are_checked_when_built():
+    with pytest.raises(ProblemError, match="exceeds"):
+        BoxSet((2,), np.array([0.0, 2.0]), np.array(1.0))
+
+
+def test_an_offset_that_does_not_fit():
+    g = spec("penalty", {"kind": "l1"}).build(InlineContext(), (4,))
+    with pytest.raises(ProblemError, match="the offset is a vector of 3, but the image is a vector of 4"):
+        Shifted(g, np.zeros(3))
