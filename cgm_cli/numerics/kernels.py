@@ -81,3 +81,43 @@ def box_dual(
     else:
         sums = _box_dual_arrays(z.reshape(-1), lower.reshape(-1), upper.reshape(-1), 1.0 / beta, y.reshape(-1))
     return y, float(np.sqrt(sums[0])), float(sums[1]), float(np.sqrt(sums[2]))
+
+
+@numba.njit(cache=True, fastmath=_REORDER)
+def _box_direction(base, rows, columns, z, lower, upper, inverse, out):
+    distance, pairing, size, peak = 0.0, 0.0, 0.0, 0.0
+    for i in range(z.shape[0]):
+        row = rows[i]
+        for j in range(z.shape[1]):
+            p = z[i, j]
+            if p < lower:
+                p = lower
+            elif p > upper:
+                p = upper
+            gap = z[i, j] - p
+            y = gap * inverse
+            distance += gap * gap
+            pairing += y * p
+            size += p * p
+            v = base[i, j] + (row + columns[j]) + y
+            out[i, j] = v
+            peak = max(peak, abs(v))
+    return distance, pairing, size, peak
+
+
+def box_direction(
+    base: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    z: np.ndarray,
+    lower: float,
+    upper: float,
+    beta: float,
+    out: np.ndarray,
+) -> tuple[float, float, float, float]:
+    """out = base + rows[:, None] + columns[None, :] + (z - p) / beta with p = clip(z, lower, upper), in one pass.
+
+    All matrices (m, n) and C-contiguous. Returns |z - p|, <(z - p) / beta, p>, |p| and max |out|; the first is NaN if z has a NaN.
+    """
+    distance, pairing, size, peak = _box_direction(base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out)
+    return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), peak

@@ -21,11 +21,11 @@ from cgm_cli.errors import ProblemError
 class Dual:
     """g seen from one point z.
 
-    y: the subgradient, shape of z. conjugate: g*(y). value: g(z) for a finite g, 0 for a set. distance: |z - p| for a set, 0 for
+    y: the subgradient, shape of z; None where it went straight into a direction. conjugate: g*(y). value: g(z) for a finite g, 0 for a set. distance: |z - p| for a set, 0 for
     a finite g. reference: |p| for a set, the scale that makes its distance relative.
     """
 
-    y: np.ndarray
+    y: np.ndarray | None
     conjugate: float
     value: float
     distance: float

@@ -1,0 +1,93 @@
+"""The composite problem: min over x in X of f(x) + sum_i g_i(A_i x), as the blocks that make it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.losses.base import Loss
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.penalties.base import Penalty
+from cgm_cli.errors import ProblemError
+
+
+@dataclass(frozen=True)
+class Term:
+    """g(A x), a penalty or a constraint; `weight` w > 0 means that it is smoothed with beta / w."""
+
+    name: str
+    map: LinearMap
+    penalty: Penalty
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class CompositeProblem:
+    """domain X, loss f (None: zero), terms g_i(A_i x), and where a run starts (None: the domain's own start).
+
+    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the sign.
+    Raises ProblemError if there is nothing to minimise, or shapes do not fit.
+    """
+
+    domain: Domain
+    loss: Loss | None = None
+    terms: tuple[Term, ...] = ()
+    start: Atom | None = None
+    sense: str = "minimise"
+
+    def __post_init__(self):
+        if self.loss is None and not self.terms:
+            raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
+        for what, linear in [("objective", self.loss and self.loss.map), *((t.name, t.map) for t in self.terms)]:
+            if linear is not None and linear.in_shape != self.domain.shape:
+                raise ProblemError(f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}")
+        if self.start is not None and self.start.shape != self.domain.shape:
+            raise ProblemError(f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}")
+
+    @property
+    def first(self) -> Atom:
+        """The point x_1 a run starts from."""
+        return self.domain.start() if self.start is None else self.start
+
+    @property
+    def has_constraints(self) -> bool:
+        """Whether some g_i is the indicator of a set, so that f(x) is no upper bound on the optimum."""
+        return any(term.penalty.is_set for term in self.terms)
+
+    @property
+    def needs_array(self) -> bool:
+        """Whether x must be written out: a map keeps all of it, or the direction would be as large."""
+        maps = [term.map for term in self.terms] + ([self.loss.map] if self.loss else [])
+        return len(self.domain.shape) != 2 or not self.domain.spectral or any(isinstance(m, Identity) for m in maps)
+
+    def constants(self) -> dict[str, float]:
+        """L_f, |A| of the weighted stacked map (at most sqrt(sum w_i |A_i|^2)), L_g and D_X of the paper's theorems.
+
+        L_g is that of the stacked g of images scaled by sqrt(w_i): sqrt(sum L_i^2 / w_i); infinite with a constraint.
+        """
+        return {
+            "L_f": self.loss.lipschitz if self.loss else 0.0,
+            "|A|": float(np.sqrt(sum(t.weight * t.map.norm**2 for t in self.terms))),
+            "L_g": float(np.sqrt(sum(t.penalty.lipschitz**2 / t.weight for t in self.terms))),
+            "D_X": self.domain.diameter,
+        }
+
+    def reweighted(self, weights: dict[str, float]) -> CompositeProblem:
+        """The same problem with other smoothing weights, by the name of the term."""
+        return replace(self, terms=tuple(replace(t, weight=weights[t.name]) for t in self.terms))
+
+    def describe(self) -> dict[str, object]:
+        """The blocks and their constants, as plain data: what `cgm show --expanded` prints."""
+        return {
+            "sense": self.sense,
+            "domain": self.domain.describe(),
+            "objective": self.loss.describe() if self.loss else None,
+            "terms": [
+                {"name": t.name, "weight": t.weight, "map": t.map.describe(), "penalty": t.penalty.describe()} for t in self.terms
+            ],
+            "constants": self.constants(),
+        }

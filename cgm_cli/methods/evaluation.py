@@ -1,0 +1,178 @@
+"""One look at the problem from the current point: objective, infeasibilities, the direction for the oracle, and the dual point.
+
+With y_i a subgradient of g_i at p_i (the prox of the image, or the image itself for a plain subgradient):
+
+    v = grad f(x) + sum_i A_i^T y_i                      what the oracle minimises
+    F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>    the free lower bound, with f(x) = h(M x) and z = M x
+
+The second holds for any z and y (weak duality), so drifting images cost tightness, never truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.blocks.directions import DenseDirection, Direction, OuterSum, SumDirection
+from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.penalties.base import Dual
+from cgm_cli.blocks.penalties.bounds import BoxSet
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.numerics import kernels
+
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """What a lower bound is made of: h'(z) of the loss (None without one), one y_i per term, and the constant beside the minimum.
+
+    margin: an allowance for the rounding errors of the constant and the duals.
+    """
+
+    loss_gradient: np.ndarray | None
+    duals: tuple[np.ndarray, ...]
+    constant: float
+    margin: float
+
+    def direction(self, problem: CompositeProblem) -> Direction:
+        """v = M^T h'(z) + sum_i A_i^T y_i."""
+        pieces = [term.map.adjoint(y) for term, y in zip(problem.terms, self.duals, strict=True)]
+        if self.loss_gradient is not None:
+            pieces.insert(0, problem.loss.map.adjoint(self.loss_gradient))
+        total = SumDirection(tuple(pieces))
+        return total.symmetrised() if problem.domain.symmetric else total
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the dual's scalars.
+
+    constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
+    """
+
+    objective: float
+    penalty: float
+    infeasibilities: dict[str, float]
+    direction: Direction
+    constant: float
+    margin: float
+
+
+class Evaluator:
+    """Evaluates a problem at an iterate and its images; owns the buffer of a dense direction.
+
+    One constraint that bounds the entries of a dense matrix iterate (X >= 0, say) is folded into the pass that forms the direction,
+    so that its dual, as large as X, is never written out.
+    """
+
+    def __init__(self, problem: CompositeProblem, iterate: Iterate):
+        self._problem = problem
+        self._buffer: np.ndarray | None = None
+        foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
+        self._folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
+
+    def evaluate(self, loss_image: np.ndarray | None, images: list[np.ndarray], beta: float | None) -> Evaluation:
+        """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through, to be found."""
+        problem = self._problem
+        pieces: list[Direction] = []
+        objective = constant = margin = 0.0
+        if problem.loss is not None:
+            objective = problem.loss.value(loss_image)
+            gradient = problem.loss.gradient(loss_image)
+            pairing = float(np.vdot(gradient, loss_image))
+            constant, margin = objective - pairing, abs(objective) + abs(pairing)
+            pieces.append(problem.loss.map.adjoint(gradient))
+        duals: list[tuple[Term, Dual]] = []
+        for term, image in zip(problem.terms, images, strict=True):
+            if term is self._folded:
+                continue
+            dual = _dual(term, image, beta)
+            duals.append((term, dual))
+            piece = term.map.adjoint(dual.y)
+            if isinstance(piece, DenseDirection) and isinstance(term.map, Identity) and term.penalty.uniform:
+                piece = DenseDirection(piece.array, symmetric=problem.domain.symmetric)
+            pieces.append(piece)
+            size = float(np.linalg.norm(image))
+            margin += size * float(np.linalg.norm(dual.y))
+            if beta is not None:
+                margin += size * term.weight / beta * term.map.norm * problem.domain.radius
+        if problem.domain.symmetric:
+            pieces = [piece.symmetrised() for piece in pieces]
+        if self._folded is None:
+            direction = self._assemble(pieces)
+        else:
+            place = problem.terms.index(self._folded)
+            step = beta / self._folded.weight
+            direction, dual = self._fold(pieces, images[place], step)
+            duals.insert(place, (self._folded, dual))
+            size = dual.reference + dual.distance
+            margin += size * dual.distance / step + size / step * problem.domain.radius
+        constant -= sum(dual.conjugate for _, dual in duals)
+        return Evaluation(
+            objective,
+            float(sum(dual.value for _, dual in duals)),
+            {term.name: dual.distance / max(1.0, dual.reference) for term, dual in duals if term.penalty.is_set},
+            direction,
+            constant,
+            8 * _EPS * margin,
+        )
+
+    def dual_point(self, evaluation: Evaluation, loss_image, images, beta: float | None) -> DualPoint:
+        """The dual point of an evaluation at these images, in arrays of its own."""
+        loss = self._problem.loss
+        return DualPoint(
+            None if loss is None else np.array(loss.gradient(loss_image)),
+            tuple(_dual(term, image, beta).y for term, image in zip(self._problem.terms, images, strict=True)),
+            evaluation.constant,
+            evaluation.margin,
+        )
+
+    def _assemble(self, pieces: list[Direction]) -> Direction:
+        domain = self._problem.domain
+        if len(pieces) == 1:
+            return pieces[0]
+        if domain.spectral and not any(isinstance(piece, DenseDirection) for piece in pieces):
+            return SumDirection(tuple(pieces))
+        if self._buffer is None:
+            self._buffer = np.empty(domain.shape)
+        self._buffer[...] = 0.0
+        for piece in pieces:
+            piece.add_to(self._buffer)
+        return DenseDirection(self._buffer, symmetric=domain.symmetric)
+
+    def _fold(self, pieces: list[Direction], image: np.ndarray, step: float) -> tuple[Direction, Dual]:
+        """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass."""
+        domain, penalty = self._problem.domain, self._folded.penalty
+        if self._buffer is None:
+            self._buffer = np.empty(domain.shape)
+        cost, *others = pieces
+        rows, columns, rest = np.zeros(domain.shape[0]), np.zeros(domain.shape[1]), []
+        for piece in others:
+            if isinstance(piece, OuterSum):
+                rows, columns = rows + piece.rows, columns + piece.columns
+            else:
+                rest.append(piece)
+        distance, pairing, reference, peak = kernels.box_direction(
+            cost.dense(), rows, columns, image, float(penalty.lower), float(penalty.upper), step, self._buffer
+        )
+        for piece in rest:
+            piece.add_to(self._buffer)
+        known_peak = peak if np.isfinite(distance) and not rest else None
+        direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
+        return direction, Dual(None, pairing, 0.0, distance, reference)
+
+
+def _dual(term: Term, image: np.ndarray, beta: float | None) -> Dual:
+    return term.penalty.linearised(image) if beta is None else term.penalty.smoothed(image, beta / term.weight)
+
+
+def _bounds_entries(term: Term) -> bool:
+    return isinstance(term.map, Identity) and isinstance(term.penalty, BoxSet) and term.penalty.uniform
+
+
+def _has_dense_cost(problem: CompositeProblem) -> bool:
+    return isinstance(problem.loss, Linear) and isinstance(problem.loss.map.direction, DenseDirection)

@@ -1,0 +1,255 @@
+"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes is State."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
+from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import NumericalError, ProblemError
+from cgm_cli.methods.bounds import BestBound, Bound, certify, estimate
+from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
+from cgm_cli.methods.policies import Method
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.state import State
+from cgm_cli.methods.status import Status
+from cgm_cli.methods.stopping import StopRules
+
+
+class Observer(Protocol):
+    """Anything that wants to see the run as it goes."""
+
+    def on_record(self, record: IterationRecord) -> None: ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to certify."""
+
+    log: int = 1
+    metrics: int = 10
+    bound: int = 1
+    refresh: int = 1000
+    certify: str = "final"
+
+
+@dataclass
+class Outcome:
+    """How a run ended: status, last record, the iterate and its state, the bound reported and its dual point."""
+
+    status: Status
+    record: IterationRecord
+    state: State
+    bound: Bound | None
+    message: str = ""
+    unconverged_calls: int = 0
+    phases: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def dual(self) -> DualPoint | None:
+        return None if self.bound is None else self.bound.dual
+
+
+def run(
+    problem: CompositeProblem,
+    method: Method,
+    stop: StopRules,
+    iterate: Iterate,
+    *,
+    schedule: Schedule = Schedule(),
+    seed: int = 0,
+    observers: Iterable[Observer] = (),
+    metrics: Callable[[Iterate], Mapping[str, float]] | None = None,
+    should_stop: Callable[[], Status | None] = lambda: None,
+) -> Outcome:
+    """Solve `problem` from `iterate` (which holds problem.first and is changed in place).
+
+    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps evaluates, and asks
+    the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem, NumericalError on non-finite numbers.
+    """
+    if method.smoothing.beta(1) is None and problem.has_constraints:
+        names = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
+        raise ProblemError(
+            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`", ("solver", "method")
+        )
+    return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop).solve()
+
+
+class _Run:
+    def __init__(self, problem, method, stop, iterate, schedule, seed, observers, metrics, should_stop):
+        self.problem, self.method, self.stop, self.schedule = problem, method, stop, schedule
+        self.observers, self.metrics, self.should_stop = observers, metrics, should_stop
+        self.state = State(problem, iterate, np.random.default_rng(seed))
+        self.evaluator = Evaluator(problem, iterate)
+        self.best = BestBound()
+        self.unconverged = 0
+        self.failed_certificate = -np.inf  # the estimate whose certificate last fell short of the tolerance
+        self.clock = _Clock()
+
+    def solve(self) -> Outcome:
+        state, clock, schedule = self.state, self.clock, self.schedule
+        while True:
+            turn = state.k + 1
+            beta, eta = self.method.smoothing.beta(turn), self.method.step.size(turn)
+            with clock.phase("evaluate"):
+                point = self.evaluator.evaluate(state.loss_image, state.images, beta)
+                self._refuse_non_finite(point)
+            with clock.phase("oracle"):
+                answer = self._ask_oracle(point, turn)
+            out_of_budget = state.k >= self.stop.iterations
+            with clock.phase("bound"):
+                if state.k % schedule.bound == 0 or out_of_budget:
+                    self._bound(point, answer, beta)
+            record = self._record(point, answer, beta, eta)
+            status = self._decide(point, answer, record)
+            if status is not None or state.k % schedule.log == 0:
+                record = self._record(point, answer, beta, eta, full=True, last=status is not None)
+                for observer in self.observers:
+                    observer.on_record(record)
+            if status is not None:
+                return Outcome(
+                    status, record, state, self.best.final, unconverged_calls=self.unconverged, phases=dict(clock.totals)
+                )
+            with clock.phase("update"):
+                state.advance(answer.atom, eta)
+                if state.k % schedule.refresh == 0:
+                    state.refresh()
+
+    def _ask_oracle(self, point: Evaluation, turn: int) -> OracleAnswer:
+        request = OracleRequest(self.method.oracle.at(turn), self.state.warm, self.state.rng)
+        answer = self.problem.domain.lmo(point.direction, request)
+        self.state.warm = answer.warm
+        self.state.matvecs += answer.products
+        self.unconverged += not answer.converged
+        return answer
+
+    def _bound(self, point: Evaluation, answer: OracleAnswer, beta: float | None) -> None:
+        value = estimate(point.constant, point.margin, answer)
+        if not answer.exact and self.schedule.certify == "always":
+            dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
+            certified = certify(self.problem, dual)
+            if certified is not None:
+                self.best.offer(Bound(certified, True, dual))
+                return
+        if self.best.improves(value, answer.exact):
+            dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
+            self.best.offer(Bound(value, answer.exact, dual))
+
+    def _decide(self, point: Evaluation, answer: OracleAnswer, record: IterationRecord) -> Status | None:
+        """How the run ends here, or None. A bound that decides is certified first where that is possible."""
+        if self._proves_infeasible():
+            return Status.INFEASIBLE
+        ending = None
+        if self.stop.converged(record) and self._stands_when_certified(point, answer, record):
+            ending = Status.CONVERGED
+        ending = ending or self.stop.exhausted(record) or self.should_stop()
+        if ending is not None and self.schedule.certify != "never":
+            with self.clock.phase("certify"):
+                self.best.certify(self.problem)
+        return ending
+
+    def _stands_when_certified(self, point, answer, record) -> bool:
+        """Whether the tolerances still hold with the bound certified; tried again only once the estimate has grown."""
+        held = self.best.estimated
+        if self.stop.gap is None or self.schedule.certify == "never" or held is None:
+            return True
+        if record.certified:
+            return True
+        if held.value <= self.failed_certificate:
+            return False
+        with self.clock.phase("certify"):
+            self.best.certify(self.problem)
+        if self.best.estimated is not None:  # out of reach for this domain: the estimate is all there is
+            return True
+        self.failed_certificate = held.value + abs(held.value) * 1e-6
+        return self.stop.converged(self._record(point, answer, None, 0.0))
+
+    def _proves_infeasible(self) -> bool:
+        """A certified bound above the largest value of a linear objective: no point of the domain meets the constraints."""
+        bound, loss = self.best.certified, self.problem.loss
+        if bound is None or loss is None or not loss.is_linear or not self.problem.has_constraints:
+            return False
+        if bound.value <= loss.value(self.state.loss_image):
+            return False
+        costs = loss.map.adjoint(-loss.gradient(self.state.loss_image))
+        smallest = self.problem.domain.certified_minimum(costs.symmetrised() if self.problem.domain.symmetric else costs)
+        finite = sum(1 for term in self.problem.terms if not term.penalty.is_set)
+        return smallest is not None and finite == 0 and bound.value > -smallest
+
+    def _refuse_non_finite(self, point: Evaluation) -> None:
+        if np.isfinite(point.objective + point.constant) and np.isfinite(point.direction.peak()):
+            return
+        named = [("the objective", self.state.loss_image)] if self.problem.loss is not None else []
+        named += [(f"the term `{term.name}`", image) for term, image in zip(self.problem.terms, self.state.images, strict=True)]
+        culprits = [name for name, image in named if not np.all(np.isfinite(image))]
+        where = " and ".join(culprits) or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
+        raise NumericalError(f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked")
+
+    def _record(self, point, answer, beta, eta, full=False, last=False) -> IterationRecord:
+        shown = (self.best.final if last else self.best.shown) if self.best else None
+        bound = np.nan if shown is None else shown.value
+        total = point.objective + point.penalty
+        sign = -1.0 if self.problem.sense == "maximise" else 1.0
+        metrics: Mapping[str, Any] = {}
+        if full and self.metrics is not None and (last or self.state.k % self.schedule.metrics == 0):
+            with self.clock.phase("metrics"):
+                metrics = self.metrics(self.state.iterate)
+        return IterationRecord(
+            k=self.state.k,
+            seconds=self.clock.elapsed(),
+            objective=sign * point.objective,
+            penalty=sign * point.penalty,
+            total=sign * total,
+            infeasibility=max(point.infeasibilities.values(), default=0.0),
+            bound=sign * bound,
+            certified=shown is not None and shown.certified,
+            gap=abs(total - bound) / max(1.0, abs(total), abs(bound)),
+            beta=beta or 0.0,
+            eta=eta,
+            lmo_value=answer.value,
+            lmo_matvecs=answer.products,
+            lmo_residual=answer.residual,
+            phases=self.clock.take() if full else {},
+            infeasibilities=point.infeasibilities if full else {},
+            metrics=metrics,
+        )
+
+
+class _Clock:
+    """Wall time since the start, and by phase: in all, and since it was last asked."""
+
+    def __init__(self):
+        self._start = time.perf_counter()
+        self.totals: dict[str, float] = {}
+        self._recent: dict[str, float] = {}
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._start
+
+    def phase(self, name: str):
+        return _Phase(self, name)
+
+    def add(self, name: str, seconds: float) -> None:
+        self.totals[name] = self.totals.get(name, 0.0) + seconds
+        self._recent[name] = self._recent.get(name, 0.0) + seconds
+
+    def take(self) -> dict[str, float]:
+        recent, self._recent = self._recent, {}
+        return recent
+
+
+class _Phase:
+    def __init__(self, clock: _Clock, name: str):
+        self._clock, self._name = clock, name
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *exc) -> None:
+        self._clock.add(self._name, time.perf_counter() - self._began)
