@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import re
 import secrets
 import socket
 import time
@@ -39,7 +38,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, name: str, out: Path | None = None, root: Path = Path("runs")) -> RunDirectory:
-        """Make `root`/<name>/<id>, or take exactly `out`.
+        """Make `root`/<name>/<id>, where `name` is a valid spec name, or take exactly `out`.
 
         The id is the UTC time with a random suffix, so that solves started in the same second never share a folder. Raises
         ProblemError (exit code 2) when `out` already holds a run, is being written by another process, or no folder can be
@@ -47,7 +46,7 @@ class RunDirectory:
         """
         try:
             if out is None:
-                path = _new_folder(root / _folder_name(name))
+                path = _new_folder(root / name)
             else:
                 path = Path(out)
                 path.mkdir(parents=True, exist_ok=True)
@@ -171,7 +170,3 @@ def _new_folder(parent: Path) -> Path:
             continue
         return path
 
-
-def _folder_name(name: str) -> str:
-    """`name` as one harmless path component."""
-    return re.sub(r"[^\w.-]+", "-", name).strip(".-")[:100] or "run"
