@@ -1,6 +1,6 @@
 """cgm: composite convex optimisation with conditional-gradient methods.
 
-    from cgm_cli import solve, load_run
+from cgm_cli import solve, load_run
 """
 
 from __future__ import annotations

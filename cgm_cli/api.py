@@ -27,11 +27,11 @@ def solve(
     on_record: Callable[[IterationRecord], None] | None = None,
     quiet: bool = True,
 ) -> Result:
-    """Solve a spec, given as a file or as a mapping, and return the result; the run folder is written as by `cgm solve`.
+    """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
 
-    overrides: as for `--set`, for instance ["solver.beta0=0.5"]. out: the run folder, else runs/<name>/<id> below the current
-    folder. on_record: called with each IterationRecord. quiet=False shows the progress on standard error. Raises CgmError; warns
-    (RuntimeWarning) when the result is there but the run folder could not be written to the end.
+    overrides: as for `--set`, for instance ["solver.beta0=0.5"]. out: the run folder, else runs/<name>/<id> below the
+    current folder. on_record: called with each IterationRecord. quiet=False shows the progress on standard error.
+    Raises CgmError; warns (RuntimeWarning) when the result is there but the run folder could not be written to the end.
     """
     with ExitStack() as stack:
 

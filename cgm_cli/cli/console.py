@@ -1,7 +1,7 @@
-"""What a person sees of a solve: a live table in a terminal, now and then a plain line elsewhere, and a summary at the end.
+"""What a person sees of a solve: a live table in a terminal, plain lines elsewhere, and a summary at the end.
 
-All of it goes to standard error. The loop calls `Progress.on_record` for every record, so that returns after two comparisons
-unless something is to be shown.
+All of it goes to standard error. The loop calls `Progress.on_record` for every record, so that returns after two
+comparisons unless something is to be shown.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def bound_label(sense: str) -> str:
     return "upper bound" if sense == "maximise" else "lower bound"
 
 
-# Heading -> the cell made of a record. The bound's heading depends on the sense. `~` marks a bound that is only estimated.
+# Heading -> the cell made of a record. The bound's heading depends on the sense. `~` marks a bound that is only
+# estimated.
 _COLUMNS: dict[str, Callable[[IterationRecord], str]] = {
     "iteration": lambda record: str(record.k),
     "time": lambda record: duration(record.seconds),

@@ -13,12 +13,16 @@ def solve(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the run into exactly this folder.", show_default="runs/NAME/ID")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no summary: one line with the result.")
     ] = False,

@@ -2,8 +2,8 @@
 
     runs/<name>/<id>/     spec.yaml  resolved.yaml  run.h5  checkpoint.h5  status.json  log.txt
 
-The writer holds an exclusive lock on `.lock` for as long as it lives. The kernel drops the lock with its owner, so "status.json
-says running, but nobody holds the lock" is what a killed run looks like, on this machine or over NFS.
+The writer holds an exclusive lock on `.lock` for as long as it lives. The kernel drops the lock with its owner, so
+"status.json says running, but nobody holds the lock" is what a killed run looks like, on this machine or over NFS.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class RunDirectory:
     def create(cls, name: str, out: Path | None = None, root: Path = Path("runs")) -> RunDirectory:
         """Make `root`/<name>/<id>, where `name` is a valid spec name, or take exactly `out`.
 
-        The id is the UTC time with a random suffix, so that solves started in the same second never share a folder. Raises
-        ProblemError (exit code 2) when `out` already holds a run, is being written by another process, or no folder can be
-        made there.
+        The id is the UTC time with a random suffix, so that solves started in the same second never share a folder.
+        Raises ProblemError (exit code 2) when `out` already holds a run, is being written by another process, or no
+        folder can be made there.
         """
         try:
             if out is None:
@@ -63,7 +63,7 @@ class RunDirectory:
         return cls(path, lock)
 
     def begin(self, spec_text: str, resolved: str) -> None:
-        """Write the spec as given, the resolved spec, and the status `running`. Raises CgmError when the disk refuses."""
+        """Write the spec as given, the resolved spec, and the status `running`. Raises CgmError if the disk refuses."""
         write_atomically(self.path / "spec.yaml", spec_text)
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
@@ -143,7 +143,8 @@ def is_being_written(path: Path) -> bool:
 
 def _acquire(path: Path) -> int:
     descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last attempt.
+    # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last
+    # attempt.
     for pause in (0.02, 0.05, 0.1, None):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -169,4 +170,3 @@ def _new_folder(parent: Path) -> Path:
         except FileExistsError:
             continue
         return path
-

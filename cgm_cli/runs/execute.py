@@ -39,7 +39,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """result: of the loop. run: the folder. summary: the object for `--json`. fault: why the folder is incomplete, or None."""
+    """run: the folder. summary: the object that `--json` prints. fault: why the folder is incomplete, or None."""
 
     result: Result
     run: Path
@@ -55,9 +55,9 @@ def execute(
 ) -> Outcome:
     """Solve the spec in the file (or mapping) `source`, with `--set`-like `overrides`, into a run folder.
 
-    out: the folder, else runs/<name>/<id> below the current one. observers: given the sense ("minimise" or "maximise"), who
-    shall be told of each record. Raises CgmError, in words that point into the spec, and KeyboardInterrupt on a second Ctrl-C;
-    status.json tells of both. A disk that fails during the solve raises nothing: see `Outcome.fault`.
+    out: the folder, else runs/<name>/<id> below the current one. observers: given the sense ("minimise" or "maximise"),
+    who shall be told of each record. Raises CgmError, in words that point into the spec, and KeyboardInterrupt on a
+    second Ctrl-C; status.json tells of both. A disk that fails during the solve raises nothing: see `Outcome.fault`.
     """
     spec = loads(dump(dict(source)), overrides) if isinstance(source, Mapping) else load(Path(source), overrides)
     with ExitStack() as stack:

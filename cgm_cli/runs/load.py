@@ -23,10 +23,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder. Everything but the status is read when it is first asked for; reading raises DataError (exit code 3).
+    """One run folder. All but the status is read when first asked for; reading raises DataError (exit code 3).
 
-    path: the folder. state: status.json, with pid, host, started, ended, message. status: how the run ended. alive: whether its
-    process was still there when the folder was read.
+    path: the folder. state: status.json, with pid, host, started, ended, message. status: how the run ended. alive:
+    whether its process was still there when the folder was read.
     """
 
     path: Path
@@ -66,7 +66,9 @@ class Run:
         columns = self._read(lambda file: _arrays(file, "trace"))
         for name, column in columns.items():
             if column.ndim != 1:
-                raise DataError(f"{self.path / 'run.h5'}: /trace/{name} is not one-dimensional; this is not a log of cgm.")
+                raise DataError(
+                    f"{self.path / 'run.h5'}: /trace/{name} is not one-dimensional; this is not a log of cgm."
+                )
         # A run killed inside a commit may have a longer row count in some columns than in others.
         rows = min(map(len, columns.values()), default=0)
         return {name: column[:rows] for name, column in columns.items()}
@@ -84,7 +86,9 @@ class Run:
     def _read(self, reader: Callable[[h5py.File], _T], retries: int = 3) -> _T:
         path = self.path / "run.h5"
         if not path.is_file():
-            raise DataError(f"{self.path} has no run.h5: the run has not begun to iterate (status {self.status.value}).")
+            raise DataError(
+                f"{self.path} has no run.h5: the run has not begun to iterate (status {self.status.value})."
+            )
         try:
             with h5py.File(path, "r", locking=False) as file:
                 return reader(file)

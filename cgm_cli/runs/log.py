@@ -4,9 +4,9 @@
     /solution/<name>    the iterate in its own form         /duals/<name>       one array per term
     attributes of /     the provenance, one entry each; nested entries as JSON
 
-Three choices make a killed run readable. `libver="earliest"` has no consistency flags that a dead writer leaves set. Rows are
-buffered, and reach the file in one commit that appends before it overwrites (`storage`). And the file gets its name only after
-its first commit, so there is never a run.h5 without a header.
+Three choices make a killed run readable. `libver="earliest"` has no consistency flags that a dead writer leaves set.
+Rows are buffered, and reach the file in one commit that appends before it overwrites (`storage`). And the file gets its
+name only after its first commit, so there is never a run.h5 without a header.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from cgm_cli.methods.record import IterationRecord
 from cgm_cli.runs.files import to_json, write_fault
 from cgm_cli.runs.storage import CommittedFile
 
-# A flush rewrites the last chunk of each column: 4 kB, one page. Every other column may be missing in a record, hence float.
+# A flush rewrites the last chunk of each column: 4 kB, one page. Every other column may be missing in a record, hence
+# float.
 _CHUNK_ROWS = 512
 _TYPES = {"k": np.int64, "lmo_matvecs": np.int64, "certified": np.bool_}
 
@@ -33,8 +34,9 @@ _TYPES = {"k": np.int64, "lmo_matvecs": np.int64, "certified": np.bool_}
 class RunLog:
     """An observer that writes every record to `path`, at the latest `flush_seconds` or `flush_rows` records later.
 
-    Raises CgmError (exit code 4) when the file cannot be opened. After that a failing disk never stops the solve: the first fault
-    is kept in `fault`, nothing more is written, and the file stays as it was after the last flush that went through.
+    Raises CgmError (exit code 4) when the file cannot be opened. After that a failing disk never stops the solve: the
+    first fault is kept in `fault`, nothing more is written, and the file stays as it was after the last flush that went
+    through.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ def collect(resolved: str, seed: int, started: str) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Version of Python and of each package that touches the numbers; "not installed" for one that runs from its source tree."""
+    """Versions of Python and of the packages that touch the numbers; "not installed" for a bare source tree."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 
 
 def git_state(project: Path) -> dict[str, Any] | None:
-    """Commit of the checkout `project` and whether tracked files differ from it; None if it is no checkout or git fails."""
+    """Commit of the checkout `project` and whether tracked files differ from it; None if there is no git."""
     # The folder itself must be the checkout: site-packages may lie inside somebody else's.
     if not (project / ".git").exists():
         return None

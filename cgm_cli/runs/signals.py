@@ -14,7 +14,7 @@ _PREEMPTION = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class StopRequest:
-    """Called, it answers how the run should end (INTERRUPTED or PREEMPTED), or None to go on. The first request stands."""
+    """Called, it answers how the run should end (INTERRUPTED or PREEMPTED), or None. The first request stands."""
 
     def __init__(self) -> None:
         self.status: Status | None = None
@@ -33,9 +33,10 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopRequest]:
-    """Within the `with`, SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 only set the request; a second SIGINT raises KeyboardInterrupt.
+    """Let SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 only set the request; a second SIGINT raises KeyboardInterrupt.
 
-    The former handlers come back at the end. Outside the main thread, where Python allows no handlers, nothing is changed.
+    The former handlers come back at the end. Outside the main thread, where Python allows no handlers, nothing is
+    changed.
     """
     request = StopRequest()
     former = {}

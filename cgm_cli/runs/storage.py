@@ -1,14 +1,16 @@
 """The file below an HDF5 file: nothing that was committed is touched before everything new is safely on disk.
 
-HDF5 on a plain file has two weaknesses. A write that fails half-way through a flush (a full disk) leaves headers that point to
-nothing, and the library, unable to close the file any more, may crash the process at exit. Here
+HDF5 on a plain file has two weaknesses. A write that fails half-way through a flush (a full disk) leaves headers that
+point to nothing, and the library, unable to close the file any more, may crash the process at exit. Here
 
 - bytes behind the committed end go to disk at once: nothing points to them yet;
-- bytes before it wait in memory until `commit` puts them in place, in the order of their addresses (the superblock first);
-- after the first OSError, kept in `fault`, the disk is left alone: HDF5 goes on in memory, closes in peace, and the file is cut
-  back to its last committed state.
+- bytes before it wait in memory until `commit` puts them in place, in the order of their addresses (the superblock
+  first);
+- after the first OSError, kept in `fault`, the disk is left alone: HDF5 goes on in memory, closes in peace, and the
+  file is cut back to its last committed state.
 
-So a full disk costs the rows after the last commit, and a SIGKILL can only do harm within the few small writes of a commit.
+So a full disk costs the rows after the last commit, and a SIGKILL can only do harm within the few small writes of a
+commit.
 """
 
 from __future__ import annotations
@@ -112,7 +114,9 @@ class CommittedFile(io.RawIOBase):
     def _remember(self, start: int, data: bytes) -> None:
         # A later write of the same bytes must win: dictionaries keep their order, and `commit` needs no overlaps.
         stop = start + len(data)
-        overlapping = [(offset, old) for offset, old in self._pending.items() if offset < stop and offset + len(old) > start]
+        overlapping = [
+            (offset, old) for offset, old in self._pending.items() if offset < stop and offset + len(old) > start
+        ]
         if overlapping:
             low = min(start, *(offset for offset, _ in overlapping))
             high = max(stop, *(offset + len(old) for offset, old in overlapping))
