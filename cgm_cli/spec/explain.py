@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from cgm_cli.blocks import registry
 from cgm_cli.spec.faults import did_you_mean, visible
+from cgm_cli.spec.fields import SHA256, SLUG, TERM_NAME
 
 TreePath = tuple[str | int, ...]
 
@@ -33,6 +34,12 @@ _COMPARED = {
     "less_than_equal": ("at most", "le"),
     "multiple_of": ("a multiple of", "multiple_of"),
 }
+_PATTERNS = {
+    SLUG: "letters, digits, `.`, `_` and `-`, at most 100, beginning with a letter, a digit or `_`",
+    TERM_NAME: "letters, digits, `_` and `-`",
+    SHA256: "64 hexadecimal digits",
+}
+_FAMILY_NAME = {"set": "constraint set"}
 _FAMILY_PLACE = {"set": "`constraints`", "penalty": "`penalties`", "loss": "`objective`", "domain": "`domain`"}
 
 
@@ -138,7 +145,8 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
     if kind == "value_error":
         return Complaint(path, f"{context['error']}, got {shown(value)}")
     if kind == "string_pattern_mismatch":
-        return Complaint(path, f"{shown(value)} does not match {context['pattern']}")
+        expected = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
+        return Complaint(path, f"expected {expected}, got {shown(value)}")
     if kind == "literal_error":
         hint = did_you_mean(value, _choices(entry)) if isinstance(value, str) else None
         return Complaint(path, f"expected {_expected(entry)}, got {shown(value)}", hint)
@@ -153,14 +161,14 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
 def _unknown_name(path: TreePath, family: str, tag: str, name: Any) -> Complaint:
     path = (*path, tag)
     if not isinstance(name, str):
-        return Complaint(path, f"expected the name of a {family}, got {shown(name)}")
+        return Complaint(path, f"expected the name of a {_FAMILY_NAME.get(family, family)}, got {shown(name)}")
     hint = did_you_mean(name, list(registry.FAMILIES[family]))
     elsewhere = [place for other, place in _FAMILY_PLACE.items() if name in registry.FAMILIES[other]]
     if elsewhere:
         hint = f"`{name}` belongs under {' or '.join(elsewhere)}"
     elif hint is None:
         hint = f"one of: {', '.join(registry.FAMILIES[family])}"
-    return Complaint(path, f"unknown {family} `{visible(name)}`", hint)
+    return Complaint(path, f"unknown {_FAMILY_NAME.get(family, family)} `{visible(name)}`", hint)
 
 
 def _expected(entry: dict[str, Any]) -> str:

@@ -8,7 +8,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
 from pydantic_core import core_schema
 
-from cgm_cli.spec.fields import Count, DomainField, LossField, Positive, Registered, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import (
+    SHA256,
+    SLUG,
+    Count,
+    DomainField,
+    LossField,
+    Positive,
+    Registered,
+    Size,
+    StrictModel,
+    TemplateSpec,
+)
 from cgm_cli.spec.terms import ConstraintField, PenaltyField
 from cgm_cli.spec.yaml_reader import Document
 
@@ -18,7 +29,6 @@ METHODS = {
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
 }
 
-SLUG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 _UNITS = (86400.0, 3600.0, 60.0, 1.0)
 
@@ -88,13 +98,13 @@ class SourceSpec(StrictModel):
     """Where a data file comes from."""
 
     from_: str = Field(alias="from", min_length=1, description="where to get the file: told when it is missing")
-    sha256: str | None = Field(None, pattern=r"^[0-9a-fA-F]{64}$", description="checked when the file is read")
+    sha256: str | None = Field(None, pattern=SHA256, description="checked when the file is read")
 
 
 class ComposedProblem(StrictModel):
     """Minimise objective(x) + sum of penalties over x in `domain`, subject to the constraints."""
 
-    domain: DomainField = Field(description="the compact convex set X")
+    domain: DomainField = Field(description="the compact convex set X; or give a `template` instead")
     objective: LossField | None = Field(None, description="the smooth loss f; zero when left out")
     constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
     penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
@@ -128,11 +138,7 @@ ProblemField = Annotated[ComposedProblem | Annotated[TemplateSpec, _ProblemByFor
 class Spec(StrictModel):
     """Everything about one run. `document`, the text it was read from, is for messages and not part of equality."""
 
-    name: str = Field(
-        pattern=f"^{SLUG.pattern}$",
-        max_length=100,
-        description="names the folder of the runs; default: that of the file",
-    )
+    name: str = Field(pattern=SLUG, description="names the folder of the runs; default: the name of the file")
     problem: ProblemField = Field(description="a template with its parameters, or a problem composed of blocks")
     solver: SolverSpec = Field(default_factory=SolverSpec)
     stop: StopSpec = Field(default_factory=StopSpec)

@@ -8,7 +8,16 @@ from typing import Annotated
 from pydantic import Field, create_model
 
 from cgm_cli.blocks import registry
-from cgm_cli.spec.fields import ArrayField, BlockSpec, MapField, Positive, Registered, StrictModel, identity_map
+from cgm_cli.spec.fields import (
+    TERM_NAME,
+    ArrayField,
+    BlockSpec,
+    MapField,
+    Positive,
+    Registered,
+    StrictModel,
+    identity_map,
+)
 
 
 class TermFields(StrictModel):
@@ -17,9 +26,7 @@ class TermFields(StrictModel):
     map: MapField = Field(default_factory=identity_map, description="the linear map A before the function")
     offset: ArrayField | None = Field(None, description="subtracted from A x; nothing when left out")
     weight: Positive = Field(1.0, description="the term is smoothed with beta / weight")
-    name: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9_-]+$", max_length=60, description="what tables and logs call the term"
-    )
+    name: str | None = Field(None, pattern=TERM_NAME, max_length=60, description="what tables and logs call the term")
 
 
 @cache
