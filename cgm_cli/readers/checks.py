@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from cgm_cli.spec.faults import did_you_mean, visible
 
 
 def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """DataError unless an array of this form can become float64 in at most two dimensions; call it before allocating."""
+    """DataError unless an array of this form can be float64 in at most two dimensions; to call before allocating."""
     if dtype.kind not in "biuf":
         kinds = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
         raise DataError(f"{name}: holds {kinds.get(dtype.kind, f'`{dtype}`')}; real numbers are needed")
@@ -21,10 +22,7 @@ def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         raise DataError(f"{name}: has {len(shape)} dimensions ({_times(shape)}); at most two are supported")
     if 0 in shape:
         raise DataError(f"{name}: is empty ({_times(shape)})")
-    count = 1
-    for length in shape:
-        count *= int(length)
-    check_fits(name, 8 * count)
+    check_fits(name, 8 * math.prod(int(length) for length in shape))
 
 
 def finished(name: str, array: np.ndarray | sp.sparray) -> np.ndarray | sp.csr_array:
@@ -39,7 +37,7 @@ def finished(name: str, array: np.ndarray | sp.sparray) -> np.ndarray | sp.csr_a
     else:
         array = np.asarray(array)
         check_form(name, array.shape, array.dtype)
-        array = np.ascontiguousarray(array, dtype=float) if array.ndim else array.astype(float)
+        array = np.require(array, float, ["C", "W"])
         values = array
     finite = np.isfinite(values)
     if not finite.all():
@@ -76,9 +74,8 @@ def _not_finite(array: np.ndarray | sp.csr_array, finite: np.ndarray) -> str:
     else:
         index = np.unravel_index(first, array.shape)
         value = array[index]
-        place = (
-            ", ".join(f"{word} {int(i) + 1}" for word, i in zip(_AXES[array.ndim], index, strict=True)) or "the number"
-        )
+        axes = zip(_AXES[array.ndim], index, strict=True)
+        place = ", ".join(f"{axis} {int(i) + 1}" for axis, i in axes) or "the number"
     return f"{count} {'entry is' if count == 1 else 'entries are'} not finite, the first at {place}: {value}"
 
 

@@ -15,7 +15,7 @@ from cgm_cli.spec.faults import visible
 
 
 def read_graph(path: Path, name: str | None = None) -> sp.csr_array:
-    """The symmetric adjacency matrix (n, n), zero on the diagonal; an edge given more than once has the sum of its weights.
+    """The symmetric adjacency matrix (n, n), zero on the diagonal; edges given more than once add their weights.
 
     DataError with the line number for anything else: self loops, nodes that do not exist, a wrong number of edges.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import h5py
@@ -29,7 +30,7 @@ def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
         shape, kind = found[key]
         if kind != "sparse":
             # Compressed zeros are small in the file: look at the shape before reading.
-            check_fits(name, 8 * int(np.prod([int(length) for length in shape], dtype=object)))
+            check_fits(name, 8 * math.prod(int(length) for length in shape))
         array = scipy.io.loadmat(path, variable_names=[key])[key]
         if sp.issparse(array):
             array.check_format(full_check=True)
