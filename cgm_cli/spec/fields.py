@@ -1,10 +1,18 @@
-"""Field types and base classes shared by every schema of the spec. Imports no numerics."""
+"""Field types and base classes shared by every schema of the spec. Imports no numerics.
+
+A block that holds other blocks annotates them with `DomainField`, `MapField` or `LossField`; what stands there in YAML
+is validated by the schema that its `kind` names in the registry, looked up only then.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError, core_schema
+
+from cgm_cli.blocks import registry
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -12,11 +20,27 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Size = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
+# Patterns of text fields; cgm_cli.spec.explain says them in words.
+SLUG = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"
+TERM_NAME = r"^[A-Za-z0-9_-]+$"
+SHA256 = r"^[0-9a-fA-F]{64}$"
+
+# Stands for a reference in a schema until cgm_cli.spec.json_schema knows all families and turns it into a $ref.
+REF_PLACEHOLDER = "x-cgm-family"
+
 
 class StrictModel(BaseModel):
     """Unknown keys are refused, types are not coerced, nan and inf are refused, instances do not change."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_schema(cls, value: Any, info: ValidationInfo) -> Any:
+        # A validation error does not say which schema it comes from; "did you mean" needs the names that schema knows.
+        if info.context is not None:
+            info.context[id(value)] = cls
+        return value
 
 
 class BlockSpec(StrictModel):
@@ -27,6 +51,70 @@ class BlockSpec(StrictModel):
 
     examples: ClassVar[list[dict[str, Any]]] = []
     kind: str
+
+
+class TemplateSpec(StrictModel):
+    """The schema of one registered template. A subclass adds `template: Literal["..."]`, its parameters, and `build`.
+
+    `examples` as in BlockSpec; `cgm init` writes the first one.
+    """
+
+    examples: ClassVar[list[dict[str, Any]]] = []
+    template: str
+
+
+class Registered:
+    """Marks a field as a block of one `family` of the registry: `Annotated[BlockSpec, Registered("map")]`.
+
+    The value must be a mapping (or already a spec of the family) whose `tag` is a registered name. Errors inside it
+    keep their own locations, because pydantic splices a nested ValidationError into the outer one.
+    """
+
+    def __init__(self, family: str, tag: str = "kind"):
+        self.family = family
+        self.tag = tag
+
+    def schema(self, name: str) -> type[StrictModel]:
+        """The model that validates a block of this family called `name`; KeyError for an unknown name."""
+        return registry.lookup(self.family, name).Spec
+
+    def names(self) -> list[str]:
+        """The registered names, in the order of the registry."""
+        return list(registry.FAMILIES[self.family])
+
+    def validate(self, value: Any, info: ValidationInfo) -> StrictModel:
+        """The validated spec of `value`."""
+        if isinstance(value, StrictModel):
+            return value
+        if not isinstance(value, dict):
+            raise PydanticCustomError("block_type", "expected a mapping with a `{tag}`", {"tag": self.tag})
+        if self.tag not in value:
+            raise PydanticCustomError("missing_tag", "missing key `{tag}`", {"tag": self.tag, "family": self.family})
+        name = value[self.tag]
+        if not isinstance(name, str) or name not in self.names():
+            raise PydanticCustomError("unknown_name", "unknown name", {"tag": self.tag, "family": self.family})
+        return self.schema(name).model_validate(value, context=info.context)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.with_info_plain_validator_function(self.validate)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {REF_PLACEHOLDER: self.definition}
+
+    @property
+    def definition(self) -> str:
+        """The name of this family's union under `$defs` of the JSON Schema."""
+        return self.family
+
+
+def identity_map() -> BlockSpec:
+    """The default of a `map` field: `map: MapField = Field(default_factory=identity_map)`."""
+    return registry.lookup("map", "identity").Spec(kind="identity")
+
+
+DomainField = Annotated[BlockSpec, Registered("domain")]
+MapField = Annotated[BlockSpec, Registered("map")]
+LossField = Annotated[BlockSpec, Registered("loss")]
 
 
 class FileArray(StrictModel):
@@ -40,4 +128,42 @@ class FileArray(StrictModel):
 # Strings such as "nan" never get here: the YAML reader yields floats or strings, and strings are refused.
 Vector = list[Finite]
 Matrix = list[list[Finite]]
-ArrayField = Finite | Vector | Matrix | FileArray
+
+
+class _ArrayByForm:
+    """Picks the member of the union that the value's form asks for: a fault is told once, not once per member."""
+
+    def validate(self, value: Any, handler: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, dict):
+            return FileArray.model_validate(value, context=info.context)
+        if isinstance(value, list) and any(isinstance(row, list) for row in value):
+            matrix = _adapter(Matrix).validate_python(value)
+            for row in matrix:
+                if len(row) != len(matrix[0]):
+                    lengths = {"first": len(matrix[0]), "other": len(row), "row": matrix.index(row) + 1}
+                    raise PydanticCustomError(
+                        "ragged",
+                        "row 1 has {first} entries, but row {row} has {other}: every row needs as many",
+                        lengths,
+                    )
+            return matrix
+        if isinstance(value, list):
+            return _adapter(Vector).validate_python(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _adapter(Finite).validate_python(value)
+        if isinstance(value, FileArray):
+            return value
+        raise PydanticCustomError(
+            "array_type", "expected a number, a list of numbers, a list of rows, or {{file: ...}}"
+        )
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.with_info_wrap_validator_function(self.validate, handler(source))
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter:
+    return TypeAdapter(form, config=ConfigDict(strict=True, allow_inf_nan=False))
+
+
+ArrayField = Annotated[Finite | Vector | Matrix | FileArray, _ArrayByForm()]
