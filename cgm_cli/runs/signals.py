@@ -18,13 +18,15 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.status: Status | None = None
+        self._interrupted = False
 
     def __call__(self) -> Status | None:
         return self.status
 
     def on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.status is Status.INTERRUPTED:
+        if self._interrupted:
             raise KeyboardInterrupt
+        self._interrupted = True
         self.status = self.status or Status.INTERRUPTED
 
     def on_preemption(self, number: int, frame: FrameType | None) -> None:
