@@ -164,7 +164,8 @@ def show_result(console: Console, result: Result, summary: dict[str, Any]) -> No
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for label, value in rows:
-        table.add_row(label, Text(value))
+        # Text, because a metric may have brackets in its name.
+        table.add_row(Text(label), Text(value))
     good = result.status.exit_code == 0
     console.print(
         Panel(table, title=result.status.value, expand=False, border_style="green" if good else "red", padding=(0, 1))

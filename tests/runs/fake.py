@@ -1,6 +1,6 @@
 """A solve without mathematics: records and a result made up from k, behind the real run folder, log and command.
 
-As a program, `python -m tests.runs.fake ITERATIONS PAUSE ARGUMENTS...` is `cgm solve ARGUMENTS...` with that loop inside.
+As a program, `python -m tests.runs.fake ITERATIONS PAUSE ARGUMENTS...` is `cgm solve ARGUMENTS...` with that loop.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 import sys
 import time
 import types
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,8 +85,8 @@ class Instance:
         return Result(record(k), status=status, sense=self.sense)
 
 
-def install(instance: Instance) -> types.ModuleType:
-    """`cgm_cli.runs.execute` with this instance as whatever a spec describes. Any readable file is a spec."""
+def install(instance: Instance, replace: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Make this instance what every spec describes, and a spec of any readable file."""
     for name in ("cgm_cli.templates", "cgm_cli.templates.build"):
         try:
             importlib.import_module(name)
@@ -93,11 +94,10 @@ def install(instance: Instance) -> types.ModuleType:
             sys.modules[name] = types.ModuleType(name)
             sys.modules[name].build = None
     execute = importlib.import_module("cgm_cli.runs.execute")
-    execute.load = lambda path, overrides: _spec(path.read_text(encoding="utf-8"), path)
-    execute.loads = lambda text, overrides: _spec(text, None)
-    execute.resolve = lambda spec: "name: fake\nseed: 7\n"
-    execute.build = lambda spec: instance
-    return execute
+    replace(execute, "load", lambda path, overrides: _spec(path.read_text(encoding="utf-8"), path))
+    replace(execute, "loads", lambda text, overrides: _spec(text, None))
+    replace(execute, "resolve", lambda spec: "name: fake\nseed: 7\n")
+    replace(execute, "build", lambda spec: instance)
 
 
 def _spec(text: str, path: Path | None) -> SimpleNamespace:

@@ -74,7 +74,7 @@ def test_a_torn_last_commit_is_cut_off(ended):
 def test_no_folder_and_no_run(tmp_path, ended):
     with pytest.raises(DataError, match="is not a folder"):
         load_run(tmp_path / "missing")
-    with pytest.raises(DataError, match=f"no status.json. It holds 1 runs, the last is {ended}") as caught:
+    with pytest.raises(DataError, match=rf"no status\.json\. It holds 1 runs, the last is {ended}") as caught:
         load_run(tmp_path)
     assert caught.value.exit_code == 3
 
@@ -82,7 +82,7 @@ def test_no_folder_and_no_run(tmp_path, ended):
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"status": "splendid"}', b"\xff\xfe", '{"status": []}'])
 def test_a_broken_status(ended, text):
     (ended / "status.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(DataError, match="status.json"):
+    with pytest.raises(DataError, match=r"status\.json"):
         load_run(ended)
 
 
@@ -108,7 +108,7 @@ def test_a_missing_foreign_or_broken_log(ended, attribute, content):
 def test_a_missing_spec(ended, name):
     (ended / name).unlink()
     with pytest.raises(DataError, match=name):
-        load_run(ended).spec_text if name == "spec.yaml" else load_run(ended).resolved  # noqa: B018
+        load_run(ended).spec_text if name == "spec.yaml" else load_run(ended).resolved
 
 
 def external_trace(file, other):
