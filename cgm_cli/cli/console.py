@@ -74,7 +74,6 @@ class Progress:
 
     def __init__(self, sense: str, console: Console):
         self._view = _LiveView(sense, console) if console.is_terminal else _PlainView(sense, console)
-        self._every = _LIVE_SECONDS if console.is_terminal else _PLAIN_SECONDS
         self._last: IterationRecord | None = None
         self._shown: IterationRecord | None = None
         self._due = -math.inf
@@ -92,8 +91,7 @@ class Progress:
     def _show(self, record: IterationRecord) -> None:
         self._view.show(record)
         self._shown = record
-        # A run of a day needs no line every five seconds.
-        self._due = record.seconds + max(self._every, 0.02 * record.seconds if self._every == _PLAIN_SECONDS else 0.0)
+        self._due = record.seconds + self._view.pause(record.seconds)
 
     def __enter__(self) -> Progress:
         self._view.start()
@@ -118,6 +116,10 @@ class _PlainView:
     def stop(self) -> None:
         """Nothing to take down."""
 
+    def pause(self, seconds: float) -> float:
+        """Seconds until the next line: a run of a day needs no line every five."""
+        return max(_PLAIN_SECONDS, 0.02 * seconds)
+
     def remember(self, record: IterationRecord) -> None:
         """Lines that were printed stay."""
 
@@ -140,11 +142,14 @@ class _LiveView:
     def stop(self) -> None:
         self._live.stop()
 
+    def pause(self, seconds: float) -> float:
+        return _LIVE_SECONDS
+
     def remember(self, record: IterationRecord) -> None:
         self._history.append(record)
 
     def show(self, record: IterationRecord) -> None:
-        table = Table(box=None, padding=(0, 1), header_style="bold")
+        table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
         for heading in _COLUMNS:
             table.add_column(bound_label(self._sense) if heading == "bound" else heading, justify="right", no_wrap=True)
         newest = () if self._history and self._history[-1] is record else (record,)

@@ -79,6 +79,13 @@ def test_the_terminal_shows_a_thinned_history_and_the_newest_line():
     assert numbers == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000]
 
 
+def test_eighty_columns_are_enough():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, _environ={})
+    text = run(console, [record(99_999, seconds=123.0, total=-123456.789e5, bound=-123457.7e5, certified=False)])
+    assert "…" not in text
+    assert "~-1.23458e+10" in text
+
+
 def test_nothing_is_drawn_between_two_refreshes(monkeypatch):
     tables = []
     monkeypatch.setattr(module, "Table", lambda *a, **k: tables.append(1) or REAL(*a, **k))
