@@ -2,39 +2,130 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.spec.fields import ArrayField
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.graphs import read_graph
+from cgm_cli.readers.memory import available_memory, check_fits, human
+from cgm_cli.spec.fields import ArrayField, FileArray
+from cgm_cli.spec.model import SourceSpec, Spec
 
 
 @dataclass
 class BuildContext:
     """Handed to every `Spec.build`.
 
-    folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name -> where to
-    get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
+    folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
+    where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
     """
 
     folders: tuple[Path, ...]
     seed: int = 0
     reserved: dict[str, int] = field(default_factory=dict)
+    sources: Mapping[str, SourceSpec] = field(default_factory=dict)
+    _checked: set[Path] = field(default_factory=set, repr=False)
+
+    @classmethod
+    def for_spec(cls, spec: Spec) -> BuildContext:
+        """The context of a spec: its sources and seed, and the folders that its data files are looked up in."""
+        path = spec.document.path if spec.document is not None else None
+        return cls(data_folders(path), spec.seed, sources=spec.source)
 
     def find(self, name: str) -> Path:
         """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs."""
-        ...
+        # An absolute name replaces the folder it is joined to.
+        for folder in self.folders if not os.path.isabs(name) else (Path("/"),):
+            path = folder / name
+            if _is_file(path):
+                self._verify(path, name)
+                return path
+        source = self.sources.get(name)
+        looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
+        get = f". Get it from {source.from_}" if source else ""
+        raise DataError(f"no data file `{name}`{looked}{get}")
 
     def array(self, value: ArrayField) -> np.ndarray:
         """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise."""
-        ...
+        array = self.matrix(value)
+        if sp.issparse(array):
+            name = value.file if isinstance(value, FileArray) else "matrix"
+            check_fits(name, 8 * array.shape[0] * array.shape[1])
+            return array.toarray()
+        return array
 
     def matrix(self, value: ArrayField) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
-        ...
+        if isinstance(value, FileArray):
+            return read_array(self.find(value.file), value.key, value.transpose, name=value.file)
+        _check_rows(value)
+        array = np.array(value, dtype=float)
+        if not np.isfinite(array).all():
+            raise ProblemError("an array in the spec has an entry that is not finite")
+        return array
+
+    def graph(self, value: FileArray) -> sp.csr_array:
+        """The symmetric adjacency matrix of a graph: a .mtx, .mat, .npz or .npy file, else the G-set format."""
+        path = self.find(value.file)
+        if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
+            return read_graph(path, value.file)
+        matrix = sp.csr_array(read_array(path, value.key, value.transpose, name=value.file))
+        if matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
+            raise DataError(f"{value.file}: not the matrix of a graph: it must be square and symmetric")
+        return matrix
 
     def reserve(self, what: str, nbytes: int) -> None:
-        """Account for memory about to be allocated; ProblemError with the estimate if the sum does not fit into the machine."""
-        ...
+        """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""
+        self.reserved[what] = self.reserved.get(what, 0) + int(nbytes)
+        total, limit = sum(self.reserved.values()), available_memory()
+        if limit is not None and total > limit:
+            largest = sorted(self.reserved.items(), key=lambda item: -item[1])[:3]
+            listed = ", ".join(f"{item} {human(size)}" for item, size in largest)
+            raise ProblemError(f"needs {human(total)} of memory, and {human(limit)} are available: {listed}")
+
+    def _verify(self, path: Path, name: str) -> None:
+        source = self.sources.get(name)
+        if source is None or source.sha256 is None or path in self._checked:
+            return
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read: {error.strerror}") from None
+        if digest != source.sha256.lower():
+            raise DataError(
+                f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
+                f"not {source.sha256.lower()}. Get it from {source.from_}"
+            )
+        self._checked.add(path)
+
+
+def data_folders(spec_path: Path | None) -> tuple[Path, ...]:
+    """Beside the spec, each folder of $CGM_DATA, and the data/ folders of the working directory and of the project."""
+    folders = [spec_path.parent] if spec_path is not None else []
+    folders += [Path(folder) for folder in os.environ.get("CGM_DATA", "").split(os.pathsep) if folder]
+    folders += [Path("data"), Path(__file__).parents[2] / "data"]
+    return tuple(dict.fromkeys(folders))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _check_rows(value: object) -> None:
+    if not isinstance(value, list) or not any(isinstance(row, list) for row in value):
+        return
+    lengths = [len(row) if isinstance(row, list) else None for row in value]
+    for number, length in enumerate(lengths, start=1):
+        if length != lengths[0]:
+            raise ProblemError(f"row 1 has {lengths[0]} entries, but row {number} has {length}")

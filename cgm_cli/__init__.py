@@ -1,0 +1,19 @@
+"""cgm: composite convex optimisation with conditional-gradient methods.
+
+from cgm_cli import solve, load_run
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["load_run", "solve"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first asked for, so that `cgm --help` does not wait for the numerics.
+    if name in __all__:
+        from cgm_cli import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,52 @@
+"""The Python interface: `from cgm_cli import solve, load_run`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgm_cli.cli.console import Progress, error_console
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.runs.execute import Observer, execute
+from cgm_cli.runs.load import Run, load_run
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.loop import Result
+
+__all__ = ["Run", "load_run", "solve"]
+
+
+def solve(
+    spec: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    out: str | Path | None = None,
+    on_record: Callable[[IterationRecord], None] | None = None,
+    quiet: bool = True,
+) -> Result:
+    """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
+
+    overrides: as for `--set`, for instance ["solver.beta0=0.5"]. out: the run folder, else runs/<name>/<id> below the
+    current folder. on_record: called with each IterationRecord. quiet=False shows the progress on standard error.
+    Raises CgmError; warns (RuntimeWarning) when the result is there but the run folder could not be written to the end.
+    """
+    with ExitStack() as stack:
+
+        def observers(sense: str) -> list[Observer]:
+            chosen: list[Observer] = [] if quiet else [stack.enter_context(Progress(sense, error_console()))]
+            if on_record is not None:
+                chosen.append(_Callback(on_record))
+            return chosen
+
+        outcome = execute(spec, overrides, None if out is None else Path(out), observers)
+    if outcome.fault is not None:
+        warnings.warn(outcome.fault.message, RuntimeWarning, stacklevel=2)
+    return outcome.result
+
+
+@dataclass(frozen=True)
+class _Callback:
+    on_record: Callable[[IterationRecord], None]

@@ -1,0 +1,228 @@
+"""What a person sees of a solve: a live table in a terminal, plain lines elsewhere, and a summary at the end.
+
+All of it goes to standard error. The loop calls `Progress.on_record` for every record, so that returns after two
+comparisons unless something is to be shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from cgm_cli.methods.record import IterationRecord
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.loop import Result
+
+_LIVE_SECONDS = 0.25
+_PLAIN_SECONDS = 5.0
+_HISTORY = 11
+
+
+def error_console() -> Console:
+    """A rich console on standard error."""
+    return Console(stderr=True, highlight=False)
+
+
+def number(value: float, digits: int = 6) -> str:
+    """`value` with so many significant digits; a dash for nan."""
+    return "-" if math.isnan(value) else f"{value:.{digits}g}"
+
+
+def ratio(value: float) -> str:
+    """A relative figure, of which the order of magnitude matters."""
+    return "-" if math.isnan(value) else f"{value:.1e}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person reads them: 0.25s, 12.3s, 4m05s, 2h07m."""
+    if seconds < 60:
+        return f"{seconds:.2f}s" if seconds < 10 else f"{seconds:.1f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def bound_label(sense: str) -> str:
+    """What the bound is to a problem of this sense."""
+    return "upper bound" if sense == "maximise" else "lower bound"
+
+
+# Heading -> the cell made of a record. The bound's heading depends on the sense. `~` marks a bound that is only
+# estimated.
+_COLUMNS: dict[str, Callable[[IterationRecord], str]] = {
+    "iteration": lambda record: str(record.k),
+    "time": lambda record: duration(record.seconds),
+    "objective": lambda record: number(record.total),
+    "infeasible": lambda record: ratio(record.infeasibility),
+    "bound": lambda record: ("" if record.certified or math.isnan(record.bound) else "~") + number(record.bound),
+    "gap": lambda record: ratio(record.gap),
+    "beta": lambda record: number(record.beta, 3),
+    "matvecs": lambda record: str(record.lmo_matvecs),
+}
+
+
+class Progress:
+    """An observer that shows the records as they come. Use as a context: leaving it shows the last one."""
+
+    def __init__(self, sense: str, console: Console):
+        self._view = _LiveView(sense, console) if console.is_terminal else _PlainView(sense, console)
+        self._last: IterationRecord | None = None
+        self._shown: IterationRecord | None = None
+        self._due = -math.inf
+        self._mark = 0
+
+    def on_record(self, record: IterationRecord) -> None:
+        """Take one record, and show it if it is time."""
+        self._last = record
+        if record.k >= self._mark:
+            self._view.remember(record)
+            self._mark = _next_mark(record.k)
+        if record.seconds >= self._due:
+            self._show(record)
+
+    def _show(self, record: IterationRecord) -> None:
+        self._view.show(record)
+        self._shown = record
+        self._due = record.seconds + self._view.pause(record.seconds)
+
+    def __enter__(self) -> Progress:
+        self._view.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._last is not None and self._last is not self._shown:
+            self._show(self._last)
+        self._view.stop()
+
+
+class _PlainView:
+    """One self-contained line per record, for log files."""
+
+    def __init__(self, sense: str, console: Console):
+        self._bound = bound_label(sense)
+        self._console = console
+
+    def start(self) -> None:
+        """Nothing to set up."""
+
+    def stop(self) -> None:
+        """Nothing to take down."""
+
+    def pause(self, seconds: float) -> float:
+        """Seconds until the next line: a run of a day needs no line every five."""
+        return max(_PLAIN_SECONDS, 0.02 * seconds)
+
+    def remember(self, record: IterationRecord) -> None:
+        """Lines that were printed stay."""
+
+    def show(self, record: IterationRecord) -> None:
+        cells = {self._bound if heading == "bound" else heading: cell(record) for heading, cell in _COLUMNS.items()}
+        _print_plain(self._console, "  ".join(f"{heading} {cell}" for heading, cell in cells.items()))
+
+
+class _LiveView:
+    """A table of the newest record below a thinned history: iterations 0, 1, 2, 5, 10, 20, 50, ..."""
+
+    def __init__(self, sense: str, console: Console):
+        self._sense = sense
+        self._live = Live(console=console, auto_refresh=False)
+        self._history: deque[IterationRecord] = deque(maxlen=_HISTORY)
+
+    def start(self) -> None:
+        self._live.start()
+
+    def stop(self) -> None:
+        self._live.stop()
+
+    def pause(self, seconds: float) -> float:
+        return _LIVE_SECONDS
+
+    def remember(self, record: IterationRecord) -> None:
+        self._history.append(record)
+
+    def show(self, record: IterationRecord) -> None:
+        table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+        for heading in _COLUMNS:
+            table.add_column(bound_label(self._sense) if heading == "bound" else heading, justify="right", no_wrap=True)
+        newest = () if self._history and self._history[-1] is record else (record,)
+        for row in (*self._history, *newest):
+            table.add_row(*(cell(row) for cell in _COLUMNS.values()))
+        self._live.update(table, refresh=True)
+
+
+def show_result(console: Console, result: Result, summary: dict[str, Any]) -> None:
+    """The summary of a solve: a panel in a terminal, plain lines elsewhere."""
+    rows = _result_rows(result, summary)
+    if not console.is_terminal:
+        for label, value in rows:
+            _print_plain(console, f"{label}: {value}" if label else value)
+        return
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        # Text, because a metric may have brackets in its name.
+        table.add_row(Text(label), Text(value))
+    good = result.status.exit_code == 0
+    console.print(
+        Panel(table, title=result.status.value, expand=False, border_style="green" if good else "red", padding=(0, 1))
+    )
+
+
+def result_line(summary: dict[str, Any]) -> str:
+    """The result in one line, for `--quiet`."""
+    parts = [summary["status"]]
+    for key in ("objective", "bound", "gap", "infeasibility"):
+        if summary[key] is not None:
+            mark = "~" if key == "bound" and summary["bound_is"] == "estimated" else ""
+            parts.append(f"{key} {mark}{summary[key]:.6g}")
+    return "  ".join([*parts, f"iterations {summary['iterations']}", summary["run"]])
+
+
+def _result_rows(result: Result, summary: dict[str, Any]) -> list[tuple[str, str]]:
+    record = result.record
+    rows = [("", " ".join(filter(None, (result.status.sentence, result.message))))]
+    rows.append(("objective", number(record.total, 8)))
+    if result.bound_is != "none":
+        mark = "~" if result.bound_is == "estimated" else ""
+        rows.append((bound_label(result.sense), f"{mark}{number(record.bound, 8)} ({result.bound_is})"))
+        rows.append(("gap", ratio(record.gap)))
+    rows += [(f"infeasibility of {pretty(name)}", ratio(value)) for name, value in record.infeasibilities.items()]
+    rows += [(pretty(name), _metric(value)) for name, value in result.metrics.items()]
+    rows.append(("iterations", f"{record.k} in {duration(record.seconds)}"))
+    rows.append(("run", summary["run"]))
+    return rows
+
+
+def pretty(name: str) -> str:
+    """A metric's or term's name as words."""
+    return name.replace("_", " ")
+
+
+def _metric(value: Any) -> str:
+    try:
+        values = list(value)
+    except TypeError:
+        return number(float(value))
+    shown = ", ".join(number(float(item)) for item in values[:8])
+    return f"{shown}, ... ({len(values)} values)" if len(values) > 8 else shown
+
+
+def _next_mark(k: int) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, ... above k."""
+    decade = 10 ** (len(str(k)) - 1)
+    return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade > k)
+
+
+def _print_plain(console: Console, line: str) -> None:
+    # Written past rich, which would wrap at a width that a file does not have.
+    console.file.write(line + "\n")
+    console.file.flush()

@@ -1,0 +1,62 @@
+"""`cgm solve SPEC`: solve a problem and write its run folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def solve(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the run into exactly this folder.", show_default="runs/NAME/ID")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no summary: one line with the result.")
+    ] = False,
+) -> None:
+    """Solve a problem and write its run folder. Progress goes to standard error.
+
+    Exit codes: 0 done, 2 spec, 3 data file, 4 numerical failure, infeasible or disk, 75 preempted, 130 interrupted.
+    """
+    from contextlib import ExitStack
+
+    from cgm_cli.cli.console import Progress, error_console, result_line, show_result
+    from cgm_cli.runs.execute import execute
+    from cgm_cli.runs.files import to_json
+
+    console = error_console()
+    try:
+        with ExitStack() as stack:
+            outcome = execute(
+                spec,
+                overrides or (),
+                out,
+                lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
+            )
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    if not quiet:
+        show_result(console, outcome.result, outcome.summary)
+    if json:
+        solution = {key: value for key, value in outcome.result.solution.items() if key == "x"}
+        sys.stdout.write(to_json({**outcome.summary, **solution}) + "\n")
+    elif quiet:
+        sys.stdout.write(result_line(outcome.summary) + "\n")
+    sys.stdout.flush()
+    if outcome.fault is not None:
+        # The result above holds; what is raised here is told by `main` like any other error.
+        raise outcome.fault
+    raise typer.Exit(outcome.result.status.exit_code)

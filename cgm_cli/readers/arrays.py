@@ -1,0 +1,61 @@
+"""The one way from a file to an array; the suffix picks the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.checks import finished
+
+# suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name.
+_IMAGE = ("cgm_cli.readers.images:read_image", False)
+_READERS = {
+    ".mat": ("cgm_cli.readers.matlab:read_mat", True),
+    ".npy": ("cgm_cli.readers.numpy_files:read_npy", False),
+    ".npz": ("cgm_cli.readers.numpy_files:read_npz", True),
+    ".csv": ("cgm_cli.readers.text:read_table", False),
+    ".txt": ("cgm_cli.readers.text:read_table", False),
+    ".h5": ("cgm_cli.readers.hdf5:read_hdf5", True),
+    ".hdf5": ("cgm_cli.readers.hdf5:read_hdf5", True),
+    ".mtx": ("cgm_cli.readers.market:read_market", False),
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff"), _IMAGE),
+}
+
+
+def read_array(
+    path: Path, key: str | None = None, transpose: bool = False, name: str | None = None
+) -> np.ndarray | sp.csr_array:
+    """The array in a file: float64, C-contiguous or CSR, at most two dimensions, every entry finite.
+
+    key: which array of a .mat, .npz or .h5 file, not needed where it holds only one. transpose: of a matrix. name: what
+    messages call the file. DataError for anything that cannot be read as that.
+    """
+    name = name or str(path)
+    reader = _reader(path, key, name)
+    try:
+        array = finished(name, reader(path, name=name))
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise DataError(f"{name}: does not fit into memory") from None
+    if not transpose:
+        return array
+    return array.T.tocsr() if sp.issparse(array) else np.ascontiguousarray(array.T)
+
+
+def _reader(path: Path, key: str | None, name: str) -> Callable[..., np.ndarray | sp.sparray]:
+    suffix = path.suffix.lower()
+    if suffix not in _READERS:
+        raise DataError(f"{name}: files of type `{suffix}` are not known (known: {', '.join(_READERS)})")
+    where, keyed = _READERS[suffix]
+    if key is not None and not keyed:
+        raise DataError(f"{name}: a {suffix} file holds one array and has no `key`")
+    module, function = where.split(":")
+    reader = getattr(import_module(module), function)
+    return partial(reader, key=key) if keyed else reader

@@ -1,0 +1,67 @@
+"""Text files: decoding, and tables of numbers (.csv, .txt)."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+import numpy as np
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.spec.faults import visible
+
+
+def read_text(path: Path, name: str) -> str:
+    """The text of a file: UTF-8, or UTF-16 with a byte order mark."""
+    # Bytes, text and numbers are all in memory for a moment.
+    check_fits(name, 4 * path.stat().st_size)
+    raw = path.read_bytes()
+    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: not a text file (byte {error.start} is not {encoding[:6].upper()})") from None
+
+
+def read_table(path: Path, name: str) -> np.ndarray:
+    """The numbers of a table, one row a line, cells separated by `;`, `,`, tabs or spaces; `#` begins a comment.
+
+    A table of one column is a vector (n,), every other table is a matrix (rows, columns).
+    """
+    lines = read_text(path, name).splitlines()
+    first = next((line for line in lines if _content(line)), None)
+    if first is None:
+        raise DataError(f"{name}: is empty")
+    delimiter = next((mark for mark in (";", ",", "\t") if mark in first.partition("#")[0]), None)
+    try:
+        table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments="#")
+    except ValueError as error:
+        raise DataError(f"{name}: {_diagnose(lines, delimiter) or error}") from None
+    return table[:, 0] if table.shape[1] == 1 else table
+
+
+def _content(line: str) -> str:
+    return line.partition("#")[0].strip()
+
+
+def _diagnose(lines: list[str], delimiter: str | None) -> str | None:
+    """What is wrong with a table that NumPy refused: a cell that is not a number, or rows of different lengths."""
+    width: tuple[int, int] | None = None
+    for number, line in enumerate(lines, start=1):
+        if not _content(line):
+            continue
+        cells = line.partition("#")[0].split(delimiter)
+        for column, cell in enumerate(cells, start=1):
+            try:
+                float(cell.replace("_", "x"))
+            except ValueError:
+                hint = " (a line of headings must go, or begin with #)" if number == 1 else ""
+                shown = visible(cell.strip()[:40])
+                what = f"'{shown}' is not a number" if shown else "the cell is empty"
+                return f"line {number}, column {column}: {what}{hint}"
+        if width is None:
+            width = (number, len(cells))
+        elif len(cells) != width[1]:
+            return f"line {number} has {len(cells)} cells, but line {width[0]} has {width[1]}"
+    return None

@@ -1,0 +1,172 @@
+"""The run folder: created exclusively, written by one process, and honest about how the run ended.
+
+    runs/<name>/<id>/     spec.yaml  resolved.yaml  run.h5  checkpoint.h5  status.json  log.txt
+
+The writer holds an exclusive lock on `.lock` for as long as it lives. The kernel drops the lock with its owner, so
+"status.json says running, but nobody holds the lock" is what a killed run looks like, on this machine or over NFS.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cgm_cli.errors import ProblemError
+from cgm_cli.methods.status import Status
+from cgm_cli.runs.files import to_json, utc_now, write_atomically
+
+RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
+_LOCK = ".lock"
+
+
+class RunDirectory:
+    """A run folder that this process alone may write to. Made by `create`; `close` (or `with`) gives the lock back."""
+
+    def __init__(self, path: Path, lock: int):
+        self.path = path
+        self.started = utc_now()
+        self._lock = lock
+
+    @classmethod
+    def create(cls, name: str, out: Path | None = None, root: Path = Path("runs")) -> RunDirectory:
+        """Make `root`/<name>/<id>, where `name` is a valid spec name, or take exactly `out`.
+
+        The id is the UTC time with a random suffix, so that solves started in the same second never share a folder.
+        Raises ProblemError (exit code 2) when `out` already holds a run, is being written by another process, or no
+        folder can be made there.
+        """
+        try:
+            if out is None:
+                path = _new_folder(root / name)
+            else:
+                path = Path(out)
+                path.mkdir(parents=True, exist_ok=True)
+            lock = _acquire(path)
+        except FileExistsError as error:
+            raise ProblemError(f"{error.filename} is a file; a run needs a folder.") from error
+        except OSError as error:
+            where = error.filename or out or root
+            raise ProblemError(f"The run folder {where} cannot be made or written to: {error.strerror}.") from error
+        present = [file for file in RUN_FILES if (path / file).exists()]
+        if present:
+            os.close(lock)
+            raise ProblemError(f"{path} already holds a run ({', '.join(present)}); choose another folder.")
+        return cls(path, lock)
+
+    def begin(self, spec_text: str, resolved: str) -> None:
+        """Write the spec as given, the resolved spec, and the status `running`. Raises CgmError if the disk refuses."""
+        write_atomically(self.path / "spec.yaml", spec_text)
+        write_atomically(self.path / "resolved.yaml", resolved)
+        self.set_status(Status.RUNNING)
+
+    def set_status(self, status: Status, message: str = "", result: Mapping[str, Any] | None = None) -> None:
+        """Replace status.json. `ended` is null while the run goes on; `result` is the summary that `--json` prints.
+
+        Raises CgmError (exit code 4) when the disk refuses.
+        """
+        state = {
+            "status": status.value,
+            "sentence": status.sentence,
+            "message": message,
+            "exit_code": status.exit_code,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started": self.started,
+            "ended": None if status is Status.RUNNING else utc_now(),
+            "result": result,
+        }
+        write_atomically(self.path / "status.json", to_json(state, indent=2) + "\n")
+
+    @contextmanager
+    def logging(self) -> Iterator[None]:
+        """Send the package's log messages and Python's warnings to log.txt for the time of the `with`."""
+        handler = _LogFile(self.path / "log.txt", encoding="utf-8", delay=True)
+        formatter = logging.Formatter("%(asctime)sZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
+        formatter.converter = time.gmtime
+        handler.setFormatter(formatter)
+        package, warnings = logging.getLogger("cgm_cli"), logging.getLogger("py.warnings")
+        level = package.level
+        package.setLevel(logging.INFO)
+        package.addHandler(handler)
+        warnings.addHandler(handler)
+        logging.captureWarnings(True)
+        try:
+            yield
+        finally:
+            logging.captureWarnings(False)
+            warnings.removeHandler(handler)
+            package.removeHandler(handler)
+            package.setLevel(level)
+            handler.close()
+
+    def close(self) -> None:
+        """Give the lock back. The lock file stays: removing it would let two writers lock two different files."""
+        os.close(self._lock)
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _LogFile(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk is reported once, at the end of the run, and not for every line."""
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether a living process holds the lock of the run folder `path`."""
+    try:
+        descriptor = os.open(path / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _acquire(path: Path) -> int:
+    descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last
+    # attempt.
+    for pause in (0.02, 0.05, 0.1, None):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if pause is None:
+                os.close(descriptor)
+                raise ProblemError(f"{path} is being written by another process; choose another folder.") from error
+            time.sleep(pause)
+        except OSError:
+            # Some cluster file systems are mounted without locks; a run there is worth more than the lock.
+            break
+        else:
+            break
+    return descriptor
+
+
+def _new_folder(parent: Path) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        path = parent / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path

@@ -1,0 +1,54 @@
+"""Ctrl-C and a scheduler's signals become a polite request that the loop polls."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from cgm_cli.methods.status import Status
+
+_PREEMPTION = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class StopRequest:
+    """Called, it answers how the run should end (INTERRUPTED or PREEMPTED), or None. The first request stands."""
+
+    def __init__(self) -> None:
+        self.status: Status | None = None
+        self._interrupted = False
+
+    def __call__(self) -> Status | None:
+        return self.status
+
+    def on_interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
+        self.status = self.status or Status.INTERRUPTED
+
+    def on_preemption(self, number: int, frame: FrameType | None) -> None:
+        self.status = self.status or Status.PREEMPTED
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Let SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 only set the request; a second SIGINT raises KeyboardInterrupt.
+
+    The former handlers come back at the end. Outside the main thread, where Python allows no handlers, nothing is
+    changed.
+    """
+    request = StopRequest()
+    former = {}
+    if threading.current_thread() is threading.main_thread():
+        former[signal.SIGINT] = signal.signal(signal.SIGINT, request.on_interrupt)
+        for number in _PREEMPTION:
+            former[number] = signal.signal(number, request.on_preemption)
+    try:
+        yield request
+    finally:
+        for number, handler in former.items():
+            # None stands for a handler that was not set from Python; it cannot be put back by name.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,0 +1,34 @@
+"""The result of a run as one JSON object: what `cgm solve --json` prints and status.json keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgm_cli.runs.files import plain
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.loop import Result
+
+
+def summarise(result: Result, run: Path) -> dict[str, Any]:
+    """The summary, in the user's units and sense, with None where a number is unknown or not finite.
+
+    `objective` includes the finite penalties, because that is the number which `bound` bounds and `gap` compares.
+    """
+    record = result.record
+    return plain(
+        {
+            "status": result.status.value,
+            "sense": result.sense,
+            "objective": record.total,
+            "bound": record.bound,
+            "bound_is": result.bound_is,
+            "gap": record.gap,
+            "infeasibility": record.infeasibility,
+            "iterations": record.k,
+            "seconds": record.seconds,
+            "run": str(run),
+            "metrics": result.metrics,
+        }
+    )

@@ -1,0 +1,78 @@
+"""Faults of a spec: where each is, what is wrong, and what was probably meant; all of them told at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from cgm_cli.errors import CgmError
+
+# What YAML counts as a line break; str.splitlines knows more of them and would shift the line numbers.
+LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_WIDTH = 110
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with a spec.
+
+    path: where in the tree, for instance ("solver", "beta0"). line, column: where in the text, both from 1; None for a
+    fault that has no line, such as one from the command line. hint: a sentence on what to do, or None. override: the
+    `--set` argument that it comes from, without `--set`.
+    """
+
+    message: str
+    path: tuple[str | int, ...] = ()
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+    override: str | None = None
+
+    def render(self, name: str, text: str) -> str:
+        """`name:line:column: message`, the line of `text` with a caret under the column, and the hint."""
+        if self.override is not None:
+            where = f"--set {visible(self.override)}"
+        elif self.line is not None:
+            where = f"{name}:{self.line}:{self.column}"
+        else:
+            where = name
+        parts = [f"{where}: {self.message}"]
+        if self.override is None and self.line is not None:
+            parts += _excerpt(text, self.line, self.column or 1)
+        if self.hint:
+            parts.append(f"  {self.hint}")
+        return "\n".join(parts)
+
+
+class SpecError(CgmError):
+    """The spec cannot be used as it stands. `faults` holds everything found, in the order of the text."""
+
+    exit_code = 2
+
+    def __init__(self, faults: Sequence[Fault], name: str = "spec", text: str = ""):
+        self.faults = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))
+        super().__init__("\n\n".join(fault.render(name, text) for fault in self.faults), self.faults[0].path)
+
+
+def did_you_mean(given: str, known: Sequence[str]) -> str | None:
+    """The hint that names the member of `known` closest to `given`, or None if none is close."""
+    close = get_close_matches(given, known, 1) or get_close_matches(given.lower().replace("_", "-"), known, 1)
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+def visible(text: str) -> str:
+    """`text` on one line, with every character that a terminal would act upon replaced."""
+    return "".join(character if character.isprintable() else " " if character == "\t" else "�" for character in text)
+
+
+def _excerpt(text: str, line: int, column: int) -> list[str]:
+    lines = LINE_BREAK.split(text)
+    if not 1 <= line <= len(lines):
+        return []
+    source, start = visible(lines[line - 1]), 0
+    if len(source) > _WIDTH:
+        start = max(0, min(column - 1 - _WIDTH // 2, len(source) - _WIDTH))
+        source = source[start : start + _WIDTH]
+    return [f"  {source}", "  " + " " * (column - 1 - start) + "^"]

@@ -1,0 +1,113 @@
+"""A file and its overrides -> a validated Spec, or one SpecError with every fault; and a Spec -> canonical YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from cgm_cli.errors import CgmError
+from cgm_cli.spec.explain import Complaint, explain
+from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.model import Spec
+from cgm_cli.spec.overrides import apply
+from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value, read
+
+
+def load(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
+    """The spec in a file, changed by `--set` arguments such as "solver.beta0=0.5". SpecError with every fault found."""
+    return _validate(read(Path(path)), overrides)
+
+
+def loads(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
+    """Like `load`, for a text; `path` is what messages call it and where relative data files are looked up."""
+    return _validate(parse(text, Path(path) if path is not None else None), overrides)
+
+
+def resolved(spec: Spec) -> str:
+    """The full spec in canonical YAML, every default written out; it loads again to an equal Spec."""
+    return dump(spec.model_dump(by_alias=True))
+
+
+def dump(tree: Any) -> str:
+    """A tree of plain values as YAML that our reader reads back to the same tree."""
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+
+
+def describe_error(error: CgmError, spec: Spec | None) -> str:
+    """The message of an error raised after loading, with the place in the spec that its `path` leads to."""
+    if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
+        return error.message
+    complaint = Complaint(error.path, error.message)
+    fault = _place(complaint, spec.document, _origins(spec.overrides))
+    return fault.render(spec.document.name, spec.document.text)
+
+
+def _validate(document: Document, overrides: Sequence[str]) -> Spec:
+    # The document keeps the tree of the text; overrides go into a copy.
+    tree = _copy(document.tree)
+    try:
+        origins = apply(tree, overrides)
+    except SpecError as error:
+        raise SpecError(error.faults, document.name, document.text) from None
+    tree.setdefault("name", _default_name(document.path))
+    schemas: dict[int, type] = {}
+    try:
+        spec = Spec.model_validate(tree, context=schemas)
+    except ValidationError as error:
+        faults = [_place(complaint, document, origins) for complaint in explain(error, tree, schemas)]
+        raise SpecError(faults, document.name, document.text) from None
+    spec._document = document
+    spec._overrides = tuple(overrides)
+    return spec
+
+
+def _place(complaint: Complaint, document: Document, origins: dict[TreePath, str]) -> Fault:
+    """The complaint with its line and column, or with the override that set the value."""
+    path = complaint.path
+    dotted = tuple(str(step) for step in path)
+    for length in range(len(dotted), 0, -1):
+        if dotted[:length] in origins:
+            return Fault(complaint.message, path, hint=complaint.hint, override=origins[dotted[:length]])
+    known = path
+    while known not in document.positions:
+        # A key that is not in the text, because it has a default or a template made it: its nearest ancestor is.
+        known = known[:-1]
+    position = document.positions[known]
+    line, column = position.key if complaint.at_key else position.value
+    return Fault(complaint.message, path, line, column, complaint.hint)
+
+
+def _origins(overrides: Sequence[str]) -> dict[TreePath, str]:
+    return {tuple(override.partition("=")[0].strip().split(".")): override for override in overrides}
+
+
+def _default_name(path: Path | None) -> str:
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem if path is not None else "spec").lstrip(".-")
+    return stem[:100] or "spec"
+
+
+def _copy(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _copy(value) for key, value in node.items()}
+    return [_copy(value) for value in node] if isinstance(node, list) else node
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def _text(self, text: str) -> yaml.Node:
+        # PyYAML quotes what YAML 1.1 would read as something else; our numbers (1e-3) it would leave bare.
+        try:
+            bare = plain_value(text) == text
+        except ValueError:
+            bare = False
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if bare else "'")
+
+
+_Dumper.add_representer(str, _Dumper._text)

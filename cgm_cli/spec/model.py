@@ -1,0 +1,165 @@
+"""The whole spec as pydantic models. Imports no numerics: a block's module is loaded when a spec names it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
+from pydantic_core import core_schema
+
+from cgm_cli.spec.fields import (
+    SHA256,
+    SLUG,
+    Count,
+    DomainField,
+    LossField,
+    Positive,
+    Registered,
+    Size,
+    StrictModel,
+    TemplateSpec,
+)
+from cgm_cli.spec.terms import ConstraintField, PenaltyField
+from cgm_cli.spec.yaml_reader import Document
+
+# Every name that `solver.method` may have, with the line that `cgm list methods` prints.
+METHODS = {
+    "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
+    "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
+}
+
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_UNITS = (86400.0, 3600.0, 60.0, 1.0)
+
+
+def _seconds(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    match = _DURATION.fullmatch(value.replace(" ", ""))
+    if not match or not any(match.groups()):
+        raise ValueError("expected seconds or a duration such as 90s, 10m or 1h30m")
+    return sum(float(part) * unit for part, unit in zip(match.groups(), _UNITS, strict=True) if part)
+
+
+_DURATION_SCHEMA = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": r"^(\d+d)? ?(\d+h)? ?(\d+m)? ?(\d+(\.\d+)?s)?$"},
+    ]
+}
+Duration = Annotated[Positive, BeforeValidator(_seconds), WithJsonSchema(_DURATION_SCHEMA)]
+
+
+class OracleSpec(StrictModel):
+    """How accurately the linear subproblem is solved."""
+
+    mode: Literal["exact", "fixed"] = Field("fixed", description="exact: full factorisations; fixed: to `tolerance`")
+    tolerance: float = Field(1e-6, gt=0, lt=1, description="relative residual of the eigen- or singular vectors")
+
+
+class SolverSpec(StrictModel):
+    """The method and its parameters."""
+
+    method: Literal[tuple(METHODS)] = Field("hcgm", description="the method; `cgm list methods`")
+    beta0: Positive | Literal["auto"] = Field("auto", description="smoothing of the first iteration, or auto")
+    iterations: Count = Field(1000, description="budget of iterations")
+    step: Literal["classic"] = Field("classic", description="rule for the step size; classic: 2 / (k + 1)")
+    correction: Literal["none"] = Field("none", description="what is re-optimised over the atoms after a step")
+    oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
+    scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
+    iterate: Literal["auto", "dense", "factored", "samples"] = Field("auto", description="how x is kept")
+    refresh: Size = Field(1000, description="compute the cached images anew every so many iterations")
+
+
+class StopSpec(StrictModel):
+    """When to stop before the budget of iterations is spent: as soon as every tolerance given is met, or at `time`."""
+
+    gap: Positive | None = Field(None, description="relative gap between objective and bound")
+    infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")
+    time: Duration | None = Field(None, description="wall time: seconds, or 90s, 10m, 1h30m")
+
+
+class LogSpec(StrictModel):
+    """What is recorded how often."""
+
+    every: Size = Field(1, description="a record every so many iterations")
+    metrics_every: Size = Field(10, description="the template's metrics every so many iterations")
+
+
+class BoundSpec(StrictModel):
+    """The lower bound on the optimum."""
+
+    every: Size = Field(1, description="a bound every so many iterations")
+    certify: Literal["final", "always", "never"] = Field("final", description="when an estimate is proven")
+
+
+class SourceSpec(StrictModel):
+    """Where a data file comes from."""
+
+    from_: str = Field(alias="from", min_length=1, description="where to get the file: told when it is missing")
+    sha256: str | None = Field(None, pattern=SHA256, description="checked when the file is read")
+
+
+class ComposedProblem(StrictModel):
+    """Minimise objective(x) + sum of penalties over x in `domain`, subject to the constraints."""
+
+    domain: DomainField = Field(description="the compact convex set X; or give a `template` instead")
+    objective: LossField | None = Field(None, description="the smooth loss f; zero when left out")
+    constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
+    penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
+
+
+class _ProblemByForm:
+    """A mapping with a `template` is one, every other one is composed by hand: faults are told for that form only."""
+
+    template = Registered("template", tag="template")
+
+    def validate(self, value: Any, handler: Any, info: ValidationInfo) -> StrictModel:
+        if isinstance(value, StrictModel):
+            return value
+        if isinstance(value, dict) and "template" in value:
+            return self.template.validate(value, info)
+        return ComposedProblem.model_validate(value, context=info.context)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.with_info_wrap_validator_function(
+            self.validate, handler(source), serialization=core_schema.plain_serializer_function_ser_schema(_dumped)
+        )
+
+
+def _dumped(value: StrictModel) -> dict[str, Any]:
+    return value.model_dump(by_alias=True)
+
+
+ProblemField = Annotated[ComposedProblem | Annotated[TemplateSpec, _ProblemByForm.template], _ProblemByForm()]
+
+
+class Spec(StrictModel):
+    """Everything about one run. `document`, the text it was read from, is for messages and not part of equality."""
+
+    name: str = Field(pattern=SLUG, description="names the folder of the runs; default: the name of the file")
+    problem: ProblemField = Field(description="a template with its parameters, or a problem composed of blocks")
+    solver: SolverSpec = Field(default_factory=SolverSpec)
+    stop: StopSpec = Field(default_factory=StopSpec)
+    log: LogSpec = Field(default_factory=LogSpec)
+    bound: BoundSpec = Field(default_factory=BoundSpec)
+    seed: Count = Field(0, description="seed of every random choice")
+    source: dict[str, SourceSpec] = Field(default_factory=dict, description="data file -> where it comes from")
+    threads: Size | None = Field(None, description="threads of the linear algebra; default: what the machine gives")
+
+    _document: Document | None = PrivateAttr(None)
+    _overrides: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def document(self) -> Document | None:
+        """The text, its tree and the place of every node; None if the spec was not read from text."""
+        return self._document
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """The `--set` arguments, in their order."""
+        return self._overrides
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self.__dict__ == other.__dict__

@@ -1,0 +1,64 @@
+"""`--set a.b.0.c=value`: the value goes through the same YAML reader and the same schema as the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cgm_cli.spec.faults import Fault, SpecError, visible
+from cgm_cli.spec.yaml_reader import TreePath, parse_value
+
+
+def apply(tree: dict[str, Any], overrides: Sequence[str]) -> dict[TreePath, str]:
+    """Write the overrides into `tree`, and return which path each one set. SpecError with all that cannot be applied.
+
+    Mappings on the way are made where they are missing; a list must already have the index.
+    """
+    origins: dict[TreePath, str] = {}
+    faults: list[Fault] = []
+    for override in overrides:
+        try:
+            path, value = _parse(override)
+            _set(tree, path, value, override)
+            origins[path] = override
+        except SpecError as error:
+            faults += error.faults
+    if faults:
+        raise SpecError(faults)
+    return origins
+
+
+def _parse(override: str) -> tuple[TreePath, Any]:
+    dotted, equals, text = override.partition("=")
+    steps = dotted.strip().split(".")
+    if not equals or not all(steps):
+        raise _fault("expected `key.key=value`", override)
+    try:
+        value = parse_value(text).tree
+    except SpecError as error:
+        faults = [Fault(fault.message, hint=fault.hint, override=override) for fault in error.faults]
+        raise SpecError(faults) from None
+    return tuple(steps), value
+
+
+def _set(tree: dict[str, Any], path: TreePath, value: Any, override: str) -> None:
+    node: Any = tree
+    for depth, step in enumerate(path):
+        last = depth == len(path) - 1
+        if isinstance(node, list):
+            if not (step.isascii() and step.isdecimal() and len(step) < 9 and int(step) < len(node)):
+                where = ".".join(path[:depth])
+                raise _fault(f"`{visible(where)}` is a list of {len(node)}, it has no `{visible(step)}`", override)
+            step = int(step)
+        elif not isinstance(node, dict):
+            raise _fault(f"`{visible('.'.join(path[:depth]))}` is a single value, it has nothing inside", override)
+        if last:
+            node[step] = value
+        elif isinstance(node, dict):
+            node = node.setdefault(step, {})
+        else:
+            node = node[step]
+
+
+def _fault(message: str, override: str) -> SpecError:
+    return SpecError([Fault(message, override=override)])

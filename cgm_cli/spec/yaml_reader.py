@@ -1,0 +1,289 @@
+"""Text -> tree of plain values, by the strict subset of YAML that a spec is written in, with the place of every node.
+
+What differs from `yaml.safe_load`, and why: numbers and booleans are those of YAML 1.2 (`1e-3` is a number; `no`, `on`,
+`012`, `12:30` and dates are text), because a silent change of type is a silent change of problem; a duplicate key is an
+error, not a choice; tags, anchors and aliases do not exist; depth, nodes and bytes are bounded, so that no file can
+hang or exhaust the process. The tree is built from the parser's events without recursion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError
+
+MAX_BYTES = 5_000_000
+MAX_NODES = 200_000
+MAX_DEPTH = 64
+MAX_FAULTS = 50
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_WORDS = {"true": True, "false": False, "null": None}
+_WORDS |= {variant: value for word, value in _WORDS.items() for variant in (word.capitalize(), word.upper())}
+_WORDS |= {"~": None, "": None}
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"([-+]?)\.(?:(inf|Inf|INF)|nan|NaN|NAN)")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+TreePath = tuple[str | int, ...]
+
+
+class Position(NamedTuple):
+    """Where a node stands: (line, column), both from 1, of its key (of itself in a list) and of its value."""
+
+    key: tuple[int, int]
+    value: tuple[int, int]
+
+
+@dataclass
+class Document:
+    """A text that was read. `tree` holds only str, int, float, bool, None, list, dict. `path`: None for a string."""
+
+    text: str
+    path: Path | None
+    tree: Any
+    positions: dict[TreePath, Position]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return str(self.path) if self.path is not None else "<spec>"
+
+
+def read(path: Path) -> Document:
+    """The document in a file; SpecError if it is unreadable, not UTF-8, or not a mapping in this subset of YAML."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SpecError([Fault(f"cannot be read: {reason}")], str(path)) from None
+    if len(raw) > MAX_BYTES:
+        raise SpecError([Fault(f"a spec has at most {MAX_BYTES // 1_000_000} MB; put the data into files")], str(path))
+    return parse(_decode(raw, str(path)), path)
+
+
+def parse(text: str, path: Path | None = None) -> Document:
+    """The document in a string, whose top level must be a mapping; SpecError otherwise."""
+    document = parse_value(text, path)
+    if not isinstance(document.tree, dict):
+        empty = document.tree is None
+        message = "the spec is empty" if empty else "the top level of a spec must be a mapping (`key: value` lines)"
+        line, column = document.positions[()].value
+        raise SpecError([Fault(message, (), line, column)], document.name, text)
+    return document
+
+
+def parse_value(text: str, path: Path | None = None) -> Document:
+    """Like `parse`, for any value at the top level."""
+    builder = _Builder()
+    name = str(path) if path is not None else "<spec>"
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise SpecError([Fault(f"a spec has at most {MAX_BYTES // 1_000_000} MB")], name)
+    bad = _UNPRINTABLE.search(text)
+    if bad:
+        line, column = _line_column(text, bad.start())
+        fault = Fault(f"the character U+{ord(bad.group()):04X} is not allowed in YAML", (), line, column)
+        raise SpecError([fault], name, text)
+    try:
+        for event in _events(text):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        builder.faults.append(_syntax_fault(error, text))
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        builder.faults.append(Fault(f"not valid YAML: {error}"))
+    except _Stop:
+        pass
+    if builder.faults:
+        raise SpecError(builder.faults, name, text)
+    return Document(text, path, builder.root, builder.positions)
+
+
+def plain_value(text: str) -> Any:
+    """What an unquoted scalar stands for: None, bool, int, float or the text itself. ValueError beyond 63 bits."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        # The length is checked first: converting a million digits takes minutes.
+        value = int(text, 0) if len(text) <= 25 else 2**64
+        if abs(value) >= 2**63:
+            raise ValueError("an integer has at most 63 bits; write a larger number as 1e20")
+        return value
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    match = _NOT_FINITE.fullmatch(text)
+    if match and (match[2] or not match[1]):
+        return float(match[1] + ("inf" if match[2] else "nan"))
+    return text
+
+
+class _Stop(Exception):
+    """Nothing after this point can be trusted."""
+
+
+@dataclass
+class _Open:
+    """A collection that has begun and not ended."""
+
+    path: TreePath
+    value: Any
+    start: tuple[int, int]
+    key: str | None = None
+    key_at: tuple[int, int] | None = None
+    seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+class _Builder:
+    """Events -> tree, positions and faults."""
+
+    def __init__(self) -> None:
+        self.root: Any = None
+        self.positions: dict[TreePath, Position] = {(): Position((1, 1), (1, 1))}
+        self.faults: list[Fault] = []
+        self._open: list[_Open] = []
+        self._nodes = 0
+        self._documents = 0
+
+    def take(self, event: yaml.Event) -> None:
+        at = (event.start_mark.line + 1, event.start_mark.column + 1)
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                self._stop("a spec is one document; a second one begins here", at)
+        elif isinstance(event, yaml.AliasEvent):
+            self._fault("anchors and aliases are not supported: write the value out", at)
+            self._add(None, at)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._check(event, at)
+            self._scalar(event, at)
+        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            self._check(event, at)
+            if self._expects_key():
+                self._stop("a key must be plain text, not a list or a mapping", at)
+            if len(self._open) >= MAX_DEPTH:
+                self._stop(f"nested deeper than {MAX_DEPTH} levels", at)
+            value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+            path = self._add(value, at)
+            self._open.append(_Open(path, value, at))
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            self._open.pop()
+
+    def _check(self, event: yaml.NodeEvent, at: tuple[int, int]) -> None:
+        if event.anchor is not None:
+            self._fault("anchors and aliases are not supported: write the value out", at)
+        if event.tag is not None:
+            self._fault(f"tags are not supported: remove `{event.tag}`", at)
+
+    def _scalar(self, event: yaml.ScalarEvent, at: tuple[int, int]) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in event.value):
+            self._fault("half of a surrogate pair is not a character", at)
+        elif self._expects_key():
+            self._key(event.value, at)
+            return
+        try:
+            value = plain_value(event.value) if event.implicit[0] else event.value
+        except ValueError as error:
+            self._fault(str(error), at)
+            value = None
+        self._add(value, at)
+
+    def _key(self, key: str, at: tuple[int, int]) -> None:
+        parent = self._open[-1]
+        if not key:
+            self._fault("a key is missing before the colon", at)
+        elif key in parent.seen:
+            line, column = parent.seen[key]
+            self._fault(f"duplicate key `{key}`, first given at line {line}, column {column}", at, (*parent.path, key))
+        parent.seen.setdefault(key, at)
+        parent.key, parent.key_at = key, at
+        self._count(at)
+
+    def _add(self, value: Any, at: tuple[int, int]) -> TreePath:
+        """Put a value into the collection that is open, and return its path."""
+        self._count(at)
+        if not self._open:
+            self.root, path, key_at = value, (), at
+        else:
+            parent = self._open[-1]
+            if isinstance(parent.value, list):
+                path, key_at = (*parent.path, len(parent.value)), at
+                parent.value.append(value)
+            else:
+                assert parent.key is not None and parent.key_at is not None
+                path, key_at = (*parent.path, parent.key), parent.key_at
+                parent.value[parent.key] = value
+                parent.key = None
+        self.positions[path] = Position(key_at, at)
+        return path
+
+    def _count(self, at: tuple[int, int]) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self._stop(f"more than {MAX_NODES} values; put the data into files", at)
+
+    def _expects_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
+    def _fault(self, message: str, at: tuple[int, int], path: TreePath = ()) -> None:
+        self.faults.append(Fault(message, path or (self._open[-1].path if self._open else ()), *at))
+        if len(self.faults) >= MAX_FAULTS:
+            raise _Stop
+
+    def _stop(self, message: str, at: tuple[int, int]) -> None:
+        self._fault(message, at)
+        raise _Stop
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    loader = _Loader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()
+    finally:
+        loader.dispose()
+
+
+def _decode(raw: bytes, name: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8-sig")
+        line, column = _line_column(before, len(before))
+        utf16 = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
+        hint = "it looks like UTF-16: save it as UTF-8" if utf16 else "save it as UTF-8"
+        fault = Fault(f"not UTF-8: byte 0x{raw[error.start]:02x}", (), line, column, hint)
+        raise SpecError([fault], name, raw.decode("utf-8", "replace")) from None
+
+
+def _line_column(text: str, offset: int) -> tuple[int, int]:
+    line, start = 1, 0
+    for match in LINE_BREAK.finditer(text, 0, offset):
+        line, start = line + 1, match.end()
+    return line, offset - start + 1
+
+
+def _syntax_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
+    mark = error.problem_mark or error.context_mark
+    message = " ".join(part for part in (error.context, error.problem) if part)
+    if mark is None:
+        return Fault(f"not valid YAML: {message}")
+    lines = LINE_BREAK.split(text)
+    if mark.line >= len(lines) and error.context_mark:
+        # The text ended too early: point at what was left open.
+        mark = error.context_mark
+    line, column = min(mark.line + 1, len(lines)), mark.column + 1
+    source = lines[line - 1]
+    indentation = source[: len(source) - len(source.lstrip())]
+    if "\t" in indentation:
+        return Fault("a tab is not allowed here: indent with spaces", (), line, indentation.index("\t") + 1)
+    if error.problem and "cannot start any token" in error.problem:
+        return Fault("this character cannot begin a value", (), line, column, "put the text into quotes")
+    return Fault(f"not valid YAML: {message}", (), line, column)

@@ -1,0 +1,126 @@
+"""A solve without mathematics: records and a result made up from k, behind the real run folder, log and command.
+
+As a program, `python -m tests.runs.fake ITERATIONS PAUSE ARGUMENTS...` is `cgm solve ARGUMENTS...` with that loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+import time
+import types
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import typer
+
+from cgm_cli.errors import CgmError
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.status import Status
+
+
+def record(k: int, **changes: Any) -> IterationRecord:
+    """A record whose numbers tell its k; every tenth has a metric."""
+    values = {
+        "k": k,
+        "seconds": 0.5 * k,
+        "objective": 1.0 + 1.0 / (k + 1),
+        "penalty": 0.0,
+        "total": 1.0 + 1.0 / (k + 1),
+        "infeasibility": 0.1 / (k + 1),
+        "bound": 1.0 - 1.0 / (k + 1) if k else float("nan"),
+        "certified": k % 2 == 0,
+        "gap": 2.0 / (k + 1),
+        "beta": 1.0 / np.sqrt(k + 1),
+        "eta": 2.0 / (k + 2),
+        "lmo_value": -1.0,
+        "lmo_matvecs": 3 * k,
+        "lmo_residual": 1e-7,
+        "phases": {"lmo": 0.01},
+        "infeasibilities": {"row_sums": 0.1 / (k + 1)},
+        "metrics": {"error_rate": float(k)} if k and k % 10 == 0 else {},
+    }
+    return IterationRecord(**{**values, **changes})
+
+
+@dataclass
+class Result:
+    """The fields of the loop's result."""
+
+    record: IterationRecord
+    status: Status = Status.CONVERGED
+    bound_is: str = "estimated"
+    sense: str = "minimise"
+    metrics: dict[str, Any] = field(default_factory=lambda: {"error_rate": 0.25, "sizes": [1.0, 2.0]})
+    solution: dict[str, np.ndarray] = field(default_factory=lambda: {"x": np.array([1.0, float("nan")])})
+    duals: dict[str, np.ndarray] = field(default_factory=lambda: {"row_sums": np.ones(3)})
+    message: str = ""
+
+
+@dataclass
+class Instance:
+    """Solves by counting. error: raised half-way."""
+
+    iterations: int = 25
+    pause: float = 0.0
+    error: BaseException | None = None
+    sense: str = "minimise"
+
+    def solve(self, observers: list[Any], should_stop: Any) -> Result:
+        status = Status.ITERATION_LIMIT
+        for k in range(self.iterations + 1):
+            for observer in observers:
+                observer.on_record(record(k))
+            if should_stop() is not None:
+                status = should_stop()
+                break
+            if self.error is not None and 2 * k >= self.iterations:
+                raise self.error
+            time.sleep(self.pause)
+        return Result(record(k), status=status, sense=self.sense)
+
+
+def install(instance: Instance, replace: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Make this instance what every spec describes, and a spec of any readable file."""
+    for name in ("cgm_cli.templates", "cgm_cli.templates.build"):
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            sys.modules[name] = types.ModuleType(name)
+            sys.modules[name].build = None
+    execute = importlib.import_module("cgm_cli.runs.execute")
+    replace(execute, "load", lambda path, overrides: _spec(path.read_text(encoding="utf-8"), path))
+    replace(execute, "loads", lambda text, overrides: _spec(text, None))
+    replace(execute, "resolve", lambda spec: "name: fake\nseed: 7\n")
+    replace(execute, "build", lambda spec: instance)
+
+
+def _spec(text: str, path: Path | None) -> SimpleNamespace:
+    name = str(path)
+    return SimpleNamespace(
+        name="fake", seed=7, threads=1, overrides=(), document=SimpleNamespace(text=text, path=path, name=name)
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Run the command; a CgmError is told as the real `main` tells it."""
+    from cgm_cli.cli.solve import solve
+
+    install(Instance(int(arguments[0]), float(arguments[1])))
+    app = typer.Typer(add_completion=False)
+    app.command()(solve)
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            app(arguments[2:])
+        except CgmError as error:
+            print(error.message, file=sys.stderr)
+            sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

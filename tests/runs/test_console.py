@@ -1,0 +1,152 @@
+"""What a person sees, in a terminal and elsewhere."""
+
+import io
+import math
+
+import pytest
+from rich.console import Console
+
+from cgm_cli.cli import console as module
+from cgm_cli.cli.console import Progress, duration, result_line, show_result
+from cgm_cli.methods.status import Status
+from cgm_cli.runs.summary import summarise
+from tests.runs.fake import Result, record
+
+
+def plain_console():
+    return Console(file=io.StringIO(), force_terminal=False, width=40)
+
+
+def terminal():
+    return Console(file=io.StringIO(), force_terminal=True, width=100, height=40, _environ={})
+
+
+def shown(console):
+    return console.file.getvalue()
+
+
+def run(console, records, sense="minimise"):
+    with Progress(sense, console) as progress:
+        for item in records:
+            progress.on_record(item)
+    return shown(console)
+
+
+def test_plain_lines_are_few_with_the_first_and_the_last_and_never_wrapped():
+    lines = run(plain_console(), [record(k, seconds=0.1 * k) for k in range(202)]).splitlines()
+    assert [line.split()[1] for line in lines] == ["0", "50", "100", "150", "200", "201"]
+    assert lines[1] == (
+        "iteration 50  time 5.00s  objective 1.01961  infeasible 2.0e-03  lower bound 0.980392  gap 3.9e-02  "
+        "beta 0.14  matvecs 150"
+    )
+
+
+def test_plain_lines_get_rarer_in_a_long_run():
+    lines = run(plain_console(), [record(k, seconds=float(k)) for k in range(10_000)]).splitlines()
+    assert 100 < len(lines) < 400
+
+
+def test_a_last_record_that_was_shown_is_not_repeated():
+    assert len(run(plain_console(), [record(0)]).splitlines()) == 1
+
+
+def test_no_record_at_all():
+    assert run(plain_console(), []) == ""
+    run(terminal(), [])
+
+
+def test_an_estimated_bound_is_marked_and_a_certified_one_is_not():
+    estimated, certified = run(plain_console(), [record(1), record(20)]).splitlines()
+    assert "lower bound ~0.5 " in estimated
+    assert "lower bound 0.952381 " in certified
+
+
+def test_the_bound_of_a_maximisation_is_an_upper_bound():
+    assert "upper bound" in run(plain_console(), [record(1)], sense="maximise")
+    assert "upper bound" in run(terminal(), [record(1)], sense="maximise")
+
+
+def test_unknown_numbers_are_dashes():
+    line = run(plain_console(), [record(0, gap=math.nan)])
+    assert "lower bound -  gap -" in line
+    assert "nan" not in line
+
+
+def test_the_terminal_shows_a_thinned_history_and_the_newest_line():
+    text = run(terminal(), [record(k, seconds=0.01 * k) for k in range(3001)])
+    last = text[text.rindex("iteration") :]
+    numbers = [int(line.split()[0]) for line in last.splitlines()[1:] if line.strip()[:1].isdigit()]
+    assert numbers == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000]
+
+
+def test_eighty_columns_are_enough():
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=40, _environ={})
+    text = run(console, [record(99_999, seconds=123.0, total=-123456.789e5, bound=-123457.7e5, certified=False)])
+    assert "…" not in text
+    assert "~-1.23458e+10" in text
+
+
+def test_nothing_is_drawn_between_two_refreshes(monkeypatch):
+    tables = []
+    monkeypatch.setattr(module, "Table", lambda *a, **k: tables.append(1) or REAL(*a, **k))
+    run(terminal(), [record(k, seconds=1e-4 * k) for k in range(10_000)])
+    assert len(tables) == 5
+
+
+REAL = module.Table
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, "0.00s"), (9.5, "9.50s"), (12.34, "12.3s"), (245.0, "4m05s"), (7620.0, "2h07m"), (59.99, "60.0s")],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("console", [plain_console(), terminal()])
+def test_the_summary_tells_everything(console, tmp_path):
+    result = Result(record(24), status=Status.TIME_LIMIT, message="Nearly there.")
+    show_result(console, result, summarise(result, tmp_path / "a" / "b"))
+    text = shown(console)
+    for part in (
+        Status.TIME_LIMIT.sentence,
+        "Nearly there.",
+        "~0.96 (estimated)",
+        "lower bound",
+        "infeasibility of row sums",
+        "error rate",
+        "1, 2",
+        "24 in 12.0s",
+    ):
+        assert part in text
+    assert str(tmp_path) in "".join(text.split())
+
+
+def test_a_summary_without_a_bound_says_nothing_of_it():
+    result = Result(record(0), bound_is="none")
+    console = plain_console()
+    show_result(console, result, summarise(result, "runs/a"))
+    assert "bound" not in shown(console)
+    assert "gap" not in shown(console)
+
+
+def test_names_are_never_read_as_markup(tmp_path):
+    result = Result(record(3), metrics={"[red]a": 1.0}, message="[bold]b")
+    for console in (plain_console(), terminal()):
+        show_result(console, result, summarise(result, tmp_path))
+        assert "[red]a" in shown(console)
+        assert "[bold]b" in shown(console)
+
+
+def test_long_metrics_are_cut(tmp_path):
+    result = Result(record(3), metrics={"sizes": [float(i) for i in range(100)]})
+    console = plain_console()
+    show_result(console, result, summarise(result, tmp_path))
+    assert "7, ... (100 values)" in shown(console)
+
+
+def test_the_line_of_a_quiet_run():
+    result = Result(record(3, gap=math.nan))
+    line = result_line(summarise(result, "runs/a/b"))
+    assert line == "converged  objective 1.25  bound ~0.75  infeasibility 0.025  iterations 3  runs/a/b"

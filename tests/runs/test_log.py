@@ -1,0 +1,167 @@
+"""run.h5: complete after a normal end, readable after a kill, intact after a full disk."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from cgm_cli.runs.log import RunLog
+from tests.runs.fake import record
+
+
+def columns(path):
+    with h5py.File(path, "r") as file:
+        return {name: column[()] for name, column in file["trace"].items()}
+
+
+def test_every_column_of_every_record_is_there(tmp_path):
+    path = tmp_path / "run.h5"
+    with RunLog(path, {"seed": 7}, flush_rows=4) as log:
+        for k in range(25):
+            log.on_record(record(k))
+    trace = columns(path)
+    assert set(trace) == set(record(10).columns())
+    assert {len(column) for column in trace.values()} == {25}
+    for name, value in record(10).columns().items():
+        assert trace[name][10] == value
+    assert trace["k"].dtype == np.int64
+    assert trace["certified"].dtype == np.bool_
+
+
+def test_a_late_column_is_nan_before_and_between(tmp_path):
+    path = tmp_path / "run.h5"
+    with RunLog(path, {}, flush_rows=3) as log:
+        for k in range(25):
+            log.on_record(record(k))
+    metric = columns(path)["metric_error_rate"]
+    assert [k for k in range(25) if not np.isnan(metric[k])] == [10, 20]
+    assert metric[20] == 20.0
+
+
+def test_names_with_slashes_make_no_groups(tmp_path):
+    path = tmp_path / "run.h5"
+    with RunLog(path, {}) as log:
+        log.on_record(record(0, metrics={"a/b": 1.0}))
+        log.finish({"x/y": np.ones(2)}, {}, {})
+    with h5py.File(path, "r") as file:
+        assert "metric_a_b" in file["trace"]
+        assert list(file["solution"]) == ["x_y"]
+
+
+def test_no_records_at_all(tmp_path):
+    path = tmp_path / "run.h5"
+    with RunLog(path, {}) as log:
+        log.finish({}, {}, {"ended": "now"})
+    assert columns(path) == {}
+
+
+def test_provenance_beyond_the_64_kb_of_an_attribute(tmp_path):
+    path = tmp_path / "run.h5"
+    RunLog(path, {"resolved": "x" * 200_000, "nested": {"a": [1]}}).close()
+    with h5py.File(path, "r") as file:
+        assert len(file.attrs["resolved"]) == 200_000
+        assert file.attrs["nested"] == '{"a": [1]}'
+
+
+def test_arrays_and_late_attributes(tmp_path):
+    path = tmp_path / "run.h5"
+    with RunLog(path, {"started": "then"}) as log:
+        log.finish({"u": np.ones((4, 2)), "weights": np.arange(2)}, {"rows": np.zeros(3)}, {"ended": "now"})
+    with h5py.File(path, "r") as file:
+        assert file["solution/u"].shape == (4, 2)
+        assert file["solution/weights"].dtype == np.int64
+        assert file["duals/rows"].shape == (3,)
+        assert dict(file.attrs) == {"started": "then", "ended": "now"}
+
+
+def test_the_first_record_is_on_disk_at_once(tmp_path):
+    path = tmp_path / "run.h5"
+    log = RunLog(path, {}, flush_seconds=1e9, flush_rows=10**9)
+    log.on_record(record(0))
+    log.on_record(record(1))
+    with h5py.File(path, "r", locking=False) as file:
+        assert file["trace/k"][()].tolist() == [0]
+    log.close()
+    assert columns(path)["k"].tolist() == [0, 1]
+
+
+ENDLESS = """
+import itertools, sys
+from pathlib import Path
+from cgm_cli.runs.log import RunLog
+from tests.runs.fake import record
+log = RunLog(Path(sys.argv[1]), {"seed": 7}, flush_rows=int(sys.argv[2]))
+print("begun", flush=True)
+for k in itertools.count():
+    log.on_record(record(k))
+"""
+
+
+@pytest.mark.parametrize("flush_rows", [1, 3, 40])
+def test_readable_after_sigkill_at_any_moment(tmp_path, flush_rows):
+    # The writer does nothing but commit, so that most kills fall into a commit.
+    for attempt in range(8):
+        path = tmp_path / f"{attempt}.h5"
+        with subprocess.Popen(
+            [sys.executable, "-c", ENDLESS, str(path), str(flush_rows)], stdout=subprocess.PIPE
+        ) as process:
+            process.stdout.readline()
+            time.sleep(random.Random(attempt).uniform(0.0, 0.2))
+            os.kill(process.pid, signal.SIGKILL)
+        trace = columns(path)
+        rows = min(map(len, trace.values()), default=0)
+        assert max(map(len, trace.values()), default=0) - rows <= flush_rows
+        if rows:
+            assert trace["k"][:rows].tolist() == list(range(rows))
+            assert trace["objective"][:rows].tolist() == [record(k).objective for k in range(rows)]
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from cgm_cli.runs.log import RunLog
+from tests.runs.fake import record
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+log = RunLog(Path(sys.argv[1]), {"seed": 7}, flush_rows=50)
+for k in range(5000):
+    log.on_record(record(k))
+log.finish({"x": np.zeros(10_000)}, {}, {"ended": "now"})
+log.close()
+print(log.fault.message, log.fault.exit_code)
+"""
+
+
+# Limits on every kind of write: the header, the first columns, a chunk, the middle of a chunk, the solution.
+@pytest.mark.parametrize("limit", [100, 5_000, 60_000, 100_000, 150_001, 300_007, 400_000, 750_000])
+def test_a_write_that_fails_keeps_what_was_committed_and_lets_the_process_end(tmp_path, limit):
+    path = tmp_path / "run.h5"
+    done = subprocess.run([sys.executable, "-c", FULL, str(path), str(limit)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"{path} could not be written: File too large. 4"
+    if not path.exists():
+        # Not even the header fitted, and no half of it is left.
+        assert list(tmp_path.iterdir()) == []
+        return
+    trace = columns(path)
+    rows = len(trace["k"]) if trace else 0
+    assert {len(column) for column in trace.values()} <= {rows}
+    if rows:
+        assert trace["k"].tolist() == list(range(rows))
+        assert trace["gap"].tolist() == [record(k).gap for k in range(rows)]
+
+
+def test_a_folder_that_is_gone_is_a_clear_error(tmp_path):
+    from cgm_cli.errors import CgmError
+
+    with pytest.raises(CgmError, match="could not be written: No such file") as caught:
+        RunLog(tmp_path / "missing" / "run.h5", {})
+    assert caught.value.exit_code == 4
