@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,29 @@ def dump(tree: Any) -> str:
     return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
 
 
+def locate(error: CgmError, spec: Spec | None) -> Fault | None:
+    """The fault that an error raised after loading stands for; None if its `path` leads nowhere in the spec."""
+    if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
+        return None
+    return _place(Complaint(error.path, error.message), spec.document, _origins(spec.overrides))
+
+
 def describe_error(error: CgmError, spec: Spec | None) -> str:
     """The message of an error raised after loading, with the place in the spec that its `path` leads to."""
-    if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
+    fault = locate(error, spec)
+    if fault is None or spec is None or spec.document is None:
         return error.message
-    complaint = Complaint(error.path, error.message)
-    fault = _place(complaint, spec.document, _origins(spec.overrides))
     return fault.render(spec.document.name, spec.document.text)
+
+
+@contextmanager
+def described(spec: Spec) -> Iterator[None]:
+    """Give every CgmError raised inside the message of `describe_error`, for whoever prints it without the spec."""
+    try:
+        yield
+    except CgmError as error:
+        error.message, error.path = describe_error(error, spec), ()
+        raise
 
 
 def _validate(document: Document, overrides: Sequence[str]) -> Spec:

@@ -1,0 +1,82 @@
+"""`cgm check SPEC`: every fault of a spec at once; of a good one, the sizes, the memory and the constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cgm_cli.cli.options import Json, Overrides, SpecPath
+from cgm_cli.errors import CgmError
+
+if TYPE_CHECKING:
+    from cgm_cli.spec.model import Spec
+
+
+def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> None:
+    """Check a spec and its data without solving. Reports every fault at once, with its line.
+
+    Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
+    """
+    from cgm_cli.spec.faults import Fault, SpecError
+    from cgm_cli.spec.load import load, locate
+
+    loaded: Spec | None = None
+    try:
+        loaded = load(spec, overrides or ())
+        facts = _facts(loaded)
+    except CgmError as error:
+        if not json:
+            raise
+        faults = error.faults if isinstance(error, SpecError) else [locate(error, loaded) or Fault(error.message)]
+        _print_json({"ok": False, "faults": [_fault(fault) for fault in faults]})
+        raise typer.Exit(error.exit_code) from None
+    if json:
+        _print_json({"ok": True, **facts})
+    else:
+        _print(facts)
+
+
+def _facts(spec: Spec) -> dict[str, Any]:
+    from cgm_cli.templates.build import build
+
+    from cgm_cli.cli.plain import plain
+    from cgm_cli.spec.load import described
+
+    with described(spec):
+        instance = build(spec)
+        constants = instance.problem.constants()
+    reserved = instance.context.reserved
+    return plain(
+        {
+            "name": spec.name,
+            "shape": instance.problem.domain.shape,
+            "memory": {"bytes": sum(reserved.values()), "parts": reserved},
+            "constants": constants,
+        }
+    )
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from cgm_cli.readers.memory import human
+    from cgm_cli.spec.load import dump
+
+    shown = {
+        "name": facts["name"],
+        "variable": " x ".join(str(length) for length in facts["shape"]),
+        "memory": human(facts["memory"]["bytes"]),
+        "constants": facts["constants"],
+    }
+    typer.echo(dump(shown).rstrip())
+    typer.echo("The spec is fine.", err=True)
+
+
+def _fault(fault: Any) -> dict[str, Any]:
+    keys = ("message", "path", "line", "column", "hint", "override")
+    return {key: list(value) if isinstance(value := getattr(fault, key), tuple) else value for key in keys}
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

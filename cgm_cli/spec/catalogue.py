@@ -1,0 +1,99 @@
+"""What there is to build a spec of: every block, template and method with its parameters, read off the schemas."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cgm_cli.blocks import registry
+from cgm_cli.spec.fields import REF_PLACEHOLDER
+from cgm_cli.spec.json_schema import model_properties
+from cgm_cli.spec.model import METHODS
+
+# What `cgm list` calls the families, in its order -> what the registry calls them.
+FAMILIES = {
+    "templates": "template",
+    "domains": "domain",
+    "losses": "loss",
+    "penalties": "penalty",
+    "sets": "set",
+    "maps": "map",
+    "methods": None,
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One field of a block. type: in words. default: its value; not meant when `required`."""
+
+    name: str
+    type: str
+    required: bool
+    default: Any
+    description: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One block, template or method."""
+
+    family: str
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...] = ()
+    examples: tuple[dict[str, Any], ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def entries(family: str) -> list[Entry]:
+    """All of one family (a key of FAMILIES)."""
+    kind = FAMILIES[family]
+    if kind is None:
+        return [Entry(family, name, description) for name, description in METHODS.items()]
+    return [_entry(family, name, registry.lookup(kind, name)) for name in registry.FAMILIES[kind]]
+
+
+def parameters(model: type) -> tuple[Parameter, ...]:
+    """The fields of a schema, without the one that names it."""
+    found = []
+    for name, schema, required in model_properties(model):
+        if name not in ("kind", "template"):
+            default = schema.get("default")
+            found.append(Parameter(name, in_words(schema), required, default, schema.get("description", "")))
+    return tuple(found)
+
+
+def in_words(schema: dict[str, Any]) -> str:
+    """The type that a JSON Schema stands for: `whole number > 0`, `list of numbers`, `one of a, b`."""
+    if REF_PLACEHOLDER in schema:
+        return schema[REF_PLACEHOLDER].removesuffix("-term")
+    if "anyOf" in schema:
+        return " or ".join(
+            dict.fromkeys(in_words(member) for member in schema["anyOf"] if member.get("type") != "null")
+        )
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return "one of " + ", ".join(f"`{value}`" for value in schema["enum"])
+    kind = schema.get("type")
+    if kind == "array":
+        return f"list of {in_words(schema.get('items', {}))}"
+    if kind == "object":
+        return "mapping"
+    word = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}.get(
+        kind, "value"
+    )
+    return word + "".join(
+        f" {sign} {schema[key]:g}"
+        for key, sign in (("exclusiveMinimum", ">"), ("minimum", ">="), ("exclusiveMaximum", "<"), ("maximum", "<="))
+        if key in schema
+    )
+
+
+def _entry(family: str, name: str, block: type) -> Entry:
+    description = (inspect.getdoc(block) or "").partition("\n")[0]
+    return Entry(family, name, description, parameters(block.Spec), tuple(block.Spec.examples))
