@@ -19,7 +19,7 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
     """
     from cgm_cli.spec.faults import Fault, SpecError
-    from cgm_cli.spec.load import load, locate
+    from cgm_cli.spec.load import describe_error, load, locate
 
     loaded: Spec | None = None
     try:
@@ -27,6 +27,7 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
         facts = _facts(loaded)
     except CgmError as error:
         if not json:
+            error.message = describe_error(error, loaded)
             raise
         faults = error.faults if isinstance(error, SpecError) else [locate(error, loaded) or Fault(error.message)]
         _print_json({"ok": False, "faults": [_fault(fault) for fault in faults]})
@@ -41,34 +42,36 @@ def _facts(spec: Spec) -> dict[str, Any]:
     from cgm_cli.templates.build import build
 
     from cgm_cli.cli.plain import plain
-    from cgm_cli.spec.load import described
 
-    with described(spec):
-        instance = build(spec)
-        constants = instance.problem.constants()
+    instance = build(spec)
     reserved = instance.context.reserved
     return plain(
         {
             "name": spec.name,
             "shape": instance.problem.domain.shape,
             "memory": {"bytes": sum(reserved.values()), "parts": reserved},
-            "constants": constants,
+            "constants": instance.problem.constants(),
         }
     )
 
 
 def _print(facts: dict[str, Any]) -> None:
     from cgm_cli.readers.memory import human
-    from cgm_cli.spec.load import dump
+    from cgm_cli.spec.load import one_line
 
-    shown = {
+    memory = facts["memory"]
+    parts = ", ".join(f"{what} {human(size)}" for what, size in memory["parts"].items())
+    rows = {
         "name": facts["name"],
         "variable": " x ".join(str(length) for length in facts["shape"]),
-        "memory": human(facts["memory"]["bytes"]),
-        "constants": facts["constants"],
+        "memory": human(memory["bytes"]) + (f" ({parts})" if parts else ""),
+        **{
+            key: f"{value:g}" if isinstance(value, float) else one_line(value)
+            for key, value in facts["constants"].items()
+        },
     }
-    typer.echo(dump(shown).rstrip())
-    typer.echo("The spec is fine.", err=True)
+    for key, value in rows.items():
+        typer.echo(f"{key:<12}{value}")
 
 
 def _fault(fault: Any) -> dict[str, Any]:

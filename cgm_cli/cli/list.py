@@ -16,7 +16,7 @@ def list_blocks(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FAMILY|NAME]",
+            metavar="FAMILY|NAME",
             help="templates, domains, losses, penalties, sets, maps or methods; or the name of one of their members.",
         ),
     ] = None,
@@ -48,14 +48,14 @@ def list_blocks(
 
 
 def _print_parameters(entry: Entry) -> None:
-    from cgm_cli.spec.load import dump
+    from cgm_cli.spec.load import dump, one_line
 
     for parameter in entry.parameters:
         default = ""
         if parameter.required:
             default = ", required"
         elif parameter.default is not None:
-            default = f", default {dump([parameter.default]).strip().strip('[]')}"
+            default = f", default {one_line(parameter.default)}"
         typer.echo(f"      {parameter.name}: {parameter.type}{default}")
         if parameter.description:
             typer.echo(f"          {parameter.description}")

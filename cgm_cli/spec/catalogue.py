@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cgm_cli.blocks import registry
-from cgm_cli.spec.fields import REF_PLACEHOLDER
+from cgm_cli.spec.fields import REF_PLACEHOLDER, StrictModel
 from cgm_cli.spec.json_schema import model_properties
 from cgm_cli.spec.model import METHODS
 
@@ -21,6 +21,7 @@ FAMILIES = {
     "maps": "map",
     "methods": None,
 }
+_WORDS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,21 @@ def entries(family: str) -> list[Entry]:
     return [_entry(family, name, registry.lookup(kind, name)) for name in registry.FAMILIES[kind]]
 
 
-def parameters(model: type) -> tuple[Parameter, ...]:
+def parameters(model: type[StrictModel]) -> tuple[Parameter, ...]:
     """The fields of a schema, without the one that names it."""
     found = []
     for name, schema, required in model_properties(model):
         if name not in ("kind", "template"):
-            default = schema.get("default")
+            default = None if required else model.model_fields[name].get_default(call_default_factory=True)
+            if isinstance(default, StrictModel):
+                default = default.model_dump(by_alias=True)
             found.append(Parameter(name, in_words(schema), required, default, schema.get("description", "")))
     return tuple(found)
+
+
+def first_line(documented: type) -> str:
+    """The first line of the docstring of a class."""
+    return (inspect.getdoc(documented) or documented.__name__).partition("\n")[0]
 
 
 def in_words(schema: dict[str, Any]) -> str:
@@ -72,22 +80,19 @@ def in_words(schema: dict[str, Any]) -> str:
     if REF_PLACEHOLDER in schema:
         return schema[REF_PLACEHOLDER].removesuffix("-term")
     if "anyOf" in schema:
-        return " or ".join(
-            dict.fromkeys(in_words(member) for member in schema["anyOf"] if member.get("type") != "null")
-        )
+        members = [in_words(member) for member in schema["anyOf"] if member.get("type") != "null"]
+        return " or ".join(dict.fromkeys(members))
     if "const" in schema:
-        return f"`{schema['const']}`"
+        return str(schema["const"])
     if "enum" in schema:
-        return "one of " + ", ".join(f"`{value}`" for value in schema["enum"])
+        return "one of " + ", ".join(map(str, schema["enum"]))
     kind = schema.get("type")
     if kind == "array":
         return f"list of {in_words(schema.get('items', {}))}"
     if kind == "object":
-        return "mapping"
-    word = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}.get(
-        kind, "value"
-    )
-    return word + "".join(
+        keys = ", ".join(schema.get("properties", ()))
+        return f"mapping ({keys})" if keys else "mapping"
+    return _WORDS.get(kind, "value") + "".join(
         f" {sign} {schema[key]:g}"
         for key, sign in (("exclusiveMinimum", ">"), ("minimum", ">="), ("exclusiveMaximum", "<"), ("maximum", "<="))
         if key in schema
@@ -95,5 +100,4 @@ def in_words(schema: dict[str, Any]) -> str:
 
 
 def _entry(family: str, name: str, block: type) -> Entry:
-    description = (inspect.getdoc(block) or "").partition("\n")[0]
-    return Entry(family, name, description, parameters(block.Spec), tuple(block.Spec.examples))
+    return Entry(family, name, first_line(block), parameters(block.Spec), tuple(block.Spec.examples))

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) of the whole spec, one definition per block: `domain` is any of `domain.box`, `domain.psd` ..."""
+"""JSON Schema (draft 2020-12) of the whole spec, one definition per block: `domain` is any of `domain.box` ..."""
 
 from __future__ import annotations
 
@@ -33,12 +33,8 @@ def spec_schema() -> dict[str, Any]:
         definitions[field.definition] = {"oneOf": [{"$ref": f"#/$defs/{member}"} for member in members]}
         for name, member in zip(field.names(), members, strict=True):
             definitions[member] = _own(field.schema(name).model_json_schema(), member, definitions)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **root,
-        "title": "cgm spec",
-        "$defs": definitions,
-    }
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **root, "title": "cgm spec", "$defs": definitions}
 
 
 def model_properties(model: type) -> Iterator[tuple[str, dict[str, Any], bool]]:
@@ -77,7 +73,6 @@ def _inlined(node: Any, local: dict[str, Any]) -> Any:
     if not isinstance(node, dict):
         return node
     if isinstance(node.get("$ref"), str):
-        return _inlined(
-            {**local[node["$ref"].removeprefix("#/$defs/")], **{k: v for k, v in node.items() if k != "$ref"}}, local
-        )
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return _inlined({**local[node["$ref"].removeprefix("#/$defs/")], **beside}, local)
     return {key: _inlined(value, local) for key, value in node.items()}

@@ -36,7 +36,17 @@ def resolved(spec: Spec) -> str:
 
 def dump(tree: Any) -> str:
     """A tree of plain values as YAML that our reader reads back to the same tree."""
-    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    # The innermost lists and mappings go on one line each, the top level never does.
+    node = _Dumper("", default_flow_style=None, sort_keys=False).represent_data(tree)
+    if isinstance(node, yaml.CollectionNode) and node.value:
+        node.flow_style = False
+    return yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=110)
+
+
+def one_line(value: Any) -> str:
+    """A plain value as YAML on one line."""
+    options = {"default_flow_style": True, "sort_keys": False, "allow_unicode": True, "width": float("inf")}
+    return yaml.dump([value], Dumper=_Dumper, **options).strip()[1:-1]
 
 
 def locate(error: CgmError, spec: Spec | None) -> Fault | None:
