@@ -65,11 +65,9 @@ def _print(facts: dict[str, Any]) -> None:
         "name": facts["name"],
         "variable": " x ".join(str(length) for length in facts["shape"]),
         "memory": human(memory["bytes"]) + (f" ({parts})" if parts else ""),
-        **{
-            key: f"{value:g}" if isinstance(value, float) else one_line(value)
-            for key, value in facts["constants"].items()
-        },
     }
+    for key, value in facts["constants"].items():
+        rows[key] = f"{value:g}" if isinstance(value, float) else one_line(value)
     for key, value in rows.items():
         typer.echo(f"{key:<12}{value}")
 

@@ -29,8 +29,9 @@ def init(
     from cgm_cli.spec.faults import did_you_mean
     from cgm_cli.spec.skeleton import skeleton
 
-    if template not in registry.TEMPLATES:
-        hint = did_you_mean(template, list(registry.TEMPLATES)) or f"one of: {', '.join(registry.TEMPLATES)}"
+    known = list(registry.FAMILIES["template"])
+    if template not in known:
+        hint = did_you_mean(template, known) or f"one of: {', '.join(known)}"
         raise typer.BadParameter(f"unknown template `{template}`; {hint}", param_hint="TEMPLATE")
     text = skeleton(template)
     if out == Path("-"):

@@ -48,7 +48,7 @@ def list_blocks(
 
 
 def _print_parameters(entry: Entry) -> None:
-    from cgm_cli.spec.load import dump, one_line
+    from cgm_cli.spec.load import one_line
 
     for parameter in entry.parameters:
         default = ""
@@ -60,6 +60,4 @@ def _print_parameters(entry: Entry) -> None:
         if parameter.description:
             typer.echo(f"          {parameter.description}")
     if entry.examples:
-        typer.echo("      for example")
-        for line in dump(entry.examples[0]).rstrip().splitlines():
-            typer.echo(f"          {line}")
+        typer.echo(f"      for example {one_line(entry.examples[0])}")

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from cgm_cli.errors import CgmError
 from cgm_cli.spec.explain import Complaint, explain
-from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.overrides import apply
 from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value, read
@@ -134,7 +134,8 @@ class _Dumper(yaml.SafeDumper):
             bare = plain_value(text) == text
         except ValueError:
             bare = False
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if bare else "'")
+        style = '"' if LINE_BREAK.search(text) else None if bare else "'"
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _Dumper._text)
