@@ -59,7 +59,8 @@ def _dataset(dataset: h5py.Dataset, name: str) -> np.ndarray:
 
 
 def _is_hard(group: h5py.Group, key: str) -> bool:
-    return isinstance(group.get(key, getlink=True), h5py.HardLink)
+    # The low-level call looks at the link alone; `group.get(key, getlink=True)` opens what it leads to.
+    return group.id.links.get_info(key.encode()).type == h5py.h5l.TYPE_HARD
 
 
 def _is_matlab_number(node: h5py.HLObject) -> bool:

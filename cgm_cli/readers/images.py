@@ -14,7 +14,7 @@ _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 
 
 def read_image(path: Path, name: str) -> np.ndarray:
-    """The image as an array (height, width) of grey levels in [0, 1]: the luminance of colours, without transparency."""
+    """The image as an array (height, width) of grey levels in [0, 1]: luminance of colours, no transparency."""
     from PIL import Image
 
     try:

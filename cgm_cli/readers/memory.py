@@ -57,9 +57,8 @@ def _room(folder: Path, limit_file: str, usage_file: str) -> int | None:
     if not limit.isdecimal() or not usage.isdecimal():
         return None
     # Cached files count as usage, but give way.
-    cached = [
-        line.split()[1] for line in _text(folder / "memory.stat").splitlines() if line.startswith("inactive_file ")
-    ]
+    statistics = _text(folder / "memory.stat").splitlines()
+    cached = [line.split()[1] for line in statistics if line.startswith("inactive_file ")]
     return max(0, int(limit) - int(usage) + int(cached[0] if cached else 0))
 
 

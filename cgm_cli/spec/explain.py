@@ -143,7 +143,8 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
         got = "" if kind == "ragged" else f", got {shown(value)}"
         return Complaint(path, entry["msg"] + got, _number_hint(value))
     if kind == "value_error":
-        return Complaint(path, f"{context['error']}, got {shown(value)}")
+        got = "" if isinstance(value, dict) else f", got {shown(value)}"
+        return Complaint(path, f"{context['error']}{got}")
     if kind == "string_pattern_mismatch":
         expected = _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
         return Complaint(path, f"expected {expected}, got {shown(value)}")

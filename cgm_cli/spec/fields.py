@@ -160,6 +160,9 @@ class _ArrayByForm:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.with_info_wrap_validator_function(self.validate, handler(source))
 
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {REF_PLACEHOLDER: "array"}
+
 
 @cache
 def _adapter(form: Any) -> TypeAdapter:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from cgm_cli.errors import CgmError
 from cgm_cli.spec.explain import Complaint, explain
-from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.overrides import apply
 from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value, read
@@ -35,16 +36,42 @@ def resolved(spec: Spec) -> str:
 
 def dump(tree: Any) -> str:
     """A tree of plain values as YAML that our reader reads back to the same tree."""
-    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=None)
+    # The innermost lists and mappings go on one line each, the top level never does.
+    node = _Dumper("", default_flow_style=None, sort_keys=False).represent_data(tree)
+    if isinstance(node, yaml.CollectionNode) and node.value:
+        node.flow_style = False
+    return yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=110)
+
+
+def one_line(value: Any) -> str:
+    """A plain value as YAML on one line."""
+    options = {"default_flow_style": True, "sort_keys": False, "allow_unicode": True, "width": float("inf")}
+    return yaml.dump([value], Dumper=_Dumper, **options).strip()[1:-1]
+
+
+def locate(error: CgmError, spec: Spec | None) -> Fault | None:
+    """The fault that an error raised after loading stands for; None if its `path` leads nowhere in the spec."""
+    if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
+        return None
+    return _place(Complaint(error.path, error.message), spec.document, _origins(spec.overrides))
 
 
 def describe_error(error: CgmError, spec: Spec | None) -> str:
     """The message of an error raised after loading, with the place in the spec that its `path` leads to."""
-    if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
+    fault = locate(error, spec)
+    if fault is None or spec is None or spec.document is None:
         return error.message
-    complaint = Complaint(error.path, error.message)
-    fault = _place(complaint, spec.document, _origins(spec.overrides))
     return fault.render(spec.document.name, spec.document.text)
+
+
+@contextmanager
+def described(spec: Spec) -> Iterator[None]:
+    """Give every CgmError raised inside the message of `describe_error`, for whoever prints it without the spec."""
+    try:
+        yield
+    except CgmError as error:
+        error.message, error.path = describe_error(error, spec), ()
+        raise
 
 
 def _validate(document: Document, overrides: Sequence[str]) -> Spec:
@@ -107,7 +134,8 @@ class _Dumper(yaml.SafeDumper):
             bare = plain_value(text) == text
         except ValueError:
             bare = False
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if bare else "'")
+        style = '"' if LINE_BREAK.search(text) else None if bare else "'"
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _Dumper._text)

@@ -136,7 +136,7 @@ ProblemField = Annotated[ComposedProblem | Annotated[TemplateSpec, _ProblemByFor
 
 
 class Spec(StrictModel):
-    """Everything about one run. `document`, the text it was read from, is for messages and not part of equality."""
+    """Everything about one run."""
 
     name: str = Field(pattern=SLUG, description="names the folder of the runs; default: the name of the file")
     problem: ProblemField = Field(description="a template with its parameters, or a problem composed of blocks")
@@ -162,4 +162,5 @@ class Spec(StrictModel):
         return self._overrides
 
     def __eq__(self, other: object) -> bool:
+        # The text that a spec was read from is for messages: it is no part of what the spec says.
         return isinstance(other, Spec) and self.__dict__ == other.__dict__

@@ -270,13 +270,19 @@ def _line_column(text: str, offset: int) -> tuple[int, int]:
     return line, offset - start + 1
 
 
+def _is_end(mark: yaml.Mark, lines: list[str]) -> bool:
+    """Whether nothing but white space follows."""
+    rest = lines[mark.line :]
+    return not rest or not (rest[0][mark.column :].strip() or any(line.strip() for line in rest[1:]))
+
+
 def _syntax_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
     mark = error.problem_mark or error.context_mark
     message = " ".join(part for part in (error.context, error.problem) if part)
     if mark is None:
         return Fault(f"not valid YAML: {message}")
     lines = LINE_BREAK.split(text)
-    if mark.line >= len(lines) and error.context_mark:
+    if error.context_mark and _is_end(mark, lines):
         # The text ended too early: point at what was left open.
         mark = error.context_mark
     line, column = min(mark.line + 1, len(lines)), mark.column + 1

@@ -1,0 +1,57 @@
+"""The command line. A command imports what is heavy inside its function, so that `cgm --help` is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from cgm_cli.cli.check import check
+from cgm_cli.cli.init import init
+from cgm_cli.cli.list import list_blocks
+from cgm_cli.cli.schema import schema
+from cgm_cli.cli.show import show
+from cgm_cli.errors import CgmError
+
+app = typer.Typer(
+    help="Composite convex optimisation with conditional-gradient methods.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("check")(check)
+app.command("show")(show)
+app.command("list")(list_blocks)
+app.command("init")(init)
+app.command("schema")(schema)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process: 0, 2 for usage, or the exit code of the CgmError that was raised."""
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has left. What is still buffered must not raise once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int | str | None:
+    try:
+        app(arguments, prog_name="cgm")
+    except SystemExit as stop:
+        return stop.code
+    except CgmError as error:
+        typer.echo(error.message, err=True)
+        return error.exit_code
+    except MemoryError:
+        typer.echo("out of memory", err=True)
+        return 4
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -1,0 +1,83 @@
+"""`cgm check SPEC`: every fault of a spec at once; of a good one, the sizes, the memory and the constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from cgm_cli.cli.options import Json, Overrides, SpecPath
+from cgm_cli.errors import CgmError
+
+if TYPE_CHECKING:
+    from cgm_cli.spec.model import Spec
+
+
+def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> None:
+    """Check a spec and its data without solving. Reports every fault at once, with its line.
+
+    Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
+    """
+    from cgm_cli.spec.faults import Fault, SpecError
+    from cgm_cli.spec.load import describe_error, load, locate
+
+    loaded: Spec | None = None
+    try:
+        loaded = load(spec, overrides or ())
+        facts = _facts(loaded)
+    except CgmError as error:
+        if not json:
+            error.message = describe_error(error, loaded)
+            raise
+        faults = error.faults if isinstance(error, SpecError) else [locate(error, loaded) or Fault(error.message)]
+        _print_json({"ok": False, "faults": [_fault(fault) for fault in faults]})
+        raise typer.Exit(error.exit_code) from None
+    if json:
+        _print_json({"ok": True, **facts})
+    else:
+        _print(facts)
+
+
+def _facts(spec: Spec) -> dict[str, Any]:
+    from cgm_cli.templates.build import build
+
+    from cgm_cli.cli.plain import plain
+
+    instance = build(spec)
+    reserved = instance.context.reserved
+    return plain(
+        {
+            "name": spec.name,
+            "shape": instance.problem.domain.shape,
+            "memory": {"bytes": sum(reserved.values()), "parts": reserved},
+            "constants": instance.problem.constants(),
+        }
+    )
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from cgm_cli.readers.memory import human
+    from cgm_cli.spec.load import one_line
+
+    memory = facts["memory"]
+    parts = ", ".join(f"{what} {human(size)}" for what, size in memory["parts"].items())
+    rows = {
+        "name": facts["name"],
+        "variable": " x ".join(str(length) for length in facts["shape"]),
+        "memory": human(memory["bytes"]) + (f" ({parts})" if parts else ""),
+    }
+    for key, value in facts["constants"].items():
+        rows[key] = f"{value:g}" if isinstance(value, float) else one_line(value)
+    for key, value in rows.items():
+        typer.echo(f"{key:<12}{value}")
+
+
+def _fault(fault: Any) -> dict[str, Any]:
+    keys = ("message", "path", "line", "column", "hint", "override")
+    return {key: list(value) if isinstance(value := getattr(fault, key), tuple) else value for key in keys}
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,15 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]

@@ -1,0 +1,103 @@
+"""What there is to build a spec of: every block, template and method with its parameters, read off the schemas."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cgm_cli.blocks import registry
+from cgm_cli.spec.fields import REF_PLACEHOLDER, StrictModel
+from cgm_cli.spec.json_schema import model_properties
+from cgm_cli.spec.model import METHODS
+
+# What `cgm list` calls the families, in its order -> what the registry calls them.
+FAMILIES = {
+    "templates": "template",
+    "domains": "domain",
+    "losses": "loss",
+    "penalties": "penalty",
+    "sets": "set",
+    "maps": "map",
+    "methods": None,
+}
+_WORDS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One field of a block. type: in words. default: its value; not meant when `required`."""
+
+    name: str
+    type: str
+    required: bool
+    default: Any
+    description: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One block, template or method."""
+
+    family: str
+    name: str
+    description: str
+    parameters: tuple[Parameter, ...] = ()
+    examples: tuple[dict[str, Any], ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def entries(family: str) -> list[Entry]:
+    """All of one family (a key of FAMILIES)."""
+    kind = FAMILIES[family]
+    if kind is None:
+        return [Entry(family, name, description) for name, description in METHODS.items()]
+    return [_entry(family, name, registry.lookup(kind, name)) for name in registry.FAMILIES[kind]]
+
+
+def parameters(model: type[StrictModel]) -> tuple[Parameter, ...]:
+    """The fields of a schema, without the one that names it."""
+    found = []
+    for name, schema, required in model_properties(model):
+        if name not in ("kind", "template"):
+            default = None if required else model.model_fields[name].get_default(call_default_factory=True)
+            if isinstance(default, StrictModel):
+                default = default.model_dump(by_alias=True)
+            found.append(Parameter(name, in_words(schema), required, default, schema.get("description", "")))
+    return tuple(found)
+
+
+def first_line(documented: type) -> str:
+    """The first line of the docstring of a class."""
+    return (inspect.getdoc(documented) or documented.__name__).partition("\n")[0]
+
+
+def in_words(schema: dict[str, Any]) -> str:
+    """The type that a JSON Schema stands for: `whole number > 0`, `list of numbers`, `one of a, b`."""
+    if REF_PLACEHOLDER in schema:
+        return schema[REF_PLACEHOLDER].removesuffix("-term")
+    if "anyOf" in schema:
+        members = [in_words(member) for member in schema["anyOf"] if member.get("type") != "null"]
+        return " or ".join(dict.fromkeys(members))
+    if "const" in schema:
+        return str(schema["const"])
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    kind = schema.get("type")
+    if kind == "array":
+        return f"list of {in_words(schema.get('items', {}))}"
+    if kind == "object":
+        keys = ", ".join(schema.get("properties", ()))
+        return f"mapping ({keys})" if keys else "mapping"
+    return _WORDS.get(kind, "value") + "".join(
+        f" {sign} {schema[key]:g}"
+        for key, sign in (("exclusiveMinimum", ">"), ("minimum", ">="), ("exclusiveMaximum", "<"), ("maximum", "<="))
+        if key in schema
+    )
+
+
+def _entry(family: str, name: str, block: type) -> Entry:
+    return Entry(family, name, first_line(block), parameters(block.Spec), tuple(block.Spec.examples))

@@ -1,0 +1,78 @@
+"""JSON Schema (draft 2020-12) of the whole spec, one definition per block: `domain` is any of `domain.box` ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from cgm_cli.spec.fields import REF_PLACEHOLDER, FileArray, Finite, Matrix, Registered, Vector
+from cgm_cli.spec.model import Spec
+from cgm_cli.spec.terms import RegisteredTerm
+
+FIELDS = (
+    Registered("domain"),
+    Registered("loss"),
+    Registered("map"),
+    RegisteredTerm("penalty"),
+    RegisteredTerm("set"),
+    Registered("template", tag="template"),
+)
+
+
+def spec_schema() -> dict[str, Any]:
+    """The schema of a spec file."""
+    definitions: dict[str, Any] = {}
+    root = _own(TypeAdapter(Spec).json_schema(), "spec", definitions)
+    # A spec without a name has that of its file.
+    root["required"].remove("name")
+    definitions["array"] = _own(TypeAdapter(Finite | Vector | Matrix | FileArray).json_schema(), "array", definitions)
+    for field in FIELDS:
+        members = [f"{field.definition}.{name}" for name in field.names()]
+        definitions[field.definition] = {"oneOf": [{"$ref": f"#/$defs/{member}"} for member in members]}
+        for name, member in zip(field.names(), members, strict=True):
+            definitions[member] = _own(field.schema(name).model_json_schema(), member, definitions)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **root, "title": "cgm spec", "$defs": definitions}
+
+
+def model_properties(model: type) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Name, schema and whether it is required, of each field of a model; references are resolved inside it only."""
+    schema = TypeAdapter(model).json_schema()
+    for name, value in schema["properties"].items():
+        yield name, _inlined(value, schema.get("$defs", {})), name in schema.get("required", ())
+
+
+def _own(schema: dict[str, Any], owner: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    """`schema` with its own `$defs` moved into `definitions`, under names that begin with the owner's."""
+    local = schema.pop("$defs", {})
+    renamed = {f"#/$defs/{name}": f"#/$defs/{owner}.{name}" for name in local}
+    for name, value in local.items():
+        definitions[f"{owner}.{name}"] = _linked(value, renamed)
+    return _linked(schema, renamed)
+
+
+def _linked(node: Any, renamed: dict[str, str]) -> Any:
+    """`node` with references renamed and placeholders turned into references."""
+    if isinstance(node, list):
+        return [_linked(item, renamed) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = {key: _linked(value, renamed) for key, value in node.items()}
+    if REF_PLACEHOLDER in out:
+        out["$ref"] = f"#/$defs/{out.pop(REF_PLACEHOLDER)}"
+    elif isinstance(out.get("$ref"), str):
+        out["$ref"] = renamed.get(out["$ref"], out["$ref"])
+    return out
+
+
+def _inlined(node: Any, local: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inlined(item, local) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(node.get("$ref"), str):
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return _inlined({**local[node["$ref"].removeprefix("#/$defs/")], **beside}, local)
+    return {key: _inlined(value, local) for key, value in node.items()}

@@ -1,0 +1,39 @@
+"""A commented spec that runs, made from the schema of a template and its first example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cgm_cli.blocks import registry
+from cgm_cli.spec.catalogue import Parameter, first_line, parameters
+from cgm_cli.spec.load import dump, one_line
+from cgm_cli.spec.model import BoundSpec, LogSpec, SolverSpec, StopSpec
+
+_SECTIONS = {"solver": SolverSpec, "stop": StopSpec, "log": LogSpec, "bound": BoundSpec}
+_NOTE_COLUMN = 36
+
+
+def skeleton(template: str) -> str:
+    """The text of a spec for `template`, a name of the registry; KeyError for an unknown one."""
+    block = registry.lookup("template", template)
+    lines = [f"# {first_line(block)}", f"name: {template}", "problem:", f"  template: {template}"]
+    lines += _fields(parameters(block.Spec), block.Spec.examples[0])
+    for key, model in _SECTIONS.items():
+        fields = parameters(model)
+        given = {field.name: field.default for field in fields if field.default is not None}
+        # Without a single value the section would be null, not a mapping.
+        lines += ["", f"# {first_line(model)}", f"{key}:" if given else f"# {key}:", *_fields(fields, given)]
+    return "\n".join([*lines, "", "seed: 0"]) + "\n"
+
+
+def _fields(fields: Sequence[Parameter], given: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each field: as given, else commented out with its default; long values stand below their key."""
+    for field in fields:
+        note = f"  # {field.description} ({field.type})" if field.description else f"  # {field.type}"
+        if field.name in given:
+            first, *rest = dump({field.name: given[field.name]}).splitlines()
+        else:
+            first, rest = f"# {field.name}: {'' if field.default is None else one_line(field.default)}".rstrip(), []
+        yield f"  {first}".ljust(_NOTE_COLUMN) + note
+        yield from (f"  {line}" for line in rest)

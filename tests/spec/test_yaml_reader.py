@@ -1,0 +1,279 @@
+"""The strict YAML reader: types, refusals, positions, and that no input ends in anything but a SpecError."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgm_cli.spec import yaml_reader
+from cgm_cli.spec.faults import SpecError
+from cgm_cli.spec.yaml_reader import parse, parse_value, plain_value, read
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-3", 1e-3),
+        ("1e3", 1e3),
+        ("-1e-3", -1e-3),
+        ("1E+3", 1e3),
+        (".5", 0.5),
+        ("-.5e1", -5.0),
+        ("2.", 2.0),
+        ("0", 0),
+        ("-0", 0),
+        ("+7", 7),
+        ("0x10", 16),
+        ("0o17", 15),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        (".inf", math.inf),
+        ("-.Inf", -math.inf),
+        ("no", "no"),
+        ("on", "on"),
+        ("off", "off"),
+        ("yes", "yes"),
+        ("y", "y"),
+        ("012", "012"),
+        ("010", "010"),
+        ("00.5", "00.5"),
+        ("12:30", "12:30"),
+        ("1:30", "1:30"),
+        ("2020-01-01", "2020-01-01"),
+        ("1_000", "1_000"),
+        ("nan", "nan"),
+        ("inf", "inf"),
+        ("1e", "1e"),
+        ("0b1", "0b1"),
+        ("tRuE", "tRuE"),
+        ("=", "="),
+    ],
+)
+def test_plain_scalars(text, value):
+    found = parse(f"a: {text}\n").tree["a"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_nan_is_a_float():
+    assert math.isnan(parse("a: .nan").tree["a"])
+
+
+def test_quoted_and_block_scalars_are_text():
+    tree = parse("a: '1'\nb: \"true\"\nc: |\n  1e3\nd: >-\n  no\n").tree
+    assert tree == {"a": "1", "b": "true", "c": "1e3\n", "d": "no"}
+
+
+def test_keys_are_text_as_written():
+    assert parse("1: a\non: b\n012: c\n~: d").tree == {"1": "a", "on": "b", "012": "c", "~": "d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "words"),
+    [
+        ("a: 1\nb: 2\na: 3\n", 3, 1, "duplicate key `a`, first given at line 1, column 1"),
+        ("x: {a: 1, a: 2}\n", 1, 11, "duplicate key `a`, first given at line 1, column 5"),
+        ("a: &x 1\n", 1, 4, "anchors"),
+        ("a: *x\n", 1, 4, "anchors"),
+        ("a: !!python/object/apply:os.system [ls]\n", 1, 4, "tags"),
+        ("a: !!binary aGk=\n", 1, 4, "tags"),
+        ("a: !x 1\n", 1, 4, "tags"),
+        ("a:\n\tb: 1\n", 2, 1, "tab"),
+        ("a:\n  b: 1\n \tc: 2\n", 3, 2, "tab"),
+        ("", 1, 1, "empty"),
+        ("# nothing\n", 1, 1, "empty"),
+        ("- a\n", 1, 1, "mapping"),
+        ("just text\n", 1, 1, "mapping"),
+        ("a: 1\n---\nb: 2\n", 2, 1, "one document"),
+        ("? [a]\n: b\n", 1, 3, "key must be plain text"),
+        ("{[a]: b}\n", 1, 2, "key must be plain text"),
+        ("a: [1, 2\n", 1, 4, "not valid YAML"),
+        ("a: 'x\n", 1, 4, "not valid YAML"),
+        ("a: @b\n", 1, 4, "cannot begin a value"),
+        ("a: b: c\n", 1, 5, "not valid YAML"),
+        ("a: \x00\n", 1, 4, "U+0000"),
+        ("é: \x1b[2J\n", 1, 4, "U+001B"),
+        ("a: 9223372036854775808\n", 1, 4, "63 bits"),
+        (f"a: {'9' * 100_000}\n", 1, 4, "63 bits"),
+        ("a: 0x" + "f" * 16 + "\n", 1, 4, "63 bits"),
+    ],
+)
+def test_refusals(text, line, column, words):
+    with pytest.raises(SpecError) as caught:
+        parse(text, Path("x.yaml"))
+    assert len(caught.value.faults) == 1
+    fault = caught.value.faults[0]
+    assert words in fault.message
+    assert (fault.line, fault.column) == (line, column)
+    assert f"x.yaml:{line}:{column}: " in caught.value.message
+
+
+def test_merge_key_is_an_ordinary_key():
+    assert parse("<<: {a: 1}").tree == {"<<": {"a": 1}}
+
+
+def test_all_recoverable_faults_are_told_at_once():
+    with pytest.raises(SpecError) as caught:
+        parse("a: &x 1\nb: *x\na: 2\nc: !!str d\n")
+    assert [fault.line for fault in caught.value.faults] == [1, 2, 3, 4]
+
+
+def test_alias_bomb():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
+    with pytest.raises(SpecError, match="anchors"):
+        parse("\n".join(lines))
+
+
+@pytest.mark.parametrize("depth", [65, 3000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a: ", "}")])
+def test_depth(depth, opening, closing):
+    with pytest.raises(SpecError):
+        parse("x: " + opening * depth + closing * depth)
+
+
+def test_depth_limit_is_inclusive():
+    inside = yaml_reader.MAX_DEPTH - 1
+    assert parse("x: " + "[" * inside + "]" * inside).tree
+    with pytest.raises(SpecError, match="64 levels"):
+        parse("x: " + "[" * (inside + 1) + "]" * (inside + 1))
+
+
+def test_deep_block_nesting():
+    with pytest.raises(SpecError, match="64 levels"):
+        parse("\n".join(" " * i + "a:" for i in range(100)))
+
+
+def test_node_count(monkeypatch):
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 10)
+    assert parse("a: [1, 2, 3, 4, 5, 6, 7]")
+    with pytest.raises(SpecError, match="more than 10 values"):
+        parse("a: [1, 2, 3, 4, 5, 6, 7, 8]")
+
+
+def test_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(yaml_reader, "MAX_BYTES", 1_000_000)
+    path = tmp_path / "big.yaml"
+    path.write_text("#" * 1_000_001)
+    with pytest.raises(SpecError, match="at most 1 MB"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "column"), [(b"a: 1\nb: \xff\n", 2, 4), ("a: 1".encode("utf-16"), 1, 1), (b"\xe9: 1", 1, 1)]
+)
+def test_not_utf8(tmp_path, raw, line, column):
+    path = tmp_path / "x.yaml"
+    path.write_bytes(raw)
+    with pytest.raises(SpecError) as caught:
+        read(path)
+    fault = caught.value.faults[0]
+    assert "not UTF-8" in fault.message
+    assert (fault.line, fault.column) == (line, column)
+
+
+def test_utf8_with_byte_order_mark(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\r\n")
+    document = read(path)
+    assert document.tree == {"a": 1, "b": 2}
+    assert document.positions[("b",)].key == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", ".", "a" * 5000, "nul\0byte"])
+def test_unreadable_path(tmp_path, name):
+    with pytest.raises(SpecError, match="cannot be read"):
+        read(tmp_path / name)
+
+
+def test_positions():
+    document = parse("problem:\n  domain: {kind: box,\n    upper: [1, 2.5]}\n  list:\n    - a\n    - b: c\n")
+    where = document.positions
+    assert where[("problem",)] == ((1, 1), (2, 3))
+    assert where[("problem", "domain", "kind")] == ((2, 12), (2, 18))
+    assert where[("problem", "domain", "upper")] == ((3, 5), (3, 12))
+    assert where[("problem", "domain", "upper", 1)] == ((3, 16), (3, 16))
+    assert where[("problem", "list", 0)] == ((5, 7), (5, 7))
+    assert where[("problem", "list", 1, "b")] == ((6, 7), (6, 10))
+
+
+_KEYS = st.text("abcdefgh", min_size=1, max_size=4)
+_TREES = st.recursive(
+    st.integers(-(10**6), 10**6) | st.booleans() | st.none() | st.text("xyz", max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(_KEYS, _TREES, max_size=4))
+def test_positions_lead_to_the_values(tree):
+    import json
+
+    # JSON is YAML: what stands at a position must be the beginning of the value's JSON.
+    text = json.dumps(tree, indent=2)
+    document = parse(text)
+    assert document.tree == tree
+    lines = text.split("\n")
+    for path, position in document.positions.items():
+        node = tree
+        for step in path:
+            node = node[step]
+        line, column = position.value
+        assert lines[line - 1][column - 1 :].startswith(json.dumps(node)[:1])
+        if path and isinstance(path[-1], str):
+            line, column = position.key
+            assert lines[line - 1][column - 1 :].startswith(json.dumps(path[-1]))
+
+
+def _only_spec_errors(text: str) -> None:
+    try:
+        document = parse(text)
+    except SpecError as error:
+        assert error.faults
+        assert error.exit_code == 2
+        for fault in error.faults:
+            assert fault.line is None or 1 <= fault.line <= text.count("\n") + text.count("\r") + 10
+    else:
+        assert isinstance(document.tree, dict)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes(tmp_path_factory, raw):
+    path = tmp_path_factory.getbasetemp() / "fuzz.yaml"
+    path.write_bytes(raw)
+    try:
+        read(path)
+    except SpecError as error:
+        assert str(path) in error.message
+
+
+@given(st.text(max_size=200))
+def test_any_text(text):
+    _only_spec_errors(text)
+
+
+@given(st.text("abk:-?[]{},&*!|>'\"%@`#~ \n\t0123456789.eE+x\\u", max_size=80))
+def test_any_yaml_like_text(text):
+    _only_spec_errors("a: " + text)
+
+
+@given(st.text("0123456789abcdefx.eE+-_:~", max_size=30))
+def test_any_scalar(text):
+    try:
+        value = plain_value(text)
+    except ValueError:
+        return
+    assert value is None or type(value) in (str, int, float, bool)
+
+
+def test_parse_value_takes_any_top_level():
+    assert parse_value("1e-3").tree == 1e-3
+    assert parse_value("[1, no]").tree == [1, "no"]
+    assert parse_value("").tree is None
