@@ -35,7 +35,7 @@ class ClassicStep:
 
 @dataclass(frozen=True)
 class FixedAccuracy:
-    """The same relative tolerance for every oracle call."""
+    """The same relative tolerance for every oracle call; 0 asks for full factorisations."""
 
     tolerance: float
 
@@ -51,13 +51,3 @@ class Method:
     smoothing: Homotopy | Subgradient
     step: ClassicStep
     oracle: FixedAccuracy
-
-
-EXACT_TOLERANCE = 1e-12
-"""What `oracle: {mode: exact}` asks of an iterative oracle: rounding level."""
-
-METHODS = {
-    "hcgm": "homotopy conditional gradient: smoothing beta0 / sqrt(k + 1), every penalty and constraint through its prox",
-    "cgm": "classical conditional gradient (Frank-Wolfe): a subgradient stands for the gradient of a non-smooth penalty",
-}
-"""Every method by the name it has in a spec, with the sentence `cgm list` prints."""

@@ -50,11 +50,11 @@ def smallest_eigenpairs(
     """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or (n,).
 
     Stops when every residual is at most tolerance * max(|value|, |A| / 1000): relative to the value, but no tighter near zero than
-    the size of A makes sensible. `start` (n, r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above*
+    the size of A makes sensible; with tolerance 0 the matrix is written out and factorised. `start` (n, r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above*
     the eigenvalue it approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are
     returned with converged = False. The entries of A should be of order one (divide by the largest before).
     """
-    if n <= max(DENSE_BELOW, 3 * count):
+    if tolerance == 0.0 or n <= max(DENSE_BELOW, 3 * count):
         matrix = multiply(np.eye(n))
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
         return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)

@@ -61,7 +61,7 @@ def largest_singular_triplet(
             flipped.exact,
         )
     n = shape[1]
-    if n <= DENSE_BELOW:
+    if tolerance == 0.0 or n <= DENSE_BELOW:
         matrix = multiply(np.eye(n))
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         return SingularTriplet(

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,13 +25,15 @@ class BuildContext:
     """Handed to every `Spec.build`.
 
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
-    where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
+    where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for. domain:
+    of the problem, once built, for maps that need to know more than the shape of its points.
     """
 
     folders: tuple[Path, ...]
     seed: int = 0
     reserved: dict[str, int] = field(default_factory=dict)
     sources: Mapping[str, SourceSpec] = field(default_factory=dict)
+    domain: Any = None
     _checked: set[Path] = field(default_factory=set, repr=False)
 
     @classmethod

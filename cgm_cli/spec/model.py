@@ -11,6 +11,7 @@ from pydantic_core import core_schema
 from cgm_cli.spec.fields import (
     SHA256,
     SLUG,
+    ArrayField,
     Count,
     DomainField,
     LossField,
@@ -108,6 +109,7 @@ class ComposedProblem(StrictModel):
     objective: LossField | None = Field(None, description="the smooth loss f; zero when left out")
     constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
     penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
+    start: ArrayField | None = Field(None, description="the point to start from; the domain's own when left out")
 
 
 class _ProblemByForm:
@@ -146,7 +148,7 @@ class Spec(StrictModel):
     bound: BoundSpec = Field(default_factory=BoundSpec)
     seed: Count = Field(0, description="seed of every random choice")
     source: dict[str, SourceSpec] = Field(default_factory=dict, description="data file -> where it comes from")
-    threads: Size | None = Field(None, description="threads of the linear algebra; default: what the machine gives")
+    threads: Size = Field(1, description="threads of the linear algebra; more than the free cores makes a run slower")
 
     _document: Document | None = PrivateAttr(None)
     _overrides: tuple[str, ...] = PrivateAttr(())

@@ -16,7 +16,7 @@ class OracleRequest:
     """What the caller asks of an LMO.
 
     tolerance: relative accuracy of an iterative oracle: residual of the eigen- or singular vector over the magnitude of the
-        direction; closed forms ignore it. warm: the `warm` of the previous answer, or None. rng: the run's generator, the only
+        direction; 0 asks for a full factorisation; closed forms ignore it. warm: the `warm` of the previous answer, or None. rng: the run's generator, the only
         source of randomness. max_products: the most matrix products it may spend.
     """
 

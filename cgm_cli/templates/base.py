@@ -1,0 +1,46 @@
+"""What every template is: a problem made from data, what to measure on its iterates, and how to round the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.problem import CompositeProblem
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What a template makes of the final iterate: numbers for the summary, arrays for run.h5 (under /solution)."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+class Template:
+    """A problem with its meaning. Subclasses set `problem`, and override what they have something to say about.
+
+    A template is one file in cgm_cli/templates/ and one line in the registry: a class with a nested `Spec(TemplateSpec)` whose
+    `build(context)` reads the data (reserving memory before large arrays are made) and returns an instance.
+    """
+
+    problem: CompositeProblem
+    iterate: str = "auto"
+    """How x is kept where the spec leaves it open: "dense", "factored", "samples", or "auto"."""
+
+    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
+        """Numbers about the current iterate, each a scalar; evaluated every `log.metrics_every` records."""
+        return {}
+
+    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+        """The final iterate as an answer in the user's terms. bound: the certified bound in the user's sense, None without."""
+        return Rounding()
+
+
+class Composed(Template):
+    """A problem composed by hand in the spec."""
+
+    def __init__(self, problem: CompositeProblem):
+        self.problem = problem

@@ -1,0 +1,59 @@
+"""A problem composed by hand: the blocks of the spec put together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.penalties.shifted import Shifted
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.model import ComposedProblem
+from cgm_cli.templates.base import Composed
+
+
+def compose(spec: ComposedProblem, context: BuildContext) -> Composed:
+    """Build domain, loss and terms. Raises ProblemError or DataError with the place in the spec."""
+    with located("domain"):
+        domain = spec.domain.build(context)
+    context.domain = domain
+    loss = None
+    if spec.objective is not None:
+        with located("objective"):
+            loss = spec.objective.build(context, domain.shape)
+    terms = []
+    for family in ("constraints", "penalties"):
+        for index, term in enumerate(getattr(spec, family)):
+            with located(family, index):
+                terms.append(_term(term, domain.shape, context, taken=[t.name for t in terms]))
+    start = None
+    if spec.start is not None:
+        with located("start"):
+            start = _start(context.array(spec.start), domain)
+    return Composed(CompositeProblem(domain, loss, tuple(terms), start))
+
+
+def _start(point: np.ndarray, domain: Domain) -> DenseAtom:
+    point = fit(point, domain.shape, "the start", "the domain")
+    if not domain.contains(point, 1e-6):
+        raise ProblemError("the start lies outside the domain")
+    return DenseAtom(np.array(point))
+
+
+def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[str]) -> Term:
+    with located("map"):
+        linear = spec.map.build(context, in_shape)
+    penalty = spec.build(context, linear.out_shape)
+    if spec.offset is not None:
+        with located("offset"):
+            penalty = Shifted(penalty, context.array(spec.offset))
+    name = spec.name
+    if name is None:
+        alike = sum(other.split("-")[0] == spec.kind or other == spec.kind for other in taken)
+        name = spec.kind if not alike else f"{spec.kind}-{alike + 1}"
+    if name in taken:
+        raise ProblemError(f"two terms are called `{name}`", ("name",))
+    return Term(name, linear, penalty, spec.weight)

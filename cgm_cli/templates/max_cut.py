@@ -1,0 +1,148 @@
+"""Maximum cut: the Goemans-Williamson relaxation, solved without ever writing X out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import LowRankAtom
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.iterates import DenseIterate, Iterate, SampledIterate
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.diagonal import Diagonal
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import DataError, located
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import FileArray, Size, StrictModel, TemplateSpec
+from cgm_cli.templates.base import Rounding, Template
+
+
+class RandomGraph(StrictModel):
+    """A graph drawn from the seed of the spec: `edges` distinct pairs of `nodes`, weight 1 (or +-1)."""
+
+    nodes: Size = Field(description="number of nodes")
+    edges: Size = Field(description="number of edges")
+    signed: bool = Field(False, description="weights +1 or -1 at random instead of 1")
+
+
+class MaxCut(Template):
+    """max 1/4 <L, X> subject to diag X = 1, X positive semidefinite (so tr X = n), with L the Laplacian of the graph.
+
+    Goemans and Williamson, J. ACM 42, 1995. For signs s, X = s s^T is feasible with 1/4 <L, X> the weight of the cut, so the optimum
+    bounds every cut from above. Rounding: the signs of Gaussian vectors of covariance X (random hyperplanes), the best of
+    `hyperplanes` of them, then single flips while they help.
+    """
+
+    class Spec(TemplateSpec):
+        template: Literal["max-cut"]
+        graph: FileArray | RandomGraph = Field(description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph")
+        hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"template": "max-cut", "graph": {"nodes": 100, "edges": 400}},
+            {"template": "max-cut", "graph": {"file": "maxcut/G1.txt"}},
+        ]
+
+        def build(self, context: BuildContext) -> MaxCut:
+            with located("graph"):
+                if isinstance(self.graph, FileArray):
+                    adjacency = context.graph(self.graph)
+                else:
+                    adjacency = random_graph(self.graph, context.seed)
+                if adjacency.nnz == 0:
+                    raise DataError("the graph has no edges: every cut is empty")
+            return MaxCut(adjacency, self.hyperplanes)
+
+    iterate = "factored"
+
+    def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100):
+        """adjacency: symmetric (n, n), the weight of edge i-j at both places."""
+        n = adjacency.shape[0]
+        self.hyperplanes = hyperplanes
+        self.adjacency = adjacency
+        laplacian = sp.diags_array(np.asarray(adjacency.sum(axis=1)).reshape(-1)) - adjacency
+        self.laplacian = sp.csr_array(laplacian)
+        self.problem = CompositeProblem(
+            PSDTrace(n, float(n), fixed_trace=True),
+            Linear(sp.csr_array(laplacian * -0.25), (n, n)),
+            (Term("diagonal", Diagonal((n, n)), Equals((n,), np.ones(n))),),
+            sense="maximise",
+        )
+
+    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+        samples = _gaussian_samples(iterate, self.hyperplanes, rng)
+        signs = np.where(samples >= 0, 1.0, -1.0)
+        cuts = 0.25 * np.einsum("ij,ij->j", signs, self.laplacian @ signs)
+        best = improve(self.adjacency, signs[:, int(np.argmax(cuts))])
+        cut = float(0.25 * best @ (self.laplacian @ best))
+        metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": float(cuts.max())}
+        if bound is not None and bound > 0:
+            metrics["certified_ratio"] = cut / bound
+        return Rounding(metrics, {"partition": best.astype(np.int8)})
+
+    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
+        return {}
+
+
+def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Columns z ~ N(0, X), up to a factor: hyperplane rounding only looks at their signs."""
+    if isinstance(iterate, SampledIterate):
+        return iterate.arrays()["samples"]
+    if isinstance(iterate, DenseIterate):
+        values, vectors = np.linalg.eigh(iterate.array)
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))
+    else:
+        atom: LowRankAtom = iterate.atom()
+        factor = atom.left * np.sqrt(np.maximum(atom.weights, 0.0))
+    return factor @ rng.standard_normal((factor.shape[1], count))
+
+
+def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
+    """Flip one node at a time while the cut grows, the most rewarding first; `signs` (n,) of +-1, a new array is returned.
+
+    Flipping node i changes the cut by s_i (W s)_i, with W the adjacency matrix.
+    """
+    signs = signs.copy()
+    diagonal = adjacency.diagonal()
+    reward = signs * (adjacency @ signs) - diagonal
+    while True:
+        node = int(np.argmax(reward))
+        if reward[node] <= 1e-12:
+            return signs
+        signs[node] = -signs[node]
+        reward[node] = -reward[node]
+        row = slice(adjacency.indptr[node], adjacency.indptr[node + 1])
+        neighbours, weights = adjacency.indices[row], adjacency.data[row]
+        others = neighbours != node
+        change = 2.0 * signs[node] * weights[others] * signs[neighbours[others]]
+        reward[neighbours[others]] += change
+
+
+def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:
+    """A random simple graph with exactly the given number of edges. Raises DataError if that many do not fit."""
+    n = spec.nodes
+    most = n * (n - 1) // 2
+    if spec.edges > most:
+        raise DataError(f"{spec.edges} edges do not fit between {n} nodes: at most {most}")
+    rng = np.random.default_rng([seed, 2])
+    chosen = rng.choice(most, size=spec.edges, replace=False) if most <= 10**7 else _distinct(rng, most, spec.edges)
+    # Pair number c counts the pairs (i, j), i < j, row by row of the lower triangle: c = j (j - 1) / 2 + i.
+    j = ((1 + np.sqrt(1 + 8.0 * chosen)) / 2).astype(np.int64)
+    j -= j * (j - 1) // 2 > chosen
+    j += (j + 1) * j // 2 <= chosen
+    i = chosen - j * (j - 1) // 2
+    weights = rng.choice([-1.0, 1.0], size=spec.edges) if spec.signed else np.ones(spec.edges)
+    rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
+    return sp.csr_array((np.concatenate([weights, weights]), (rows, columns)), shape=(n, n))
+
+
+def _distinct(rng: np.random.Generator, most: int, count: int) -> np.ndarray:
+    """`count` distinct numbers below `most`, without a permutation of all of them."""
+    chosen = np.unique(rng.integers(0, most, size=count))
+    while chosen.size < count:
+        chosen = np.unique(np.concatenate([chosen, rng.integers(0, most, size=count - chosen.size)]))
+    return chosen
