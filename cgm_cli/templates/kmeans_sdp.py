@@ -1,0 +1,153 @@
+"""k-means clustering by semidefinite relaxation (Peng and Wei, SIAM J. Optim. 18, 2007), with a certificate of its quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.row_sums import RowSums
+from cgm_cli.blocks.penalties.bounds import Nonnegative
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import ArrayField, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.templates.clustering import (
+    kmeans,
+    kmeans_value,
+    link_and_pick,
+    misclassification,
+    point_error,
+    squared_distances,
+)
+from cgm_cli.templates.digits import DIGITS, digit_features
+
+
+class Weights(StrictModel):
+    """How strongly each constraint is smoothed: with beta / weight."""
+
+    rows: Positive = Field(1.0, description="weight of X 1 = 1")
+    nonnegative: Positive = Field(1.0, description="weight of X >= 0")
+
+
+class DigitsData(StrictModel):
+    """The embedded data set: softmax features of scikit-learn's digits."""
+
+    dataset: Literal["digits"]
+    count: int = Field(1000, ge=20, lt=DIGITS, description="how many digits to cluster; the rest train the features")
+
+
+class KMeansSDP(Template):
+    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k, with D the squared distances of n points.
+
+    For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound on the SDP is
+    a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0, hence eigenvalues in [0, 1]: the
+    fantope {0 <= X <= I, tr X = k} gives the same optimum as {X >= 0, tr X <= k}, and being smaller, far better bounds.
+    """
+
+    class Spec(TemplateSpec):
+        template: Literal["kmeans-sdp"]
+        clusters: Size = Field(description="k, the number of clusters")
+        points: DigitsData | ArrayField = Field(description="the points, one per row, or {dataset: digits, count: 1000}")
+        labels: ArrayField | None = Field(None, description="the true label of each point, or a one-hot row per point; for scores")
+        domain: Literal["fantope", "trace"] = Field("fantope", description="fantope (better bounds), or trace (the paper's)")
+        weights: Weights = Field(default_factory=Weights)
+        linking: Positive = Field(0.1, description="distance below which denoised points are linked")
+        restarts: Size = Field(100, description="k-means++ restarts of the clustering to compare with")
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"template": "kmeans-sdp", "clusters": 10, "points": {"dataset": "digits", "count": 300}},
+            {"template": "kmeans-sdp", "clusters": 2, "points": [[0.0], [0.1], [1.0], [1.1]], "labels": [0, 0, 1, 1]},
+        ]
+
+        @model_validator(mode="after")
+        def _labels_once(self):
+            if isinstance(self.points, DigitsData) and self.labels is not None:
+                raise ValueError("the digits come with their labels: leave `labels` out")
+            return self
+
+        def build(self, context: BuildContext) -> KMeansSDP:
+            if isinstance(self.points, DigitsData):
+                points, labels = digit_features(self.points.count)
+            else:
+                with located("points"):
+                    points = _as_points(context.array(self.points))
+                with located("labels"):
+                    labels = None if self.labels is None else _as_labels(context.array(self.labels), points.shape[0])
+            n = points.shape[0]
+            if self.clusters > n:
+                raise ProblemError(f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",))
+            context.reserve("distances", 8 * n * n)
+            return KMeansSDP(points, labels, self, context.seed)
+
+    iterate = "dense"
+
+    def __init__(self, points: np.ndarray, labels: np.ndarray | None, spec: KMeansSDP.Spec, seed: int):
+        """points (n, d), labels (n,) integers from 0 or None."""
+        self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
+        n, k = points.shape[0], spec.clusters
+        shape = (n, n)
+        domain = Fantope(n, k) if spec.domain == "fantope" else PSDTrace(n, float(k), fixed_trace=False)
+        self.problem = CompositeProblem(
+            domain,
+            Linear(squared_distances(points), shape),
+            (
+                Term("rows", RowSums(shape), Equals((n,), np.ones(n)), spec.weights.rows),
+                Term("nonnegative", Identity(shape), Nonnegative(shape), spec.weights.nonnegative),
+            ),
+        )
+
+    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
+        """Both errors of the linked clustering, while the run goes on; the final rounding looks harder."""
+        if self.labels is None:
+            return {}
+        assigned = link_and_pick(self._denoised(iterate), self.spec.clusters, self.spec.linking)
+        return {"linked_misclassification": misclassification(assigned, self.labels, self.spec.clusters)}
+
+    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+        k, denoised = self.spec.clusters, self._denoised(iterate)
+        linked = link_and_pick(denoised, k, self.spec.linking)
+        assigned = kmeans(denoised, k, self.spec.restarts, self.seed)
+        plain = kmeans(self.points, k, self.spec.restarts, self.seed)
+        value = kmeans_value(self.points, assigned, k)
+        metrics = {"kmeans_value": value, "kmeanspp_value": kmeans_value(self.points, plain, k)}
+        if self.labels is not None:
+            for prefix, labels in (("", assigned), ("linked_", linked), ("kmeanspp_", plain)):
+                metrics[f"{prefix}misclassification"] = misclassification(labels, self.labels, k)
+                metrics[f"{prefix}point_error"] = point_error(labels, self.labels, k)
+        if bound is not None and bound > 0:
+            metrics["certified_percent"] = 100.0 * max(0.0, value / (0.5 * bound) - 1.0)
+            metrics["kmeanspp_certified_percent"] = 100.0 * max(0.0, metrics["kmeanspp_value"] / (0.5 * bound) - 1.0)
+        return Rounding(metrics, {"clusters": assigned, "linked_clusters": linked, "denoised": denoised})
+
+    def _denoised(self, iterate: Iterate) -> np.ndarray:
+        """X P (n, d): row i is the mean of the points that X puts together with point i."""
+        x = iterate.array if isinstance(iterate, DenseIterate) else iterate.atom().dense()
+        return x @ self.points
+
+
+def _as_points(array: np.ndarray) -> np.ndarray:
+    if array.ndim == 1:
+        return array[:, None]
+    if array.ndim != 2 or array.size == 0:
+        raise DataError(f"the points must be a matrix with one point per row, not {named(array.shape)}")
+    return array
+
+
+def _as_labels(array: np.ndarray, count: int) -> np.ndarray:
+    """Integers from 0 from labels of any numbering, or from one-hot rows."""
+    if array.ndim == 2 and 1 not in array.shape:
+        array = array.argmax(axis=1)
+    labels = array.reshape(-1)
+    if labels.size != count:
+        raise ProblemError(f"there are {labels.size} labels, but {count} points")
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
