@@ -20,6 +20,11 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Size = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
 
+# Patterns of text fields; cgm_cli.spec.explain says them in words.
+SLUG = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"
+TERM_NAME = r"^[A-Za-z0-9_-]+$"
+SHA256 = r"^[0-9a-fA-F]{64}$"
+
 # Stands for a reference in a schema until cgm_cli.spec.json_schema knows all families and turns it into a $ref.
 REF_PLACEHOLDER = "x-cgm-family"
 
@@ -154,6 +159,9 @@ class _ArrayByForm:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.with_info_wrap_validator_function(self.validate, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {REF_PLACEHOLDER: "array"}
 
 
 @cache
