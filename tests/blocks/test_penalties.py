@@ -45,9 +45,18 @@ def points(g, rng, count):
         yield g.prox(q, 1.0) if g.is_set else q
 
 
+# Margins, radii and offsets inside a block are at most of this size; they are rounded along with the arrays.
+CONSTANTS = 4.0
+
+
+def largest(*arrays) -> float:
+    """The largest magnitude that goes into a sum of these arrays and the constants of a block."""
+    return max(CONSTANTS, *(float(np.abs(a).max()) for a in arrays))
+
+
 def rounding(*arrays) -> float:
     """A bound on the rounding of a few operations on pairings of these arrays."""
-    return 1e-14 * max(1.0, *(a.size * float(np.abs(a).max()) ** 2 for a in arrays))
+    return 1e-14 * max(a.size for a in arrays) * largest(*arrays) ** 2
 
 
 @every
@@ -90,7 +99,7 @@ def test_dual_point(blocks, seed, beta):
         dual = g.smoothed(z, beta)
         p = g.prox(z, beta)
         allowed = rounding(z, p, dual.y)
-        np.testing.assert_allclose(dual.y, (z - p) / beta, rtol=0, atol=1e-14 * np.abs([z, p]).max() * (1 + 1 / beta))
+        np.testing.assert_allclose(dual.y, (z - p) / beta, rtol=0, atol=1e-14 * largest(z, p) * (1 + 1 / beta))
         wide = allowed * (1 + 1 / beta)
         assert dual.conjugate == pytest.approx(np.vdot(dual.y, p) - g.value(p), abs=wide)
         for q in points(g, rng, 5):
@@ -136,7 +145,7 @@ def test_short_cuts_equal_the_general_formula(blocks, seed, beta):
         dual = g.smoothed(z, beta)
         plain = (ConvexSet if isinstance(g, ConvexSet) else Penalty).smoothed(g, z, beta)
         p = g.prox(z, beta)
-        allowed = 1e-14 * np.abs([z, p]).max() * (1 + 1 / beta)
+        allowed = 1e-14 * largest(z, p) * (1 + 1 / beta)
         np.testing.assert_allclose(dual.y, plain.y, rtol=0, atol=allowed)
         assert dual.conjugate == pytest.approx(plain.conjugate, abs=rounding(z, p, dual.y) * (1 + 1 / beta))
 

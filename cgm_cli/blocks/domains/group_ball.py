@@ -39,7 +39,7 @@ class GroupL1Ball(Domain):
 
     def __init__(self, groups: list[list[int]], radius: float = 1.0):
         self.groups = Groups(groups)
-        self.members = [np.sort(np.array(group, dtype=np.intp)) for group in groups]
+        self.members = [np.array(group, dtype=np.intp) for group in groups]
         self.shape = (self.groups.size,)
         self.radius = radius
         self.diameter = 2.0 * radius
