@@ -77,7 +77,7 @@ class BuildContext:
         if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
             return read_graph(path, value.file)
         matrix = sp.csr_array(read_array(path, value.key, value.transpose, name=value.file))
-        if matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
             raise DataError(f"{value.file}: not the matrix of a graph: it must be square and symmetric")
         return matrix
 
