@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -84,11 +85,16 @@ class BuildContext:
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""
         self.reserved[what] = self.reserved.get(what, 0) + int(nbytes)
-        total, limit = sum(self.reserved.values()), available_memory()
+        total, limit = sum(self.reserved.values()), self._available
         if limit is not None and total > limit:
             largest = sorted(self.reserved.items(), key=lambda item: -item[1])[:3]
             listed = ", ".join(f"{item} {human(size)}" for item, size in largest)
             raise ProblemError(f"needs {human(total)} of memory, and {human(limit)} are available: {listed}")
+
+    @cached_property
+    def _available(self) -> int | None:
+        # Asked once, before the first allocation: later on what was reserved and taken would count twice.
+        return available_memory()
 
     def _verify(self, path: Path, name: str) -> None:
         source = self.sources.get(name)

@@ -96,6 +96,20 @@ def test_matlab_versions(tmp_path):
     np.testing.assert_array_equal(read_array(tmp_path / "v73.mat", "s").toarray(), S.toarray())
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_matlab_types(tmp_path, compressed):
+    kinds = [float, np.float32, bool, *(np.dtype(f"{sign}{size}") for sign in "iu" for size in (1, 2, 4, 8))]
+    arrays = {f"x{i}": np.abs(M).astype(kind) for i, kind in enumerate(kinds)}
+    arrays |= {"one": np.array([[7.0]]), "row": M[:1], "vector": np.arange(5.0), "sparse": S, "l": S.astype(bool)}
+    others = {"text": "hello", "cell": np.array([1, "a"], dtype=object), "struct": {"a": 1}, "z": M + 1j}
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {**others, **arrays, "long_" + "n" * 26: M}, do_compression=compressed)
+    for key, array in arrays.items():
+        found = read_array(path, key)
+        expected = array.toarray() if sp.issparse(array) else np.atleast_2d(array)
+        np.testing.assert_array_equal(found.toarray() if sp.issparse(found) else found, expected)
+
+
 @pytest.mark.parametrize("suffix", ["npz", "mat", "mtx"])
 def test_sparse(tmp_path, suffix):
     path = tmp_path / f"s.{suffix}"

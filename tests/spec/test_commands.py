@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
@@ -214,10 +215,7 @@ def test_schema(cgm):
 def test_closed_pipe_is_silent():
     program = "from cgm_cli.cli import main; from tests.spec import stubs\nwith stubs.installed(): main(['schema'])"
     shell = f'"{sys.executable}" -c "$PROGRAM" | head -c 10'
-    done = subprocess.run(
-        ["bash", "-c", shell],
-        env={"PROGRAM": program, "PATH": "/usr/bin:/bin", "PYTHONPATH": "."},
-        capture_output=True,
-        text=True,
-    )
+    environment = {**os.environ, "PROGRAM": program}
+    done = subprocess.run(["bash", "-c", shell], env=environment, capture_output=True, text=True)
+    assert done.stdout == '{\n  "$sche'
     assert done.stderr == ""
