@@ -127,6 +127,17 @@ def test_sparse(tmp_path, suffix):
     np.testing.assert_array_equal(turned.toarray(), S.toarray().T)
 
 
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+@pytest.mark.parametrize("full", [False, True])
+def test_matrix_market_symmetries(tmp_path, symmetry, full):
+    matrix = np.arange(9.0).reshape(3, 3)
+    if symmetry != "general":
+        matrix = matrix + matrix.T if symmetry == "symmetric" else matrix - matrix.T
+    scipy.io.mmwrite(tmp_path / "m.mtx", matrix if full else sp.coo_array(matrix), symmetry=symmetry)
+    found = read_array(tmp_path / "m.mtx")
+    np.testing.assert_array_equal(found if full else found.toarray(), matrix)
+
+
 def test_matrix_market_forms(tmp_path):
     path = tmp_path / "m.mtx"
     path.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n3 3 2\n2 1\n3 3\n")
@@ -238,7 +249,7 @@ class TestEveryFormat:
         path.write_bytes(raw[: int(share * len(raw))])
         fails(path, "a")
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.data())
     def test_damaged(self, tmp_path, suffix, data):
         path = tmp_path / f"a.{suffix}"
@@ -409,13 +420,21 @@ def test_wrong_tables(tmp_path, text, match):
         ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n", "complex"),
         ("%%MatrixMarket matrix coordinate real general\n3 3 1000000000\n1 1 1\n", "truncated"),
         ("%%MatrixMarket matrix array real general\n1000000 1000000\n1\n", "truncated"),
-        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n4 1 1\n", "not a readable"),
-        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n0 1 1\n", "not a readable"),
-        ("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n", "not a readable"),
-        ("%%MatrixMarket matrix coordinate real general\nx y z\n", "expected the sizes, got 'x y z'"),
-        ("%%MatrixMarket matrix coordinate real general\n", "expected the sizes"),
+        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n4 1 1\n", "entry 1 is not in a matrix of 3 x 3"),
+        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n0 1 1\n", "entry 1 is not in"),
+        (
+            "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n",
+            "truncated: the header promises 2 entries, the file has 1",
+        ),
+        ("%%MatrixMarket matrix coordinate real general\nx y z\n", "expected 3 sizes, got 'x y z'"),
+        ("%%MatrixMarket matrix coordinate real general\n", "expected 3 sizes"),
         ("%%MatrixMarket matrix coordinate real general\n0 0 0\n", "empty"),
         ("%%MatrixMarket matrix coordinate real general\n99999999999999 3 1\n1 1 1\n", "memory"),
+        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1.5 1 1\n", "entry 1 is not in"),
+        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 x 1\n", "not a readable"),
+        ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 1\n", "lines of 2 numbers where 3"),
+        ("%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n", "symmetric matrix is square"),
+        ("%%MatrixMarket matrix coordinate real hermitian\n3 3 1\n1 1 1\n", "not supported"),
         ("1 2 3\n", "does not begin with"),
     ],
 )
