@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +81,23 @@ class BuildContext:
         if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
             return read_graph(path, value.file)
         matrix = sp.csr_array(read_array(path, value.key, value.transpose, name=value.file))
-        if matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
             raise DataError(f"{value.file}: not the matrix of a graph: it must be square and symmetric")
         return matrix
 
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""
         self.reserved[what] = self.reserved.get(what, 0) + int(nbytes)
-        total, limit = sum(self.reserved.values()), available_memory()
+        total, limit = sum(self.reserved.values()), self._available
         if limit is not None and total > limit:
             largest = sorted(self.reserved.items(), key=lambda item: -item[1])[:3]
             listed = ", ".join(f"{item} {human(size)}" for item, size in largest)
             raise ProblemError(f"needs {human(total)} of memory, and {human(limit)} are available: {listed}")
+
+    @cached_property
+    def _available(self) -> int | None:
+        # Asked once, before the first allocation: later on what was reserved and taken would count twice.
+        return available_memory()
 
     def _verify(self, path: Path, name: str) -> None:
         source = self.sources.get(name)

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import CgmError, DataError
 from cgm_cli.readers.checks import check_form, choose
 from cgm_cli.readers.memory import check_fits
 
@@ -18,7 +18,9 @@ def read_hdf5(path: Path, key: str | None, name: str) -> np.ndarray:
     try:
         with h5py.File(path, "r") as file:
             return _dataset(file[choose(name, key and key.strip("/"), _datasets(file))], name)
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+    except CgmError:
+        raise
+    except Exception as error:  # What a damaged file leads h5py to is open-ended.
         raise DataError(f"{name}: not a readable HDF5 file: {error}") from None
 
 
@@ -33,7 +35,9 @@ def read_matlab73(path: Path, key: str | None, name: str) -> np.ndarray | sp.spa
             if node.attrs.get("MATLAB_empty", 0):
                 raise DataError(f"{name}: `{node.name.strip('/')}` is empty")
             return _dataset(node, name).T
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+    except CgmError:
+        raise
+    except Exception as error:  # What a damaged file leads h5py to is open-ended.
         raise DataError(f"{name}: not a readable MATLAB 7.3 file: {error}") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ def read_image(path: Path, name: str) -> np.ndarray:
     from PIL import Image
 
     try:
-        with Image.open(path) as image:
+        with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
             check_fits(name, 8 * 4 * image.width * image.height)
             if image.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
                 image = image.convert("RGB")

@@ -52,7 +52,8 @@ def _read_stream(stream: BinaryIO, size: int, name: str) -> np.ndarray:
             raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
         shape, fortran, dtype = read_header(stream)
     except Exception as error:  # The header is parsed as Python text: what a damaged one raises is open-ended.
-        raise DataError(f"{name}: not a readable .npy file: {str(error).splitlines()[0]}") from None
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise DataError(f"{name}: not a readable .npy file: {reason}") from None
     if any(length < 0 for length in shape):
         raise DataError(f"{name}: the header gives a negative length")
     check_form(name, shape, dtype)

@@ -14,9 +14,12 @@ from cgm_cli.spec.faults import visible
 
 def read_text(path: Path, name: str) -> str:
     """The text of a file: UTF-8, or UTF-16 with a byte order mark."""
-    # Bytes, text and numbers are all in memory for a moment.
-    check_fits(name, 4 * path.stat().st_size)
-    raw = path.read_bytes()
+    try:
+        # Bytes, text and numbers are all in memory for a moment.
+        check_fits(name, 4 * path.stat().st_size)
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
     encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
         return raw.decode(encoding)

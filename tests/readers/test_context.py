@@ -1,0 +1,161 @@
+"""The build context: where files are looked up, that they are the right ones, and the account of memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.readers import context as module
+from cgm_cli.readers import memory
+from cgm_cli.readers.context import BuildContext, data_folders
+from cgm_cli.readers.memory import human
+from cgm_cli.spec.fields import FileArray
+from cgm_cli.spec.model import SourceSpec
+
+
+def source(**fields):
+    return SourceSpec.model_validate({"from": "https://example.org", **fields})
+
+
+def test_look_up_in_order(tmp_path, monkeypatch):
+    beside, first, second = (tmp_path / name for name in ("spec", "first", "second"))
+    for folder in (beside, first, second):
+        folder.mkdir()
+    monkeypatch.setenv("CGM_DATA", os.pathsep.join([str(first), "", str(second)]))
+    context = BuildContext(data_folders(beside / "x.yaml"))
+    for folder in (second, first, beside):
+        np.save(folder / "a.npy", np.ones(2))
+        assert context.find("a.npy") == folder / "a.npy"
+    assert context.find(str(second / "a.npy")) == second / "a.npy"
+
+
+def test_data_folder_of_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CGM_DATA", raising=False)
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "data" / "a.npy", np.ones(2))
+    assert BuildContext(data_folders(None)).find("a.npy").resolve() == tmp_path / "data" / "a.npy"
+
+
+@pytest.mark.parametrize("name", ["missing.npy", "a" * 5000, "nul\0", ".", "/missing.npy"])
+def test_missing(tmp_path, name):
+    with pytest.raises(DataError, match="no data file"):
+        BuildContext((tmp_path,)).find(name)
+
+
+def test_missing_tells_where_to_get_it(tmp_path):
+    context = BuildContext((tmp_path,), sources={"a.npy": source()})
+    with pytest.raises(DataError, match=f"looked in {tmp_path}. Get it from https://example.org"):
+        context.find("a.npy")
+
+
+def test_sha256(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones(2))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert BuildContext((tmp_path,), sources={"a.npy": source(sha256=digest.upper())}).find("a.npy") == path
+    context = BuildContext((tmp_path,), sources={"a.npy": source(sha256="0" * 64)})
+    with pytest.raises(DataError, match=f"its SHA-256 is {digest}, not 0000"):
+        context.array(FileArray(file="a.npy"))
+
+
+def test_arrays(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    sp.save_npz(tmp_path / "s.npz", sp.eye_array(3, format="csr"))
+    context = BuildContext((tmp_path,))
+    assert context.array(2).shape == ()
+    np.testing.assert_array_equal(context.array([1, 2]), [1.0, 2.0])
+    np.testing.assert_array_equal(context.array([[1, 2], [3, 4]]), [[1.0, 2.0], [3.0, 4.0]])
+    assert context.array(FileArray(file="a.npy", transpose=True)).shape == (3, 2)
+    assert isinstance(context.matrix(FileArray(file="s.npz")), sp.csr_array)
+    np.testing.assert_array_equal(context.array(FileArray(file="s.npz")), np.eye(3))
+    assert all(context.array(value).dtype == np.float64 for value in (1, [1], FileArray(file="a.npy")))
+
+
+def test_sparse_that_does_not_fit_as_an_array(tmp_path, monkeypatch):
+    sp.save_npz(tmp_path / "s.npz", sp.eye_array(1000, format="csr"))
+    monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000)
+    with pytest.raises(DataError, match=r"s\.npz: would take 8 MB"):
+        BuildContext((tmp_path,)).array(FileArray(file="s.npz"))
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        ([[1, 2], [3]], "row 1 has 2 entries, but row 2 has 1"),
+        ([[1], 2], "row 1 has 1 entries, but row 2 has None"),
+        ([1, float("nan")], "not finite"),
+    ],
+)
+def test_wrong_lists(value, match):
+    with pytest.raises(ProblemError, match=match):
+        BuildContext(()).array(value)
+
+
+def test_graphs(tmp_path):
+    context = BuildContext((tmp_path,))
+    (tmp_path / "g.txt").write_text("2 1\n1 2\n")
+    sp.save_npz(tmp_path / "g.npz", sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])))
+    for name in ("g.txt", "g.npz"):
+        np.testing.assert_array_equal(context.graph(FileArray(file=name)).toarray(), [[0, 1], [1, 0]])
+    np.save(tmp_path / "g.npy", np.array([[0.0, 1.0], [2.0, 0.0]]))
+    with pytest.raises(DataError, match="square and symmetric"):
+        context.graph(FileArray(file="g.npy"))
+    np.save(tmp_path / "g.npy", np.array([0.0, 1.0]))
+    with pytest.raises(DataError, match="square and symmetric"):
+        context.graph(FileArray(file="g.npy"))
+
+
+def test_reserve(monkeypatch):
+    monkeypatch.setattr(module, "available_memory", lambda: 10_000_000)
+    context = BuildContext(())
+    context.reserve("X", 6_000_000)
+    context.reserve("small", 10)
+    assert context.reserved == {"X": 6_000_000, "small": 10}
+    with pytest.raises(ProblemError, match="needs 11 MB of memory, and 10 MB are available: X 6 MB, D 5 MB, small 10"):
+        context.reserve("D", 5_000_000)
+
+
+def test_reserve_where_no_limit_is_known(monkeypatch):
+    monkeypatch.setattr(module, "available_memory", lambda: None)
+    BuildContext(()).reserve("X", 10**30)
+
+
+def test_available_memory(tmp_path, monkeypatch):
+    assert memory.available_memory() > 0
+    files = {
+        "/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    8000 kB\n",
+        "/proc/self/cgroup": "0::/job/step\n",
+        "/sys/fs/cgroup/job/memory.max": "5000000\n",
+        "/sys/fs/cgroup/job/memory.current": "3000000\n",
+        "/sys/fs/cgroup/job/memory.stat": "anon 1\ninactive_file 500000\n",
+        "/sys/fs/cgroup/job/step/memory.max": "max\n",
+        "/sys/fs/cgroup/job/step/memory.current": "100\n",
+    }
+    monkeypatch.setattr(memory, "_text", lambda path: files.get(str(path), ""))
+    assert memory.available_memory() == 2_500_000
+    files["/sys/fs/cgroup/job/memory.max"] = "max\n"
+    assert memory.available_memory() == 8_192_000
+    monkeypatch.setattr(memory, "_text", lambda path: "")
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda which: (memory.resource.RLIM_INFINITY, 0))
+    assert memory.available_memory() is None
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "text"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1 kB"),
+        (999_499, "999 kB"),
+        (1_500_000_000, "1.5 GB"),
+        (10**17, "100 PB"),
+    ],
+)
+def test_human(nbytes, text):
+    assert human(nbytes) == text

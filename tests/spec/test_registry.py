@@ -1,0 +1,95 @@
+"""What every registered block and template owes to the spec: examples that load, a schema, a line in the catalogue."""
+
+from __future__ import annotations
+
+import pytest
+
+from cgm_cli.blocks import registry
+from cgm_cli.spec import catalogue
+from cgm_cli.spec.fields import BlockSpec, TemplateSpec
+from cgm_cli.spec.json_schema import spec_schema
+from cgm_cli.spec.load import dump, loads, resolved
+from cgm_cli.spec.skeleton import skeleton
+from cgm_cli.spec.terms import TermFields, term_model
+from cgm_cli.spec.yaml_reader import parse
+
+BLOCKS = [(family, kind) for family, kinds in registry.FAMILIES.items() if family != "template" for kind in kinds]
+
+
+def spec_around(family, example):
+    """The smallest problem that has the example in its place."""
+    problem = {"domain": {"kind": "box", "lower": 0, "upper": 1, "size": 4}}
+    if family == "domain":
+        problem["domain"] = example
+    elif family == "loss":
+        problem["objective"] = example
+    elif family == "map":
+        problem["penalties"] = [{"kind": "l1", "map": example}]
+    else:
+        problem["constraints" if family == "set" else "penalties"] = [example]
+    return dump({"problem": problem})
+
+
+@pytest.mark.parametrize(("family", "kind"), BLOCKS)
+def test_examples_load_and_are_resolved_to_themselves(family, kind):
+    schema = registry.lookup(family, kind).Spec
+    assert issubclass(schema, BlockSpec)
+    assert schema.examples
+    for example in schema.examples:
+        spec = loads(spec_around(family, example))
+        assert loads(resolved(spec)) == spec
+
+
+@pytest.mark.parametrize(("family", "kind"), [block for block in BLOCKS if block[0] in ("set", "penalty")])
+def test_no_field_of_a_term_is_shadowed(family, kind):
+    schema = registry.lookup(family, kind).Spec
+    assert not schema.model_fields.keys() & TermFields.model_fields.keys()
+    assert issubclass(term_model(schema), schema)
+
+
+@pytest.mark.parametrize("template", registry.TEMPLATES)
+def test_templates(template):
+    schema = registry.lookup("template", template).Spec
+    assert issubclass(schema, TemplateSpec)
+    assert schema.examples
+    for example in schema.examples:
+        spec = loads(dump({"problem": example}))
+        assert loads(resolved(spec)) == spec
+
+
+@pytest.mark.parametrize("template", registry.TEMPLATES)
+def test_skeletons_load(template):
+    spec = loads(skeleton(template))
+    example = registry.lookup("template", template).Spec.examples[0]
+    assert spec.problem == loads(dump({"problem": example})).problem
+
+
+@pytest.mark.parametrize("family", catalogue.FAMILIES)
+def test_catalogue(family):
+    found = catalogue.entries(family)
+    assert found
+    for entry in found:
+        assert entry.description
+        assert all(parameter.type and parameter.description for parameter in entry.parameters), entry.name
+
+
+def test_schema_is_closed():
+    schema = spec_schema()
+
+    def references(node):
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                yield node["$ref"]
+            for value in node.values():
+                yield from references(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from references(value)
+
+    found = set(references(schema))
+    assert {reference.removeprefix("#/$defs/") for reference in found} <= schema["$defs"].keys()
+    for family, kinds in registry.FAMILIES.items():
+        definition = f"{family}-term" if family in ("set", "penalty") else family
+        assert len(schema["$defs"][definition]["oneOf"]) == len(kinds)
+    assert schema["required"] == ["problem"]
+    parse(dump(schema))
