@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers.checks import check_form, choose
+from cgm_cli.readers.checks import check_compressed, check_form, choose
 from cgm_cli.readers.memory import check_fits
 
 _SPARSE_KEYS = {"format", "shape", "data"}
@@ -74,7 +74,7 @@ def _read_sparse(path: Path, name: str) -> sp.sparray:
             raise ValueError(f"format `{matrix.format}` is not supported; save it as csr")
         if matrix.format != "coo":
             # Indices out of range would be read as memory out of range.
-            matrix.check_format(full_check=True)
+            check_compressed(matrix)
     except Exception as error:  # Any member may be damaged or of a wrong kind.
         raise DataError(f"{name}: not a readable sparse .npz file: {error}") from None
     return matrix
