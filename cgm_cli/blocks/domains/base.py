@@ -93,7 +93,3 @@ class Domain(ABC):
     def memory(self) -> int:
         """Bytes of one dense point."""
         return 8 * int(np.prod(self.shape))
-
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints: kind, sizes, parameters."""
-        return {"kind": type(self).__name__, "shape": list(self.shape), "radius": self.radius, "diameter": self.diameter}
