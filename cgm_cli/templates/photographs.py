@@ -19,7 +19,8 @@ SMALLEST_SIDE = 7
 def photograph(source: FileArray | str, size: int | list[int] | None, context: BuildContext) -> np.ndarray:
     """Grey levels (rows, columns) in [0, 1]: a file, or CAMERA.
 
-    size: what to resize it to, the side of a square or [rows, columns]; None leaves it as it is. Raises DataError for anything but a grey picture with some contrast, ProblemError if it is too small to be compared.
+    size: what to resize it to, the side of a square or [rows, columns]; None leaves it as it is. Raises DataError for
+    anything but a grey picture with some contrast, ProblemError if it is too small to be compared.
     """
     if isinstance(source, FileArray):
         name, pixels = source.file, context.array(source)

@@ -56,7 +56,10 @@ class RobustPCA(Template):
         noise: float = Field(
             0.1, ge=0, le=1, description="salt-and-pepper density: fraction of pixels turned black or white"
         )
-        radius: Positive | Literal[True] = Field(True, description="r; true: the nuclear norm of the clean image")
+        # Left to right, because 1 equals True.
+        radius: Positive | Literal[True] = Field(
+            True, union_mode="left_to_right", description="r; true: the nuclear norm of the clean image"
+        )
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "robust-pca", "image": "camera", "size": 128, "loss": "l1"},
