@@ -13,6 +13,7 @@ from cgm_cli.cli.init import init
 from cgm_cli.cli.list import list_blocks
 from cgm_cli.cli.schema import schema
 from cgm_cli.cli.show import show
+from cgm_cli.cli.solve import solve
 from cgm_cli.errors import CgmError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command("solve")(solve)
 app.command("check")(check)
 app.command("show")(show)
 app.command("list")(list_blocks)

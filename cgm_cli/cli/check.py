@@ -80,4 +80,4 @@ def _fault(fault: Any) -> dict[str, Any]:
 def _print_json(value: dict[str, Any]) -> None:
     import json
 
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(value, indent=2))

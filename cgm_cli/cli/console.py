@@ -20,7 +20,7 @@ from rich.text import Text
 from cgm_cli.methods.record import IterationRecord
 
 if TYPE_CHECKING:
-    from cgm_cli.methods.loop import Result
+    from cgm_cli.templates.build import Result
 
 _LIVE_SECONDS = 0.25
 _PLAIN_SECONDS = 5.0

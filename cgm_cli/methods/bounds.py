@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgm_cli.blocks.domains.base import OracleAnswer
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import DualPoint
 
@@ -28,12 +29,13 @@ def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
-def estimate(constant: float, margin: float, answer: OracleAnswer) -> float:
+def estimate(domain: Domain, direction: Direction, constant: float, margin: float, answer: OracleAnswer) -> float:
     """The bound that an oracle's answer gives: certified if the oracle is exact, otherwise an estimate.
 
     An inexact oracle's own value lies above the minimum; its `lower` subtracts the residual, which is honest but no proof.
     """
-    return constant + answer.lower - _allowance(margin, answer.lower)
+    rounding = domain.rounding(direction) if answer.exact else 0.0
+    return constant + answer.lower - rounding - _allowance(margin, answer.lower)
 
 
 def _allowance(margin: float, minimum: float) -> float:

@@ -156,12 +156,13 @@ class Evaluator:
                 rows, columns = rows + piece.rows, columns + piece.columns
             else:
                 rest.append(piece)
-        distance, pairing, reference, peak = kernels.box_direction(
+        distance, pairing, reference, norm = kernels.box_direction(
             cost.dense(), rows, columns, image, float(penalty.lower), float(penalty.upper), step, self._buffer
         )
         for piece in rest:
             piece.add_to(self._buffer)
-        known_peak = peak if np.isfinite(distance) and not rest else None
+        # The norm bounds every entry; where squares overflow, or more was added, the direction looks for itself.
+        known_peak = norm if np.isfinite(norm) and not rest else None
         direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
         return direction, Dual(None, pairing, 0.0, distance, reference)
 

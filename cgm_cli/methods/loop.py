@@ -130,7 +130,7 @@ class _Run:
         return answer
 
     def _bound(self, point: Evaluation, answer: OracleAnswer, beta: float | None) -> None:
-        value = estimate(point.constant, point.margin, answer)
+        value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
         if not answer.exact and self.schedule.certify == "always":
             dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
             certified = certify(self.problem, dual)

@@ -25,7 +25,7 @@ from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import build
 
 if TYPE_CHECKING:
-    from cgm_cli.methods.loop import Result
+    from cgm_cli.templates.build import Result
     from cgm_cli.spec.model import Spec
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cgm_cli.runs.files import plain
 
 if TYPE_CHECKING:
-    from cgm_cli.methods.loop import Result
+    from cgm_cli.templates.build import Result
 
 
 def summarise(result: Result, run: Path) -> dict[str, Any]:

@@ -60,8 +60,10 @@ def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int) -> np.nd
     """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm from k-means++ starts (scikit-learn)."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings():
+    # Its OpenMP threads and those of BLAS take turns waiting for each other; on problems of this size one thread is faster.
+    with warnings.catch_warnings(), threadpool_limits(1):
         # Fewer distinct points than clusters: an empty cluster is counted as such by the scores.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return KMeans(clusters, n_init=restarts, random_state=seed).fit(points).labels_

@@ -9,6 +9,9 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
+from cgm_cli.numerics.projections import safe_norm
+
+_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class OracleRequest:
 class OracleAnswer:
     """What an LMO returns.
 
-    value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; equal to `value` when `exact`.
-    exact: `lower` is the minimum up to rounding, by a closed form or a full factorisation; otherwise it is an estimate.
+    value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; `value`, less rounding errors, when `exact`.
+    exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof.
     products: matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
     was met. warm: what to hand back as `OracleRequest.warm`.
     """
@@ -78,10 +81,13 @@ class Domain(ABC):
         The default serves oracles in closed form: their value less a margin for the rounding of one inner product.
         """
         answer = self.lmo(direction, OracleRequest())
-        if not answer.exact:
-            return None
-        size = float(np.prod(self.shape))
-        return answer.value - 4 * np.finfo(float).eps * np.sqrt(size) * self.radius * np.linalg.norm(direction.dense())
+        return answer.lower - self.rounding(direction) if answer.exact else None
+
+    def rounding(self, direction: Direction) -> float:
+        """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts its own."""
+        if self.spectral:
+            return 0.0
+        return float(np.prod(self.shape)) * _EPS * self.radius * safe_norm(direction.dense())
 
     @property
     def memory(self) -> int:

@@ -46,7 +46,7 @@ class PSDTrace(Domain):
         self.radius = radius
         self.fixed_trace = fixed_trace
         if size > 1:
-            self.diameter = np.sqrt(2.0) * radius
+            self.diameter = float(np.sqrt(2.0)) * radius
         else:
             self.diameter = 0.0 if fixed_trace else radius
 
