@@ -124,7 +124,9 @@ class SparseDirection(Direction):
         return self if self.symmetric else SparseDirection(self.matrix.T.tocsr())
 
     def symmetrised(self) -> Direction:
-        return self if self.symmetric else SparseDirection((0.5 * (self.matrix + self.matrix.T)).tocsr(), symmetric=True)
+        return (
+            self if self.symmetric else SparseDirection((0.5 * (self.matrix + self.matrix.T)).tocsr(), symmetric=True)
+        )
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else SparseDirection(self.matrix * factor, self.symmetric)

@@ -44,9 +44,13 @@ class CompositeProblem:
             raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
         for what, linear in [("objective", self.loss and self.loss.map), *((t.name, t.map) for t in self.terms)]:
             if linear is not None and linear.in_shape != self.domain.shape:
-                raise ProblemError(f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}")
+                raise ProblemError(
+                    f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}"
+                )
         if self.start is not None and self.start.shape != self.domain.shape:
-            raise ProblemError(f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}")
+            raise ProblemError(
+                f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
+            )
 
     @property
     def first(self) -> Atom:
@@ -87,7 +91,8 @@ class CompositeProblem:
             "domain": self.domain.describe(),
             "objective": self.loss.describe() if self.loss else None,
             "terms": [
-                {"name": t.name, "weight": t.weight, "map": t.map.describe(), "penalty": t.penalty.describe()} for t in self.terms
+                {"name": t.name, "weight": t.weight, "map": t.map.describe(), "penalty": t.penalty.describe()}
+                for t in self.terms
             ],
             "constants": self.constants(),
         }

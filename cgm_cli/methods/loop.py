@@ -76,7 +76,8 @@ def run(
     if method.smoothing.beta(1) is None and problem.has_constraints:
         names = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
         raise ProblemError(
-            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`", ("solver", "method")
+            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`",
+            ("solver", "method"),
         )
     return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop).solve()
 
@@ -114,7 +115,12 @@ class _Run:
                     observer.on_record(record)
             if status is not None:
                 return Outcome(
-                    status, record, state, self.best.final, unconverged_calls=self.unconverged, phases=dict(clock.totals)
+                    status,
+                    record,
+                    state,
+                    self.best.final,
+                    unconverged_calls=self.unconverged,
+                    phases=dict(clock.totals),
                 )
             with clock.phase("update"):
                 state.advance(answer.atom, eta)
@@ -178,7 +184,9 @@ class _Run:
         if bound.value <= loss.value(self.state.loss_image):
             return False
         costs = loss.map.adjoint(-loss.gradient(self.state.loss_image))
-        smallest = self.problem.domain.certified_minimum(costs.symmetrised() if self.problem.domain.symmetric else costs)
+        smallest = self.problem.domain.certified_minimum(
+            costs.symmetrised() if self.problem.domain.symmetric else costs
+        )
         finite = sum(1 for term in self.problem.terms if not term.penalty.is_set)
         return smallest is not None and finite == 0 and bound.value > -smallest
 
@@ -186,10 +194,18 @@ class _Run:
         if np.isfinite(point.objective + point.constant) and np.isfinite(point.direction.peak()):
             return
         named = [("the objective", self.state.loss_image)] if self.problem.loss is not None else []
-        named += [(f"the term `{term.name}`", image) for term, image in zip(self.problem.terms, self.state.images, strict=True)]
+        named += [
+            (f"the term `{term.name}`", image)
+            for term, image in zip(self.problem.terms, self.state.images, strict=True)
+        ]
         culprits = [name for name, image in named if not np.all(np.isfinite(image))]
-        where = " and ".join(culprits) or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
-        raise NumericalError(f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked")
+        where = (
+            " and ".join(culprits)
+            or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
+        )
+        raise NumericalError(
+            f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked"
+        )
 
     def _record(self, point, answer, beta, eta, full=False, last=False) -> IterationRecord:
         shown = (self.best.final if last else self.best.shown) if self.best else None

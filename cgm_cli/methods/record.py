@@ -38,7 +38,11 @@ class IterationRecord:
 
     def columns(self) -> dict[str, Any]:
         """The record as one flat row: seconds_<phase>, infeasibility_<term> and metric_<name> stand for the mappings."""
-        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("phases", "infeasibilities", "metrics")}
+        row = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("phases", "infeasibilities", "metrics")
+        }
         row.update({f"seconds_{name}": value for name, value in self.phases.items()})
         row.update({f"infeasibility_{name}": value for name, value in self.infeasibilities.items()})
         row.update({f"metric_{name}": value for name, value in self.metrics.items()})

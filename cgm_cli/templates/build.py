@@ -60,7 +60,7 @@ class Instance:
 
     @property
     def sense(self) -> str:
-        """"minimise" or "maximise"."""
+        """ "minimise" or "maximise"."""
         return self.problem.sense
 
     def solve(
@@ -154,7 +154,9 @@ def _iterate_kind(solver: SolverSpec, template: Template) -> str:
     if kind == "auto":
         return "dense" if problem.needs_array else "factored"
     if kind != "dense" and problem.needs_array:
-        raise ProblemError(f"`iterate: {kind}` cannot serve this problem: one of its maps needs every entry of x", ("iterate",))
+        raise ProblemError(
+            f"`iterate: {kind}` cannot serve this problem: one of its maps needs every entry of x", ("iterate",)
+        )
     if kind == "samples" and not problem.domain.symmetric:
         raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))
     return kind

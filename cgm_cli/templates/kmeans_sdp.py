@@ -58,9 +58,15 @@ class KMeansSDP(Template):
     class Spec(TemplateSpec):
         template: Literal["kmeans-sdp"]
         clusters: Size = Field(description="k, the number of clusters")
-        points: DigitsData | ArrayField = Field(description="the points, one per row, or {dataset: digits, count: 1000}")
-        labels: ArrayField | None = Field(None, description="the true label of each point, or a one-hot row per point; for scores")
-        domain: Literal["fantope", "trace"] = Field("fantope", description="fantope (better bounds), or trace (the paper's)")
+        points: DigitsData | ArrayField = Field(
+            description="the points, one per row, or {dataset: digits, count: 1000}"
+        )
+        labels: ArrayField | None = Field(
+            None, description="the true label of each point, or a one-hot row per point; for scores"
+        )
+        domain: Literal["fantope", "trace"] = Field(
+            "fantope", description="fantope (better bounds), or trace (the paper's)"
+        )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
         restarts: Size = Field(100, description="k-means++ restarts of the clustering to compare with")
@@ -85,7 +91,9 @@ class KMeansSDP(Template):
                     labels = None if self.labels is None else _as_labels(context.array(self.labels), points.shape[0])
             n = points.shape[0]
             if self.clusters > n:
-                raise ProblemError(f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",))
+                raise ProblemError(
+                    f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",)
+                )
             context.reserve("distances", 8 * n * n)
             return KMeansSDP(points, labels, self, context.seed)
 

@@ -40,7 +40,9 @@ class MaxCut(Template):
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
-        graph: FileArray | RandomGraph = Field(description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph")
+        graph: FileArray | RandomGraph = Field(
+            description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph"
+        )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "max-cut", "graph": {"nodes": 100, "edges": 400}},

@@ -96,4 +96,9 @@ class Domain(ABC):
 
     def describe(self) -> dict[str, object]:
         """What `cgm show --expanded` prints: kind, sizes, parameters."""
-        return {"kind": type(self).__name__, "shape": list(self.shape), "radius": self.radius, "diameter": self.diameter}
+        return {
+            "kind": type(self).__name__,
+            "shape": list(self.shape),
+            "radius": self.radius,
+            "diameter": self.diameter,
+        }

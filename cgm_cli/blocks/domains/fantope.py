@@ -35,7 +35,9 @@ class Fantope(Domain):
         @model_validator(mode="after")
         def _rank_fits(self):
             if self.rank > self.size:
-                raise ValueError(f"rank {self.rank} is more than the size {self.size}: no such matrix has eigenvalues in [0, 1]")
+                raise ValueError(
+                    f"rank {self.rank} is more than the size {self.size}: no such matrix has eigenvalues in [0, 1]"
+                )
             return self
 
         def build(self, context) -> Fantope:

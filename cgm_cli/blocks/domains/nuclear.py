@@ -78,7 +78,9 @@ class NuclearBall(Domain):
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        return bool(np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * max(1.0, self.radius))
+        return bool(
+            np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * max(1.0, self.radius)
+        )
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)
