@@ -50,8 +50,7 @@ class DigitsData(StrictModel):
 
 
 class KMeansSDP(Template):
-    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k, with D the squared distances of n
-    points.
+    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; D: squared distances of n points.
 
     For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound
     on the SDP is a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0,
