@@ -1,7 +1,8 @@
 """Directions: what an LMO receives, v = grad f(x) + sum_i A_i^T y_i, as the sum of the pieces that the adjoints return.
 
-A direction is one of: dense array, sparse matrix, diagonal, a_i + b_j, or a sum of those that is only known by its products with
-vectors. Vector domains ask for `dense()`; spectral domains multiply (`matmat`), and never see a matrix unless one was given.
+A direction is one of: dense array, sparse matrix, diagonal, a_i + b_j, or a sum of those that is only known by its
+products with vectors. Vector domains ask for `dense()`; spectral domains multiply (`matmat`), and never see a matrix
+unless one was given.
 """
 
 from __future__ import annotations
@@ -198,7 +199,9 @@ class OuterSum(Direction):
 
 @dataclass(frozen=True)
 class EmbeddedDirection(Direction):
-    """`piece` at flat positions [start, start + size) of a vector of length `total`: the part of one block of a product."""
+    """`piece` at flat positions [start, start + size) of a vector of length `total`: the part of one block of a
+    product.
+    """
 
     piece: Direction
     start: int

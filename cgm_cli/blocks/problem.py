@@ -30,8 +30,8 @@ class Term:
 class CompositeProblem:
     """domain X, loss f (None: zero), terms g_i(A_i x), and where a run starts (None: the domain's own start).
 
-    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the sign.
-    Raises ProblemError if there is nothing to minimise, or shapes do not fit.
+    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the
+    sign. Raises ProblemError if there is nothing to minimise, or shapes do not fit.
     """
 
     domain: Domain

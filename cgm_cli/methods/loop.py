@@ -1,4 +1,6 @@
-"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes is State."""
+"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes
+is State.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to certify."""
+    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to
+    certify.
+    """
 
     log: int = 1
     metrics: int = 10
@@ -70,8 +74,9 @@ def run(
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place).
 
-    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps evaluates, and asks
-    the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem, NumericalError on non-finite numbers.
+    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
+    evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
+    NumericalError on non-finite numbers.
     """
     if method.smoothing.beta(1) is None and problem.has_constraints:
         names = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
@@ -177,7 +182,9 @@ class _Run:
         return self.stop.converged(self._record(point, answer, None, 0.0))
 
     def _proves_infeasible(self) -> bool:
-        """A certified bound above the largest value of a linear objective: no point of the domain meets the constraints."""
+        """A certified bound above the largest value of a linear objective: no point of the domain meets the
+        constraints.
+        """
         bound, loss = self.best.certified, self.problem.loss
         if bound is None or loss is None or not loss.is_linear or not self.problem.has_constraints:
             return False

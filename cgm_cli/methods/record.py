@@ -9,13 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """What is known of the iterate after k steps, in the user's units and sense (for a maximisation the bound is an upper bound).
+    """What is known of the iterate after k steps, in the user's units and sense (for a maximisation the bound is an
+    upper bound).
 
-    k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite g_i.
-    total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|). bound: best
-    bound so far (nan before the first), `certified` or only estimated. gap: |total - bound| / max(1, |total|, |bound|). beta: smoothing, 0 for
-    none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs: matrix products of this oracle call. lmo_residual:
-    relative residual of its vectors. phases: seconds of this iteration by phase. metrics: of the template, where evaluated.
+    k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
+    g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|).
+    bound: best bound so far (nan before the first), `certified` or only estimated. gap: |total - bound| / max(1,
+    |total|, |bound|). beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
+    matrix products of this oracle call. lmo_residual: relative residual of its vectors. phases: seconds of this
+    iteration by phase. metrics: of the template, where evaluated.
     """
 
     k: int
@@ -37,7 +39,7 @@ class IterationRecord:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
-        """The record as one flat row: seconds_<phase>, infeasibility_<term> and metric_<name> stand for the mappings."""
+        """The record as a flat row: seconds_<phase>, infeasibility_<term> and metric_<name> stand for the mappings."""
         row = {
             f.name: getattr(self, f.name)
             for f in fields(self)

@@ -1,4 +1,6 @@
-"""k-means clustering by semidefinite relaxation (Peng and Wei, SIAM J. Optim. 18, 2007), with a certificate of its quality."""
+"""k-means clustering by semidefinite relaxation (Peng and Wei, SIAM J. Optim. 18, 2007), with a certificate of its
+quality.
+"""
 
 from __future__ import annotations
 
@@ -48,11 +50,12 @@ class DigitsData(StrictModel):
 
 
 class KMeansSDP(Template):
-    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k, with D the squared distances of n points.
+    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; D: squared distances of n points.
 
-    For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound on the SDP is
-    a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0, hence eigenvalues in [0, 1]: the
-    fantope {0 <= X <= I, tr X = k} gives the same optimum as {X >= 0, tr X <= k}, and being smaller, far better bounds.
+    For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound
+    on the SDP is a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0,
+    hence eigenvalues in [0, 1]: the fantope {0 <= X <= I, tr X = k} gives the same optimum as {X >= 0, tr X <= k}, and
+    being smaller, far better bounds.
     """
 
     class Spec(TemplateSpec):

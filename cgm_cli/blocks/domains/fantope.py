@@ -19,7 +19,8 @@ from cgm_cli.spec.fields import BlockSpec, Size
 class Fantope(Domain):
     """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k}.
 
-    LMO: the minimum of <V, X> is the sum of the k smallest eigenvalues of V (Ky Fan), at U U^T with U their eigenvectors.
+    LMO: the minimum of <V, X> is the sum of the k smallest eigenvalues of V (Ky Fan), at U U^T with U their
+    eigenvectors.
     """
 
     class Spec(BlockSpec):

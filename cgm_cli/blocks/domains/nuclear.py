@@ -19,8 +19,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive, Size
 class NuclearBall(Domain):
     """{X (m, n), |X|_* <= r}, the sum of singular values at most r.
 
-    LMO: the nuclear and the spectral norm are dual, so min <V, X> = -r sigma_1(V), at -r u v^T with u, v the singular vectors of
-    the largest singular value.
+    LMO: the nuclear and the spectral norm are dual, so min <V, X> = -r sigma_1(V), at -r u v^T with u, v the singular
+    vectors of the largest singular value.
     """
 
     class Spec(BlockSpec):

@@ -1,4 +1,4 @@
-"""What every loss is: f(x) = h(M x) with h smooth and convex. The loop keeps the image M x, so h is all it evaluates."""
+"""What every loss is: f(x) = h(M x), h smooth and convex. The loop keeps the image M x, so h is all it evaluates."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 With smoothing beta > 0 (paper, section 3; Moreau envelope):
 
-    p = prox_{beta g}(z)      y = (z - p) / beta  in  dg(p)      g*(y) = <y, p> - g(p)      g_beta(z) = g(p) + |z - p|^2 / (2 beta)
+    p = prox_{beta g}(z)          y = (z - p) / beta  in  dg(p)
+    g*(y) = <y, p> - g(p)         g_beta(z) = g(p) + |z - p|^2 / (2 beta)
 
 The third identity (Fenchel-Young, equality because y is a subgradient at p) is what makes the lower bound free.
 """
@@ -21,8 +22,9 @@ from cgm_cli.errors import ProblemError
 class Dual:
     """g seen from one point z.
 
-    y: the subgradient, shape of z; None where it went straight into a direction. conjugate: g*(y). value: g(z) for a finite g, 0 for a set. distance: |z - p| for a set, 0 for
-    a finite g. reference: |p| for a set, the scale that makes its distance relative.
+    y: the subgradient, shape of z; None where it went straight into a direction. conjugate: g*(y). value: g(z) for a
+    finite g, 0 for a set. distance: |z - p| for a set, 0 for a finite g. reference: |p| for a set, the scale that makes
+    its distance relative.
     """
 
     y: np.ndarray | None
