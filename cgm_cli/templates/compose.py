@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import chain, count
 
 import numpy as np
@@ -21,6 +22,8 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Composed:
     """Build domain, loss and terms. Raises ProblemError or DataError with the place in the spec."""
     with located("domain"):
         domain = spec.domain.build(context)
+        if not domain.spectral:  # a vector is always written out; a matrix may do without
+            context.reserve("start", domain.memory)
     context.domain = domain
     loss = None
     if spec.objective is not None:
@@ -48,6 +51,7 @@ def _start(point: np.ndarray, domain: Domain) -> DenseAtom:
 def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[str]) -> Term:
     with located("map"):
         linear = spec.map.build(context, in_shape)
+    context.reserve("images", 8 * math.prod(linear.out_shape))
     penalty = spec.build(context, linear.out_shape)
     if spec.offset is not None:
         with located("offset"):
