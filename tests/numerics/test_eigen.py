@@ -178,7 +178,7 @@ def test_a_multiple_smallest_eigenvalue_gives_its_value_and_a_member_of_its_spac
 
 
 def test_out_of_products_gives_the_best_found_and_says_so():
-    # A path's Laplacian: lambda_min = 0, the next ones 4e-7 and up, so that no Krylov space of this size separates them.
+    # The Laplacian of a path: lambda_min = 0, the next 4e-7 and so on: no Krylov space of this size separates them.
     n = 5000
 
     def multiply(block):
