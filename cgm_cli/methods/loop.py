@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,6 +91,7 @@ class _Run:
         self.best = BestBound()
         self.unconverged = 0
         self.failed_certificate = -np.inf  # the estimate whose certificate last fell short of the tolerance
+        self.failed_proof = -np.inf  # the estimate whose certificate last proved nothing about feasibility
         self.clock = _Clock()
 
     def solve(self) -> Outcome:
@@ -152,6 +154,8 @@ class _Run:
         if ending is not None and self.schedule.certify != "never":
             with self.clock.phase("certify"):
                 self.best.certify(self.problem)
+            if self._proves_infeasible():
+                return Status.INFEASIBLE
         return ending
 
     def _stands_when_certified(self, point, answer, record) -> bool:
@@ -171,16 +175,34 @@ class _Run:
         return self.stop.converged(self._record(point, answer, None, 0.0))
 
     def _proves_infeasible(self) -> bool:
-        """A certified bound above the largest value of a linear objective: no point of the domain meets the constraints."""
-        bound, loss = self.best.certified, self.problem.loss
-        if bound is None or loss is None or not loss.is_linear or not self.problem.has_constraints:
+        """A certified bound above every value of the objective on the domain: no point of it meets the constraints."""
+        shown = self.best.shown
+        if shown is None or not self.problem.has_constraints or any(not term.penalty.is_set for term in self.problem.terms):
             return False
-        if bound.value <= loss.value(self.state.loss_image):
+        loss = self.problem.loss
+        if shown.value <= (0.0 if loss is None else loss.value(self.state.loss_image)) or shown.value <= self._largest_objective:
             return False
-        costs = loss.map.adjoint(-loss.gradient(self.state.loss_image))
-        smallest = self.problem.domain.certified_minimum(costs.symmetrised() if self.problem.domain.symmetric else costs)
-        finite = sum(1 for term in self.problem.terms if not term.penalty.is_set)
-        return smallest is not None and finite == 0 and bound.value > -smallest
+        if not shown.certified and self.schedule.certify != "never" and shown.value > self.failed_proof:
+            with self.clock.phase("certify"):
+                self.best.certify(self.problem)
+            self.failed_proof = shown.value + abs(shown.value) * 1e-6
+        certified = self.best.certified
+        return certified is not None and certified.value > self._largest_objective
+
+    @cached_property
+    def _largest_objective(self) -> float:
+        """At least max f over the domain: f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L D^2 / 2 for any x_k, this one too."""
+        loss, domain, image = self.problem.loss, self.problem.domain, self.state.loss_image
+        if loss is None:
+            return 0.0
+        gradient = loss.gradient(image)
+        opposite = loss.map.adjoint(-gradient)
+        smallest = domain.certified_minimum(opposite.symmetrised() if domain.symmetric else opposite)
+        if smallest is None:
+            return np.inf
+        value, pairing, curved = loss.value(image), float(np.vdot(gradient, image)), 0.5 * loss.lipschitz * domain.diameter**2
+        rounding = 0.0 if loss.is_linear else 64 * np.finfo(float).eps * (abs(value) + abs(pairing) + abs(smallest) + curved)
+        return value - pairing - smallest + curved + rounding
 
     def _refuse_non_finite(self, point: Evaluation) -> None:
         if np.isfinite(point.objective + point.constant) and np.isfinite(point.direction.peak()):
