@@ -37,7 +37,7 @@ def list_blocks(
     if json:
         import json as encoder
 
-        typer.echo(encoder.dumps([entry.as_dict() for entry in found], indent=2, ensure_ascii=False))
+        typer.echo(encoder.dumps([entry.as_dict() for entry in found], indent=2))
         return
     for number, entry in enumerate(found):
         if number == 0 or entry.family != found[number - 1].family:

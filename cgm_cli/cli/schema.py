@@ -11,4 +11,4 @@ def schema() -> None:
 
     from cgm_cli.spec.json_schema import spec_schema
 
-    typer.echo(json.dumps(spec_schema(), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(spec_schema(), indent=2))

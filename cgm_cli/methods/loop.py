@@ -1,4 +1,6 @@
-"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes is State."""
+"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes
+is State.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to certify."""
+    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to
+    certify.
+    """
 
     log: int = 1
     metrics: int = 10
@@ -71,13 +75,15 @@ def run(
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place).
 
-    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps evaluates, and asks
-    the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem, NumericalError on non-finite numbers.
+    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
+    evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
+    NumericalError on non-finite numbers.
     """
     if method.smoothing.beta(1) is None and problem.has_constraints:
         names = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
         raise ProblemError(
-            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`", ("solver", "method")
+            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`",
+            ("solver", "method"),
         )
     return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop).solve()
 
@@ -116,7 +122,12 @@ class _Run:
                     observer.on_record(record)
             if status is not None:
                 return Outcome(
-                    status, record, state, self.best.final, unconverged_calls=self.unconverged, phases=dict(clock.totals)
+                    status,
+                    record,
+                    state,
+                    self.best.final,
+                    unconverged_calls=self.unconverged,
+                    phases=dict(clock.totals),
                 )
             with clock.phase("update"):
                 state.advance(answer.atom, eta)
@@ -176,22 +187,22 @@ class _Run:
 
     def _proves_infeasible(self) -> bool:
         """A certified bound above every value of the objective on the domain: no point of it meets the constraints."""
-        shown = self.best.shown
-        if shown is None or not self.problem.has_constraints or any(not term.penalty.is_set for term in self.problem.terms):
+        shown, problem = self.best.shown, self.problem
+        if shown is None or not problem.has_constraints or not all(term.penalty.is_set for term in problem.terms):
             return False
-        loss = self.problem.loss
-        if shown.value <= (0.0 if loss is None else loss.value(self.state.loss_image)) or shown.value <= self._largest_objective:
+        objective = 0.0 if problem.loss is None else problem.loss.value(self.state.loss_image)
+        if shown.value <= objective or shown.value <= self._largest_objective:
             return False
         if not shown.certified and self.schedule.certify != "never" and shown.value > self.failed_proof:
             with self.clock.phase("certify"):
-                self.best.certify(self.problem)
+                self.best.certify(problem)
             self.failed_proof = shown.value + abs(shown.value) * 1e-6
         certified = self.best.certified
         return certified is not None and certified.value > self._largest_objective
 
     @cached_property
     def _largest_objective(self) -> float:
-        """At least max f over the domain: f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L D^2 / 2 for any x_k, this one too."""
+        """At least max f over the domain: f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2 for any x_k."""
         loss, domain, image = self.problem.loss, self.problem.domain, self.state.loss_image
         if loss is None:
             return 0.0
@@ -200,18 +211,30 @@ class _Run:
         smallest = domain.certified_minimum(opposite.symmetrised() if domain.symmetric else opposite)
         if smallest is None:
             return np.inf
-        value, pairing, curved = loss.value(image), float(np.vdot(gradient, image)), 0.5 * loss.lipschitz * domain.diameter**2
-        rounding = 0.0 if loss.is_linear else 64 * np.finfo(float).eps * (abs(value) + abs(pairing) + abs(smallest) + curved)
-        return value - pairing - smallest + curved + rounding
+        parts = (
+            loss.value(image),
+            -float(np.vdot(gradient, image)),
+            -smallest,
+            0.5 * loss.lipschitz * domain.diameter**2,
+        )
+        return sum(parts) + 64 * float(np.finfo(float).eps) * sum(map(abs, parts))
 
     def _refuse_non_finite(self, point: Evaluation) -> None:
         if np.isfinite(point.objective + point.constant) and np.isfinite(point.direction.peak()):
             return
         named = [("the objective", self.state.loss_image)] if self.problem.loss is not None else []
-        named += [(f"the term `{term.name}`", image) for term, image in zip(self.problem.terms, self.state.images, strict=True)]
+        named += [
+            (f"the term `{term.name}`", image)
+            for term, image in zip(self.problem.terms, self.state.images, strict=True)
+        ]
         culprits = [name for name, image in named if not np.all(np.isfinite(image))]
-        where = " and ".join(culprits) or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
-        raise NumericalError(f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked")
+        where = (
+            " and ".join(culprits)
+            or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
+        )
+        raise NumericalError(
+            f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked"
+        )
 
     def _record(self, point, answer, beta, eta, full=False, last=False) -> IterationRecord:
         shown = (self.best.final if last else self.best.shown) if self.best else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -39,7 +40,9 @@ def read_array(
     name = name or str(path)
     reader = _reader(path, key, name)
     try:
-        array = finished(name, reader(path, name=name))
+        # What a library finds odd in a file is either an error below, or nothing to the user.
+        with warnings.catch_warnings(action="ignore"):
+            array = finished(name, reader(path, name=name))
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
     except MemoryError:

@@ -25,6 +25,13 @@ def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
     check_fits(name, 8 * math.prod(int(length) for length in shape))
 
 
+def check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
+    """ValueError if the index arrays of a matrix from a file lead out of it: SciPy would follow them through memory."""
+    if matrix.indptr[0] != 0 or (np.diff(matrix.indptr) < 0).any():
+        raise ValueError("the index pointers of a sparse matrix do not grow from 0")
+    matrix.check_format(full_check=True)
+
+
 def finished(name: str, array: np.ndarray | sp.sparray) -> np.ndarray | sp.csr_array:
     """The array as float64, C-contiguous or CSR; DataError if its form is wrong or an entry is nan or infinite."""
     if sp.issparse(array):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import check_form, choose
+from cgm_cli.readers.checks import check_compressed, check_form, choose
 from cgm_cli.readers.memory import check_fits
 
 
@@ -83,5 +83,5 @@ def _sparse(group: h5py.Group, name: str) -> sp.csc_array:
     data, indices, starts = (_dataset(group[part], name) for part in ("data", "ir", "jc"))
     check_fits(name, 8 * rows)
     matrix = sp.csc_array((data, indices.astype(np.int64), starts.astype(np.int64)), shape=(rows, starts.size - 1))
-    matrix.check_format(full_check=True)
+    check_compressed(matrix)
     return matrix

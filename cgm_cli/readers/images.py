@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ def read_image(path: Path, name: str) -> np.ndarray:
     from PIL import Image
 
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
+        with Image.open(path) as image:
             check_fits(name, 8 * 4 * image.width * image.height)
             if image.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
                 image = image.convert("RGB")

@@ -11,7 +11,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import choose
+from cgm_cli.readers.checks import check_compressed, choose
 from cgm_cli.readers.hdf5 import read_matlab73
 from cgm_cli.readers.matlab5 import is_matlab5, read_matlab5
 from cgm_cli.readers.memory import check_fits
@@ -37,5 +37,5 @@ def _read_matlab4(path: Path, key: str | None, name: str) -> np.ndarray | sp.spa
     check_fits(name, 8 * math.prod(int(length) for length in shapes[key]))
     array = scipy.io.loadmat(path, variable_names=[key])[key]
     if sp.issparse(array):
-        array.check_format(full_check=True)
+        check_compressed(array)
     return array

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers.checks import choose
+from cgm_cli.readers.checks import check_compressed, choose
 from cgm_cli.readers.memory import check_fits
 
 _MATRIX, _COMPRESSED = 14, 15
@@ -72,7 +72,7 @@ def read_matlab5(raw: bytes, key: str | None, name: str) -> np.ndarray | sp.csc_
     check_fits(name, 8 * rows)
     parts = (values[:stored].astype(float), indices[:stored].astype(np.int64), starts.astype(np.int64))
     matrix = sp.csc_array(parts, shape=(rows, columns))
-    matrix.check_format(full_check=True)
+    check_compressed(matrix)
     return matrix
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import zipfile
-import zlib
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.errors import DataError
-from cgm_cli.readers.checks import check_form, choose
+from cgm_cli.errors import CgmError, DataError
+from cgm_cli.readers.checks import check_compressed, check_form, choose
 from cgm_cli.readers.memory import check_fits
 
 _SPARSE_KEYS = {"format", "shape", "data"}
@@ -36,7 +35,9 @@ def read_npz(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
             check_fits(name, info.file_size)
             with archive.open(info) as stream:
                 return _read_stream(stream, info.file_size, name)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+    except (CgmError, OSError):
+        raise
+    except Exception as error:  # zipfile raises a dozen kinds of error for damaged bytes.
         raise DataError(f"{name}: not a readable .npz file: {error}") from None
 
 
@@ -74,7 +75,7 @@ def _read_sparse(path: Path, name: str) -> sp.sparray:
             raise ValueError(f"format `{matrix.format}` is not supported; save it as csr")
         if matrix.format != "coo":
             # Indices out of range would be read as memory out of range.
-            matrix.check_format(full_check=True)
+            check_compressed(matrix)
     except Exception as error:  # Any member may be damaged or of a wrong kind.
         raise DataError(f"{name}: not a readable sparse .npz file: {error}") from None
     return matrix

@@ -31,7 +31,7 @@ def apply(tree: dict[str, Any], overrides: Sequence[str]) -> dict[TreePath, str]
 def _parse(override: str) -> tuple[TreePath, Any]:
     dotted, equals, text = override.partition("=")
     steps = dotted.strip().split(".")
-    if not equals or not all(steps):
+    if not equals or not all(steps) or not dotted.isprintable():
         raise _fault("expected `key.key=value`", override)
     try:
         value = parse_value(text).tree

@@ -159,6 +159,8 @@ class _Builder:
             if self._documents > 1:
                 self._stop("a spec is one document; a second one begins here", at)
         elif isinstance(event, yaml.AliasEvent):
+            if self._expects_key():
+                self._stop("a key must be plain text, not an alias", at)
             self._fault("anchors and aliases are not supported: write the value out", at)
             self._add(None, at)
         elif isinstance(event, yaml.ScalarEvent):
@@ -184,8 +186,8 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent, at: tuple[int, int]) -> None:
         if any("\ud800" <= character <= "\udfff" for character in event.value):
-            self._fault("half of a surrogate pair is not a character", at)
-        elif self._expects_key():
+            self._stop("half of a surrogate pair is not a character", at)
+        if self._expects_key():
             self._key(event.value, at)
             return
         try:

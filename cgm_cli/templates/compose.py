@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import chain, count
+
 import numpy as np
 
 from cgm_cli.blocks.atoms import DenseAtom
@@ -19,6 +22,8 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Composed:
     """Build domain, loss and terms. Raises ProblemError or DataError with the place in the spec."""
     with located("domain"):
         domain = spec.domain.build(context)
+        if not domain.spectral:  # a vector is always written out; a matrix may do without
+            context.reserve("start", domain.memory)
     context.domain = domain
     loss = None
     if spec.objective is not None:
@@ -46,14 +51,13 @@ def _start(point: np.ndarray, domain: Domain) -> DenseAtom:
 def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[str]) -> Term:
     with located("map"):
         linear = spec.map.build(context, in_shape)
+    context.reserve("images", 8 * math.prod(linear.out_shape))
     penalty = spec.build(context, linear.out_shape)
     if spec.offset is not None:
         with located("offset"):
             penalty = Shifted(penalty, context.array(spec.offset))
-    name = spec.name
-    if name is None:
-        alike = sum(other.split("-")[0] == spec.kind or other == spec.kind for other in taken)
-        name = spec.kind if not alike else f"{spec.kind}-{alike + 1}"
-    if name in taken:
-        raise ProblemError(f"two terms are called `{name}`", ("name",))
+    if spec.name in taken:
+        raise ProblemError(f"two terms are called `{spec.name}`", ("name",))
+    numbered = (f"{spec.kind}-{number}" for number in count(2))
+    name = spec.name or next(name for name in chain([spec.kind], numbered) if name not in taken)
     return Term(name, linear, penalty, spec.weight)

@@ -603,3 +603,14 @@ def test_a_penalty_and_a_constraint_together():
     assert outcome.record.total == pytest.approx(4.0, abs=0.1)
     assert outcome.record.bound == pytest.approx(4.0, abs=0.1)
     assert outcome.record.penalty == outcome.record.total
+
+
+def test_a_constant_objective_that_is_not_zero_is_counted_in():
+    # f = |0 x - b|^2 / 2 is constant: a bound above zero proves nothing, one above f does.
+    loss = LeastSquares(MatrixMap(np.zeros((1, 6)), (6,)), np.array([2.0]))
+    possible, keep = solve(sum_is(1.0, loss=loss), 50)
+    assert possible.status is Status.ITERATION_LIMIT
+    assert np.all(keep.column("bound") <= 2.0)
+    impossible, _ = solve(sum_is(3.0, loss=loss), 50)
+    assert impossible.status is Status.INFEASIBLE
+    assert impossible.record.bound > 2.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cgm_cli.errors import DataError, ProblemError, located
-from cgm_cli.spec.faults import SpecError
+from cgm_cli.spec.faults import SpecError, visible
 from cgm_cli.spec.load import describe_error, dump, load, loads, one_line, resolved
 from cgm_cli.spec.yaml_reader import parse_value
 
@@ -242,6 +242,7 @@ def test_overrides_make_sections_and_the_last_one_wins():
         ("name.x=2", "`name` is a single value"),
         ("seed", "expected `key.key=value`"),
         ("=3", "expected `key.key=value`"),
+        ("solver.b\udcff=1", "expected `key.key=value`"),
         ("a..b=3", "expected `key.key=value`"),
         ("seed=[", "not valid YAML"),
         ("seed=*a", "anchors"),
@@ -255,7 +256,7 @@ def test_faults_of_overrides_name_the_override(override, message):
     assert fault.line is None
     with pytest.raises(SpecError) as caught:
         loads(GOOD, [override], path="x.yaml")
-    assert caught.value.message.startswith(f"--set {override}: ")
+    assert caught.value.message.startswith(f"--set {visible(override)}: ")
 
 
 def test_a_fault_of_the_file_keeps_its_line_beside_overrides():

@@ -94,6 +94,7 @@ def test_keys_are_text_as_written():
         ("a: 1\n---\nb: 2\n", 2, 1, "one document"),
         ("? [a]\n: b\n", 1, 3, "key must be plain text"),
         ("{[a]: b}\n", 1, 2, "key must be plain text"),
+        ("*a : b\n", 1, 1, "key must be plain text, not an alias"),
         ("a: [1, 2\n", 1, 4, "not valid YAML"),
         ("a: 'x\n", 1, 4, "not valid YAML"),
         ("a: @b\n", 1, 4, "cannot begin a value"),
@@ -257,6 +258,11 @@ def test_any_bytes(tmp_path_factory, raw):
 @given(st.text(max_size=200))
 def test_any_text(text):
     _only_spec_errors(text)
+
+
+@given(st.integers(0, 8), st.text("&*a :\n-[]{},?!|\"'", max_size=25))
+def test_any_arrangement_of_marks(indent, text):
+    _only_spec_errors("a:\n" + " " * indent + text)
 
 
 @given(st.text("abk:-?[]{},&*!|>'\"%@`#~ \n\t0123456789.eE+x\\u", max_size=80))

@@ -1,0 +1,156 @@
+"""Robust PCA as image inpainting: a low-rank image from the noisy pixels that are left of it (paper, section 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.sampling import Sampling
+from cgm_cli.blocks.penalties.bounds import BoxSet
+from cgm_cli.blocks.penalties.norms import L1Norm
+from cgm_cli.blocks.penalties.shifted import Shifted
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
+from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
+
+MISSING = 0.25
+"""The fraction of the pixels that is removed where the spec does not say."""
+
+
+class RobustPCA(Template):
+    """Recover an image from its known, noisy pixels b: min loss(A X - b) subject to 0 <= X <= 1 and |X|_* <= r.
+
+    A picks the known pixels. The loss is |.|_1, which shrugs off a few pixels that are far out, or 1/2 |.|^2, which
+    does not.
+    """
+
+    iterate = "dense"
+
+    class Spec(TemplateSpec):
+        template: Literal["robust-pca"]
+        image: FileArray | Literal["camera"] = Field(
+            description="the clean image: a file (of colours: the luminance), or scikit-image's `camera`"
+        )
+        size: Size | Annotated[list[Size], Field(min_length=2, max_length=2)] | None = Field(
+            None, description="resize the image to this side, or [rows, columns]"
+        )
+        loss: Literal["l1", "l2"] = Field("l1", description="l1: sum of |A X - b|; l2: half the sum of squares")
+        missing: float | None = Field(
+            None,
+            ge=0,
+            lt=1,
+            description=f"fraction of pixels removed at random; {MISSING:g} when left out and no `mask`",
+        )
+        mask: FileArray | None = Field(None, description="which pixels are missing: an image that is 0 there, else 1")
+        noise: float = Field(
+            0.1, ge=0, le=1, description="salt-and-pepper density: fraction of pixels turned black or white"
+        )
+        # Left to right, because 1 equals True.
+        radius: Positive | Literal[True] = Field(
+            True, union_mode="left_to_right", description="r; true: the nuclear norm of the clean image"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"template": "robust-pca", "image": "camera", "size": 128, "loss": "l1"},
+            {"template": "robust-pca", "image": "camera", "size": [32, 48], "loss": "l2", "noise": 0.0, "radius": 12.5},
+        ]
+
+        @model_validator(mode="after")
+        def _missing_or_mask(self):
+            if self.missing is not None and self.mask is not None:
+                raise ValueError("a `mask` says which pixels are missing: leave `missing` out")
+            return self
+
+        def build(self, context: BuildContext) -> RobustPCA:
+            with located("image"):
+                truth = photograph(self.image, self.size, context)
+            context.reserve("images", 3 * truth.nbytes)
+            if self.mask is None:
+                known = known_pixels(truth.shape, MISSING if self.missing is None else self.missing, context.seed)
+            else:
+                with located("mask"):
+                    known = _as_mask(context.array(self.mask), truth.shape, self.mask.file)
+            if not known.any():
+                raise ProblemError("every pixel is missing", ("missing" if self.mask is None else "mask",))
+            radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
+            return RobustPCA(truth, known, salt_and_pepper(truth, self.noise, context.seed), radius, self.loss)
+
+    def __init__(
+        self, truth: np.ndarray, known: np.ndarray, noisy: np.ndarray, radius: float, loss: Literal["l1", "l2"]
+    ):
+        """truth: grey levels in [0, 1]; known: True where a pixel is known; noisy: b, read where known. All (m, n)."""
+        self.truth, self.known, self.noisy = truth, known, noisy
+        shape = truth.shape
+        sampled, target = Sampling(np.flatnonzero(known), shape), noisy[known]
+        fit_loss, terms = None, ()
+        if loss == "l2":
+            fit_loss = LeastSquares(sampled, target)
+        else:
+            terms = (Term("fit", sampled, Shifted(L1Norm(target.shape), target)),)
+        range_term = Term("range", Identity(shape), BoxSet(shape, np.array(0.0), np.array(1.0)))
+        # The ball's own start is the zero matrix, as in the paper.
+        self.problem = CompositeProblem(NuclearBall(shape, radius), fit_loss, (*terms, range_term))
+
+    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
+        """psnr (dB) and ssim of the iterate, clipped to [0, 1], against the clean image."""
+        from skimage.metrics import peak_signal_noise_ratio, structural_similarity
+
+        recovered = _clipped(iterate)
+        return {
+            "psnr": float(peak_signal_noise_ratio(self.truth, recovered, data_range=1.0)),
+            "ssim": float(structural_similarity(self.truth, recovered, data_range=1.0)),
+        }
+
+    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+        """The images, and the loss at a feasible point: an upper bound on the optimum, where the iterate leaves [0, 1].
+
+        feasible_gap: how far that is above a certified lower bound, relative to max(1, the larger of the two).
+        """
+        recovered = _clipped(iterate)
+        value = self.loss(self.feasible(recovered))
+        metrics = {"feasible_objective": value}
+        if bound is not None:
+            metrics["feasible_gap"] = (value - bound) / max(1.0, abs(value), abs(bound))
+        return Rounding(
+            metrics,
+            {
+                "recovered": recovered,
+                "truth": self.truth,
+                "observed": np.where(self.known, self.noisy, np.nan),
+                "mask": self.known.astype(np.uint8),
+            },
+        )
+
+    def feasible(self, clipped: np.ndarray) -> np.ndarray:
+        """A matrix in [0, 1], shrunk towards zero as far as the ball asks: that keeps it in [0, 1]."""
+        norm = float(np.linalg.norm(clipped, "nuc"))
+        return clipped * min(1.0, self.problem.domain.radius / norm) if norm > 0.0 else clipped
+
+    def loss(self, x: np.ndarray) -> float:
+        """loss(A x - b)."""
+        if self.problem.loss is not None:
+            return self.problem.loss.value(self.problem.loss.map.forward(x))
+        term = self.problem.terms[0]
+        return term.penalty.value(term.map.forward(x))
+
+
+def _clipped(iterate: Iterate) -> np.ndarray:
+    return np.clip(iterate.atom().dense(), 0.0, 1.0)
+
+
+def _as_mask(pixels: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """True where a pixel is known. Raises DataError unless the entries are 0 and 1, ProblemError unless they fit."""
+    if not np.all((pixels == 0.0) | (pixels == 1.0)):
+        raise DataError(f"{name}: a mask holds 0 (missing) and 1 (known) only")
+    return fit(pixels, shape, "the mask", "the image") == 1.0
