@@ -9,7 +9,8 @@ from contextlib import contextmanager
 class CgmError(Exception):
     """A fault that is told to the user in one message, without a traceback.
 
-    `path` is the place in the spec that led here, for instance `("problem", "constraints", 0, "map")`; empty when unknown.
+    `path` is the place in the spec that led here, for instance `("problem", "constraints", 0, "map")`; empty when
+    unknown.
     """
 
     exit_code = 4
@@ -21,7 +22,7 @@ class CgmError(Exception):
 
 
 class ProblemError(CgmError):
-    """The spec is well formed, but what it describes cannot be solved: shapes that do not fit, no memory, wrong pairs."""
+    """The spec is well formed, but cannot be solved: shapes that do not fit, no memory, wrong pairs."""
 
     exit_code = 2
 

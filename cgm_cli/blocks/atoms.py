@@ -1,8 +1,8 @@
 """Atoms: the points an LMO returns, kept in the form that makes x <- x + eta (s - x) and A s cheap.
 
-Every atom knows its `shape`, can be written out (`dense`), can be blended into a dense array in place (`blend_into`) and can be
-paired with a dense array (`inner`). A factored iterate is an atom too (`LowRankAtom` with many columns), which is why a map needs no
-other method than `forward_atom` to work on iterates that are never formed.
+Every atom knows its `shape`, can be written out (`dense`), can be blended into a dense array in place (`blend_into`)
+and can be paired with a dense array (`inner`). A factored iterate is an atom too (`LowRankAtom` with many columns),
+which is why a map needs no other method than `forward_atom` to work on iterates that are never formed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Directions: what an LMO receives, v = grad f(x) + sum_i A_i^T y_i, as the sum of the pieces that the adjoints return.
 
-A direction is one of: dense array, sparse matrix, diagonal, a_i + b_j, or a sum of those that is only known by its products with
-vectors. Vector domains ask for `dense()`; spectral domains multiply (`matmat`), and never see a matrix unless one was given.
+A direction is one of: dense array, sparse matrix, diagonal, a_i + b_j, or a sum of those that is only known by its
+products with vectors. Vector domains ask for `dense()`; spectral domains multiply (`matmat`), and never see a matrix
+unless one was given.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ class SparseDirection(Direction):
         return self if self.symmetric else SparseDirection(self.matrix.T.tocsr())
 
     def symmetrised(self) -> Direction:
-        return self if self.symmetric else SparseDirection((0.5 * (self.matrix + self.matrix.T)).tocsr(), symmetric=True)
+        return (
+            self if self.symmetric else SparseDirection((0.5 * (self.matrix + self.matrix.T)).tocsr(), symmetric=True)
+        )
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else SparseDirection(self.matrix * factor, self.symmetric)
@@ -196,7 +199,9 @@ class OuterSum(Direction):
 
 @dataclass(frozen=True)
 class EmbeddedDirection(Direction):
-    """`piece` at flat positions [start, start + size) of a vector of length `total`: the part of one block of a product."""
+    """`piece` at flat positions [start, start + size) of a vector of length `total`: the part of one block of a
+    product.
+    """
 
     piece: Direction
     start: int

@@ -1,8 +1,8 @@
 """Iterates: the forms in which x is kept. Each knows one verb, `blend(atom, eta)`: x <- (1 - eta) x + eta atom.
 
-dense: an array. factored: left diag(weights) right^T, exact until the columns run out, then truncated with the error counted.
-samples: Gaussian vectors with covariance x, which is all that hyperplane rounding needs (Shinde, Narayanan and Saunderson,
-"Memory-efficient approximation algorithms for Max-k-Cut and correlation clustering", NeurIPS 2021).
+dense: an array. factored: left diag(weights) right^T, exact until the columns run out, then truncated with the error
+counted. samples: Gaussian vectors with covariance x, which is all that hyperplane rounding needs (Shinde, Narayanan and
+Saunderson, "Memory-efficient approximation algorithms for Max-k-Cut and correlation clustering", NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class DenseIterate(Iterate):
 class FactoredIterate(Iterate):
     """x = left diag(weights) right^T with at most `columns` columns; symmetric iterates keep left alone.
 
-    A step appends the atom's columns. When they no longer fit, the factor is compressed by a QR and a small singular (or
-    eigen-) decomposition to half the columns; `truncation` adds up the nuclear norms of what was dropped (zero while the rank fits).
+    A step appends the atom's columns. When they no longer fit, the factor is compressed by a QR and a small singular
+    (or eigen-) decomposition to half the columns; `truncation` adds up the nuclear norms of what was dropped (zero
+    while the rank fits).
     """
 
     def __init__(self, start: Atom, columns: int, symmetric: bool):
@@ -114,9 +115,11 @@ class FactoredIterate(Iterate):
 
 
 class SampledIterate(Iterate):
-    """`count` vectors z ~ N(0, x) for a positive semidefinite x: z <- sqrt(1 - eta) z + sqrt(eta) (a sample of the atom).
+    """`count` vectors z ~ N(0, x) for a positive semidefinite x: z <- sqrt(1 - eta) z + sqrt(eta) (a sample of the
+    atom).
 
-    The sum of independent Gaussian vectors has the sum of their covariances, so every column stays an exact sample of x.
+    The sum of independent Gaussian vectors has the sum of their covariances, so every column stays an exact sample of
+    x.
     """
 
     def __init__(self, start: Atom, count: int, rng: np.random.Generator):

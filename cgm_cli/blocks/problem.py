@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
@@ -29,8 +30,8 @@ class Term:
 class CompositeProblem:
     """domain X, loss f (None: zero), terms g_i(A_i x), and where a run starts (None: the domain's own start).
 
-    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the sign.
-    Raises ProblemError if there is nothing to minimise, or shapes do not fit.
+    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the
+    sign. Raises ProblemError if there is nothing to minimise, or shapes do not fit.
     """
 
     domain: Domain
@@ -44,9 +45,13 @@ class CompositeProblem:
             raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
         for what, linear in [("objective", self.loss and self.loss.map), *((t.name, t.map) for t in self.terms)]:
             if linear is not None and linear.in_shape != self.domain.shape:
-                raise ProblemError(f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}")
+                raise ProblemError(
+                    f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}"
+                )
         if self.start is not None and self.start.shape != self.domain.shape:
-            raise ProblemError(f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}")
+            raise ProblemError(
+                f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
+            )
 
     @property
     def first(self) -> Atom:
@@ -84,10 +89,11 @@ class CompositeProblem:
         """The blocks and their constants, as plain data: what `cgm show --expanded` prints."""
         return {
             "sense": self.sense,
-            "domain": self.domain.describe(),
-            "objective": self.loss.describe() if self.loss else None,
+            "domain": describe(self.domain),
+            "objective": describe(self.loss),
             "terms": [
-                {"name": t.name, "weight": t.weight, "map": t.map.describe(), "penalty": t.penalty.describe()} for t in self.terms
+                {"name": t.name, "weight": t.weight, "map": describe(t.map), "penalty": describe(t.penalty)}
+                for t in self.terms
             ],
             "constants": self.constants(),
         }

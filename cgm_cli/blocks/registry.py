@@ -1,7 +1,7 @@
 """Every block and template by the name it has in a spec. A new one is one file and one line here.
 
-The value is "module:Class"; the module is imported when the kind is first looked up, so that listing names costs nothing.
-Each class has a nested `Spec` (see cgm_cli.spec.fields.BlockSpec) whose `build(...)` makes an instance.
+The value is "module:Class"; the module is imported when the kind is first looked up, so that listing names costs
+nothing. Each class has a nested `Spec` (see cgm_cli.spec.fields.BlockSpec) whose `build(...)` makes an instance.
 """
 
 from __future__ import annotations

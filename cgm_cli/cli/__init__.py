@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
+from cgm_cli import __version__
 from cgm_cli.cli.check import check
 from cgm_cli.cli.init import init
 from cgm_cli.cli.list import list_blocks
@@ -17,7 +19,6 @@ from cgm_cli.cli.solve import solve
 from cgm_cli.errors import CgmError
 
 app = typer.Typer(
-    help="Composite convex optimisation with conditional-gradient methods.",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -29,6 +30,21 @@ app.command("show")(show)
 app.command("list")(list_blocks)
 app.command("init")(init)
 app.command("schema")(schema)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"cgm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Composite convex optimisation with conditional-gradient methods."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -39,9 +39,8 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
 
 
 def _facts(spec: Spec) -> dict[str, Any]:
-    from cgm_cli.templates.build import build
-
     from cgm_cli.cli.plain import plain
+    from cgm_cli.templates.build import build
 
     instance = build(spec)
     reserved = instance.context.reserved

@@ -24,9 +24,8 @@ def show(
     if not expanded:
         _print(resolved(loaded))
         return
-    from cgm_cli.templates.build import build
-
     from cgm_cli.cli.plain import plain
+    from cgm_cli.templates.build import build
 
     with described(loaded):
         _print(dump(plain(build(loaded).problem.describe())))

@@ -32,7 +32,8 @@ def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
 def estimate(domain: Domain, direction: Direction, constant: float, margin: float, answer: OracleAnswer) -> float:
     """The bound that an oracle's answer gives: certified if the oracle is exact, otherwise an estimate.
 
-    An inexact oracle's own value lies above the minimum; its `lower` subtracts the residual, which is honest but no proof.
+    An inexact oracle's own value lies above the minimum; its `lower` subtracts the residual, which is honest but no
+    proof.
     """
     rounding = domain.rounding(direction) if answer.exact else 0.0
     return constant + answer.lower - rounding - _allowance(margin, answer.lower)
@@ -44,7 +45,9 @@ def _allowance(margin: float, minimum: float) -> float:
 
 @dataclass
 class BestBound:
-    """Keeps the best certified and the best estimated bound apart: an estimate may turn out too high when it is certified."""
+    """Keeps the best certified and the best estimated bound apart: an estimate may turn out too high when it is
+    certified.
+    """
 
     estimated: Bound | None = None
     certified: Bound | None = None

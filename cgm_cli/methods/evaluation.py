@@ -1,11 +1,13 @@
-"""One look at the problem from the current point: objective, infeasibilities, the direction for the oracle, and the dual point.
+"""One look at the problem from the current point: objective, infeasibilities, the direction for the oracle, and the
+dual point.
 
 With y_i a subgradient of g_i at p_i (the prox of the image, or the image itself for a plain subgradient):
 
-    v = grad f(x) + sum_i A_i^T y_i                      what the oracle minimises
-    F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>    the free lower bound, with f(x) = h(M x) and z = M x
+    v = grad f(x) + sum_i A_i^T y_i                                     what the oracle minimises
+    F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>    the free lower bound
 
-The second holds for any z and y (weak duality), so drifting images cost tightness, never truth.
+with f(x) = h(M x) and z = M x. The second holds for any z and y (weak duality), so drifting images cost tightness,
+never truth.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class DualPoint:
-    """What a lower bound is made of: h'(z) of the loss (None without one), one y_i per term, and the constant beside the minimum.
+    """What a lower bound is made of: h'(z) of the loss (None without one), one y_i per term, and the constant beside
+    the minimum.
 
     margin: an allowance for the rounding errors of the constant and the duals.
     """
@@ -49,7 +52,8 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the dual's scalars.
+    """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the
+    dual's scalars.
 
     constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
     """
@@ -65,8 +69,8 @@ class Evaluation:
 class Evaluator:
     """Evaluates a problem at an iterate and its images; owns the buffer of a dense direction.
 
-    One constraint that bounds the entries of a dense matrix iterate (X >= 0, say) is folded into the pass that forms the direction,
-    so that its dual, as large as X, is never written out.
+    One constraint that bounds the entries of a dense matrix iterate (X >= 0, say) is folded into the pass that forms
+    the direction, so that its dual, as large as X, is never written out.
     """
 
     def __init__(self, problem: CompositeProblem, iterate: Iterate):
@@ -76,7 +80,9 @@ class Evaluator:
         self._folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
 
     def evaluate(self, loss_image: np.ndarray | None, images: list[np.ndarray], beta: float | None) -> Evaluation:
-        """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through, to be found."""
+        """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through,
+        to be found.
+        """
         problem = self._problem
         pieces: list[Direction] = []
         objective = constant = margin = 0.0

@@ -1,4 +1,6 @@
-"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes is State."""
+"""The one loop. Everything that differs between methods is a policy (cgm_cli.methods.policies); everything that changes
+is State.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to certify."""
+    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to
+    certify.
+    """
 
     log: int = 1
     metrics: int = 10
@@ -70,13 +74,15 @@ def run(
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place).
 
-    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps evaluates, and asks
-    the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem, NumericalError on non-finite numbers.
+    The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
+    evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
+    NumericalError on non-finite numbers.
     """
     if method.smoothing.beta(1) is None and problem.has_constraints:
         names = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
         raise ProblemError(
-            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`", ("solver", "method")
+            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`",
+            ("solver", "method"),
         )
     return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop).solve()
 
@@ -114,7 +120,12 @@ class _Run:
                     observer.on_record(record)
             if status is not None:
                 return Outcome(
-                    status, record, state, self.best.final, unconverged_calls=self.unconverged, phases=dict(clock.totals)
+                    status,
+                    record,
+                    state,
+                    self.best.final,
+                    unconverged_calls=self.unconverged,
+                    phases=dict(clock.totals),
                 )
             with clock.phase("update"):
                 state.advance(answer.atom, eta)
@@ -171,14 +182,18 @@ class _Run:
         return self.stop.converged(self._record(point, answer, None, 0.0))
 
     def _proves_infeasible(self) -> bool:
-        """A certified bound above the largest value of a linear objective: no point of the domain meets the constraints."""
+        """A certified bound above the largest value of a linear objective: no point of the domain meets the
+        constraints.
+        """
         bound, loss = self.best.certified, self.problem.loss
         if bound is None or loss is None or not loss.is_linear or not self.problem.has_constraints:
             return False
         if bound.value <= loss.value(self.state.loss_image):
             return False
         costs = loss.map.adjoint(-loss.gradient(self.state.loss_image))
-        smallest = self.problem.domain.certified_minimum(costs.symmetrised() if self.problem.domain.symmetric else costs)
+        smallest = self.problem.domain.certified_minimum(
+            costs.symmetrised() if self.problem.domain.symmetric else costs
+        )
         finite = sum(1 for term in self.problem.terms if not term.penalty.is_set)
         return smallest is not None and finite == 0 and bound.value > -smallest
 
@@ -186,10 +201,18 @@ class _Run:
         if np.isfinite(point.objective + point.constant) and np.isfinite(point.direction.peak()):
             return
         named = [("the objective", self.state.loss_image)] if self.problem.loss is not None else []
-        named += [(f"the term `{term.name}`", image) for term, image in zip(self.problem.terms, self.state.images, strict=True)]
+        named += [
+            (f"the term `{term.name}`", image)
+            for term, image in zip(self.problem.terms, self.state.images, strict=True)
+        ]
         culprits = [name for name, image in named if not np.all(np.isfinite(image))]
-        where = " and ".join(culprits) or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
-        raise NumericalError(f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked")
+        where = (
+            " and ".join(culprits)
+            or "the direction (an overflow: the smoothing may be too small for the units of the problem)"
+        )
+        raise NumericalError(
+            f"iteration {self.state.k}: {where} is not finite; the run stops before the oracle is asked"
+        )
 
     def _record(self, point, answer, beta, eta, full=False, last=False) -> IterationRecord:
         shown = (self.best.final if last else self.best.shown) if self.best else None

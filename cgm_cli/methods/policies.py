@@ -1,4 +1,6 @@
-"""The choices that make a method of the one loop: smoothing, step size, oracle accuracy. Iterations count from 1, as in the paper."""
+"""The choices that make a method of the one loop: smoothing, step size, oracle accuracy. Iterations count from 1, as in
+the paper.
+"""
 
 from __future__ import annotations
 

@@ -9,13 +9,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class IterationRecord:
-    """What is known of the iterate after k steps, in the user's units and sense (for a maximisation the bound is an upper bound).
+    """What is known of the iterate after k steps, in the user's units and sense (for a maximisation the bound is an
+    upper bound).
 
-    k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite g_i.
-    total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|). bound: best
-    bound so far (nan before the first), `certified` or only estimated. gap: |total - bound| / max(1, |total|, |bound|). beta: smoothing, 0 for
-    none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs: matrix products of this oracle call. lmo_residual:
-    relative residual of its vectors. phases: seconds of this iteration by phase. metrics: of the template, where evaluated.
+    k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
+    g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|).
+    bound: best bound so far (nan before the first), `certified` or only estimated. gap: |total - bound| / max(1,
+    |total|, |bound|). beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
+    matrix products of this oracle call. lmo_residual: relative residual of its vectors. phases: seconds of this
+    iteration by phase. metrics: of the template, where evaluated.
     """
 
     k: int
@@ -37,8 +39,12 @@ class IterationRecord:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
-        """The record as one flat row: seconds_<phase>, infeasibility_<term> and metric_<name> stand for the mappings."""
-        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("phases", "infeasibilities", "metrics")}
+        """The record as a flat row: seconds_<phase>, infeasibility_<term> and metric_<name> stand for the mappings."""
+        row = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("phases", "infeasibilities", "metrics")
+        }
         row.update({f"seconds_{name}": value for name, value in self.phases.items()})
         row.update({f"infeasibility_{name}": value for name, value in self.infeasibilities.items()})
         row.update({f"metric_{name}": value for name, value in self.metrics.items()})

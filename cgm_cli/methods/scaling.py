@@ -1,7 +1,7 @@
 """`scaling: auto` and `beta0: auto`: smoothing that suits the units of the problem.
 
-Bringing objective, maps and domain to unit size (f / s, A_i / |A_i|, x / r) leaves the conditional-gradient path as it is, up to one
-change: the term g_i(A_i x) is smoothed with beta s / (|A_i|^2 r^2) ... that is, with weight
+Bringing objective, maps and domain to unit size (f / s, A_i / |A_i|, x / r) leaves the conditional-gradient path as it
+is, up to one change: the term g_i(A_i x) is smoothed with beta s / (|A_i|^2 r^2) ... that is, with weight
 
     w_i = s / (|A_i| r)^2        (in units of the unscaled problem; s: size of the objective over the domain)
 
@@ -16,7 +16,9 @@ from cgm_cli.blocks.problem import CompositeProblem
 
 
 def objective_size(problem: CompositeProblem) -> float:
-    """s: |grad f(x_1)| r + L_f r^2 / 2, which for a linear f is |C|_F r; without an objective the same of the finite penalties."""
+    """s: |grad f(x_1)| r + L_f r^2 / 2, which for a linear f is |C|_F r; without an objective the same of the finite
+    penalties.
+    """
     r = problem.domain.radius
     size = 0.0
     if problem.loss is not None:
@@ -39,8 +41,8 @@ def scaled(problem: CompositeProblem) -> CompositeProblem:
 def automatic_beta0(problem: CompositeProblem, is_scaled: bool) -> float:
     """beta0 where the spec says `auto`.
 
-    Finite penalties only: 2 D_X |A| / L_g, which minimises the bound of the paper's Theorem 2. With constraints: 1/2 in scaled units,
-    a rule of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound).
+    Finite penalties only: 2 D_X |A| / L_g, which minimises the bound of the paper's Theorem 2. With constraints: 1/2 in
+    scaled units, a rule of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound).
     """
     constants = problem.constants()
     if not problem.has_constraints and constants["L_g"] > 0 and constants["|A|"] * constants["D_X"] > 0:

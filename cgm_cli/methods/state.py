@@ -15,8 +15,8 @@ from cgm_cli.blocks.problem import CompositeProblem
 
 @dataclass
 class State:
-    """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's only source
-    of randomness. warm: what the oracle wants back. matvecs: products spent so far.
+    """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
+    only source of randomness. warm: what the oracle wants back. matvecs: products spent so far.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """

@@ -23,7 +23,11 @@ class Status(Enum):
     ITERATION_LIMIT = ("iteration-limit", "The iteration budget was spent.", 0)
     TIME_LIMIT = ("time-limit", "The time budget was spent.", 0)
     STOPPED = ("stopped", "A callback asked to stop.", 0)
-    INFEASIBLE = ("infeasible", "The constraints cannot hold together on the domain: the lower bound exceeds every objective.", 4)
+    INFEASIBLE = (
+        "infeasible",
+        "The constraints cannot hold together on the domain: the lower bound exceeds every objective.",
+        4,
+    )
     FAILED = ("failed", "The run ended with an error.", 4)
     PREEMPTED = ("preempted", "The run was told to leave (SIGTERM or SIGUSR); its log is complete up to here.", 75)
     INTERRUPTED = ("interrupted", "The run was interrupted from the keyboard; its log is complete up to here.", 130)

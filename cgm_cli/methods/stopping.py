@@ -10,7 +10,9 @@ from cgm_cli.methods.status import Status
 
 @dataclass(frozen=True)
 class StopRules:
-    """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together. time: seconds."""
+    """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together. time:
+    seconds.
+    """
 
     iterations: int
     gap: float | None = None

@@ -1,8 +1,8 @@
 """The smallest eigenpairs of a symmetric matrix known by its products: the oracle of every spectral domain.
 
-Method: block Lanczos with full reorthogonalisation and thick restarts (Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 2000; block form:
-Golub and Underwood, 1977). The block is as wide as the number of pairs asked for, so that a warm start can hand over all of them, and
-clustered eigenvalues cost no extra. Small matrices go to LAPACK.
+Method: block Lanczos with full reorthogonalisation and thick restarts (Wu and Simon, SIAM J. Matrix Anal. Appl. 22,
+2000; block form: Golub and Underwood, 1977). The block is as wide as the number of pairs asked for, so that a warm
+start can hand over all of them, and clustered eigenvalues cost no extra. Small matrices go to LAPACK.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """values (k,) ascending, vectors (n, k) orthonormal, products spent, converged or not; exact: by a full factorisation.
+    """values (k,) ascending, vectors (n, k) orthonormal, products spent, converged or not; exact: by a full
+    factorisation.
 
-    residuals (k,): |A u - value u| of an iteration, or the rounding error of a factorisation; an eigenvalue lies that close.
+    residuals (k,): |A u - value u| of an iteration, or the rounding error of a factorisation; an eigenvalue lies that
+    close.
     """
 
     values: np.ndarray
@@ -47,12 +49,14 @@ def smallest_eigenpairs(
     start: np.ndarray | None = None,
     max_products: int = 10_000,
 ) -> Eigenpairs:
-    """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or (n,).
+    """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or
+    (n,).
 
-    Stops when every residual is at most tolerance * max(|value|, |A| / 1000): relative to the value, but no tighter near zero than
-    the size of A makes sensible; with tolerance 0 the matrix is written out and factorised. `start` (n, r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above*
-    the eigenvalue it approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are
-    returned with converged = False. The entries of A should be of order one (divide by the largest before).
+    Stops when every residual is at most tolerance * max(|value|, |A| / 1000): relative to the value, but no tighter
+    near zero than the size of A makes sensible; with tolerance 0 the matrix is written out and factorised. `start` (n,
+    r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
+    approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are returned
+    with converged = False. The entries of A should be of order one (divide by the largest before).
     """
     if tolerance == 0.0 or n <= max(DENSE_BELOW, 3 * count):
         matrix = multiply(np.eye(n))
@@ -62,10 +66,11 @@ def smallest_eigenpairs(
 
 
 def rounding_error(matrix: np.ndarray) -> float:
-    """A bound on the error of an eigen- or singular value of `matrix` (m, n) that LAPACK computed: n eps |A|_F, with room to spare.
+    """A bound on the error of an eigen- or singular value of `matrix` (m, n) that LAPACK computed: n eps |A|_F, with
+    room to spare.
 
-    The backward error of the symmetric QR and divide-and-conquer algorithms is a modest multiple of eps |A|_2 (LAPACK Users' Guide,
-    section 4.7); the factor n covers that multiple, and Weyl's inequality carries it over to the values.
+    The backward error of the symmetric QR and divide-and-conquer algorithms is a modest multiple of eps |A|_2 (LAPACK
+    Users' Guide, section 4.7); the factor n covers that multiple, and Weyl's inequality carries it over to the values.
     """
     peak = float(np.abs(matrix).max(initial=0.0))
     # Scaled, so that entries of 1e+-170 can be squared.
@@ -120,7 +125,7 @@ def _start_block(n, width, rng, start) -> np.ndarray:
 
 
 def _orthogonalise(basis, image) -> tuple[np.ndarray, np.ndarray]:
-    """image less its part in the span of basis, and that part's coefficients; twice, which is enough in floating point."""
+    """image less its part in the span of basis, and its coefficients; twice, which is enough in floating point."""
     first = basis.T @ image
     image = image - basis @ first
     second = basis.T @ image
@@ -130,8 +135,8 @@ def _orthogonalise(basis, image) -> tuple[np.ndarray, np.ndarray]:
 def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
     """An orthonormal block, orthogonal to basis, and the coupling R with image = block R; `size` is the magnitude of A.
 
-    Where image is (numerically) rank deficient, the space is invariant in that direction and a random vector goes on in its place.
-    Pivoting gathers those directions in the last rows of R, where nothing but rounding is lost with them.
+    Where image is (numerically) rank deficient, the space is invariant in that direction and a random vector goes on in
+    its place. Pivoting gathers those directions in the last rows of R, where nothing but rounding is lost with them.
     """
     if image.shape[1] == 1:
         norm = np.linalg.norm(image)

@@ -14,7 +14,9 @@ Multiply = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class SingularTriplet:
-    """value sigma, left u (m,), right v (n,); residual: |G^T u - sigma v|, or the rounding error when exact; products spent."""
+    """value sigma, left u (m,), right v (n,); residual: |G^T u - sigma v|, or the rounding error when exact; products
+    spent.
+    """
 
     value: float
     left: np.ndarray
@@ -37,9 +39,9 @@ def largest_singular_triplet(
 ) -> SingularTriplet:
     """The largest singular triplet of G (m, n), with multiply(V) = G @ V and multiply_transposed(U) = G^T @ U.
 
-    By the smallest eigenpair of -G^T G (or of -G G^T when that is smaller): squaring costs accuracy in small singular values, not
-    in the largest. `start` (n, 1) or (m, 1) is an approximate singular vector of the smaller side. The entries of G should be of
-    order one. Raises nothing; `converged` says whether residual <= tolerance * sigma.
+    By the smallest eigenpair of -G^T G (or of -G G^T when that is smaller): squaring costs accuracy in small singular
+    values, not in the largest. `start` (n, 1) or (m, 1) is an approximate singular vector of the smaller side. The
+    entries of G should be of order one. Raises nothing; `converged` says whether residual <= tolerance * sigma.
     """
     if shape[0] < shape[1]:
         flipped = largest_singular_triplet(

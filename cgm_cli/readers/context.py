@@ -26,8 +26,8 @@ class BuildContext:
     """Handed to every `Spec.build`.
 
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
-    where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for. domain:
-    of the problem, once built, for maps that need to know more than the shape of its points.
+    where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
+    domain: of the problem, once built, for maps that need to know more than the shape of its points.
     """
 
     folders: tuple[Path, ...]

@@ -25,8 +25,8 @@ from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import build
 
 if TYPE_CHECKING:
-    from cgm_cli.templates.build import Result
     from cgm_cli.spec.model import Spec
+    from cgm_cli.templates.build import Result
 
 logger = logging.getLogger(__name__)
 

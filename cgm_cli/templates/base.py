@@ -22,8 +22,9 @@ class Rounding:
 class Template:
     """A problem with its meaning. Subclasses set `problem`, and override what they have something to say about.
 
-    A template is one file in cgm_cli/templates/ and one line in the registry: a class with a nested `Spec(TemplateSpec)` whose
-    `build(context)` reads the data (reserving memory before large arrays are made) and returns an instance.
+    A template is one file in cgm_cli/templates/ and one line in the registry: a class with a nested
+    `Spec(TemplateSpec)` whose `build(context)` reads the data (reserving memory before large arrays are made) and
+    returns an instance.
     """
 
     problem: CompositeProblem
@@ -35,7 +36,9 @@ class Template:
         return {}
 
     def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
-        """The final iterate as an answer in the user's terms. bound: the certified bound in the user's sense, None without."""
+        """The final iterate as an answer in the user's terms. bound: the certified bound in the user's sense, None
+        without.
+        """
         return Rounding()
 
 

@@ -30,9 +30,11 @@ FACTOR_BYTES = 2 * 10**8
 
 @dataclass(frozen=True)
 class Result:
-    """A finished solve. solution: the iterate in its own form and the template's arrays; duals: of the reported bound, by term.
+    """A finished solve. solution: the iterate in its own form and the template's arrays; duals: of the reported bound,
+    by term.
 
-    bound_is: "certified", "estimated" or "none". metrics: of the rounding. record and metrics are in the user's units and sense.
+    bound_is: "certified", "estimated" or "none". metrics: of the rounding. record and metrics are in the user's units
+    and sense.
     """
 
     status: Status
@@ -60,7 +62,7 @@ class Instance:
 
     @property
     def sense(self) -> str:
-        """"minimise" or "maximise"."""
+        """ "minimise" or "maximise"."""
         return self.problem.sense
 
     def solve(
@@ -109,7 +111,7 @@ class Instance:
 
 
 def build(spec: Spec) -> Instance:
-    """Read the data, build the problem and choose what the spec leaves open. Raises ProblemError or DataError, located."""
+    """Read the data, build the problem, choose what the spec leaves open. Raises ProblemError or DataError, located."""
     context = BuildContext.for_spec(spec)
     with located("problem"):
         composed = isinstance(spec.problem, ComposedProblem)
@@ -154,14 +156,16 @@ def _iterate_kind(solver: SolverSpec, template: Template) -> str:
     if kind == "auto":
         return "dense" if problem.needs_array else "factored"
     if kind != "dense" and problem.needs_array:
-        raise ProblemError(f"`iterate: {kind}` cannot serve this problem: one of its maps needs every entry of x", ("iterate",))
+        raise ProblemError(
+            f"`iterate: {kind}` cannot serve this problem: one of its maps needs every entry of x", ("iterate",)
+        )
     if kind == "samples" and not problem.domain.symmetric:
         raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))
     return kind
 
 
 def _columns(problem: CompositeProblem, iterations: int) -> int:
-    """Columns of a factored iterate: one block per step if they fit, else twice the size (exact) or what memory allows."""
+    """Columns of a factored iterate: one block per step if they fit, else twice the size (exact) or what fits."""
     first, side = problem.first, max(problem.domain.shape)
     width = getattr(first, "weights", np.empty(1)).size
     return int(max(4 * width, 16, min((iterations + 1) * width, 2 * side, FACTOR_BYTES // (8 * side))))
@@ -184,5 +188,5 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
 
 def _remark(outcome: Outcome) -> str:
     if outcome.unconverged_calls:
-        return f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; the best vectors found were used."
+        return f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; the best vectors were used."
     return ""

@@ -10,10 +10,11 @@ from scipy.spatial.distance import cdist
 
 
 def misclassification(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float:
-    """1 - mean of the matched shares, with share [t, i] = part of assigned cluster t that carries label i, matched one to one.
+    """1 - mean of the matched shares, with share [t, i] = part of assigned cluster t that carries label i, matched one
+    to one.
 
-    Mixon, Villar and Ward, "Clustering subgaussian mixtures by semidefinite programming", 2017. It averages over clusters, not
-    over points; an empty cluster has shares 0.
+    Mixon, Villar and Ward, "Clustering subgaussian mixtures by semidefinite programming", 2017. It averages over
+    clusters, not over points; an empty cluster has shares 0.
     """
     table = _table(assigned, truth, clusters)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
@@ -42,8 +43,9 @@ def kmeans_value(points: np.ndarray, assigned: np.ndarray, clusters: int) -> flo
 
 
 def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarray:
-    """Labels (n,) by the rounding of Mixon, Villar and Ward: points closer than `linking` are linked; the most linked point becomes a
-    centre and takes its neighbours out of the race, `clusters` times; then every point joins its nearest centre.
+    """Labels (n,) by the rounding of Mixon, Villar and Ward: points closer than `linking` are linked; the most linked
+    point becomes a centre and takes its neighbours out of the race, `clusters` times; then every point joins its
+    nearest centre.
     """
     linked = cdist(points, points) < linking
     alive = np.ones(points.shape[0], dtype=bool)
@@ -62,7 +64,8 @@ def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int) -> np.nd
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    # Its OpenMP threads and those of BLAS take turns waiting for each other; on problems of this size one thread is faster.
+    # Its OpenMP threads and those of BLAS take turns waiting for each other; on problems of this size one thread is
+    # faster.
     with warnings.catch_warnings(), threadpool_limits(1):
         # Fewer distinct points than clusters: an empty cluster is counted as such by the scores.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
+
 import numpy as np
 
 from cgm_cli.blocks.atoms import DenseAtom
@@ -50,10 +52,8 @@ def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[st
     if spec.offset is not None:
         with located("offset"):
             penalty = Shifted(penalty, context.array(spec.offset))
-    name = spec.name
-    if name is None:
-        alike = sum(other.split("-")[0] == spec.kind or other == spec.kind for other in taken)
-        name = spec.kind if not alike else f"{spec.kind}-{alike + 1}"
-    if name in taken:
-        raise ProblemError(f"two terms are called `{name}`", ("name",))
+    if spec.name in taken:
+        raise ProblemError(f"two terms are called `{spec.name}`", ("name",))
+    numbered = (f"{spec.kind}-{number}" for number in count(2))
+    name = spec.name or next(name for name in chain([spec.kind], numbered) if name not in taken)
     return Term(name, linear, penalty, spec.weight)

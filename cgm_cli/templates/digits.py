@@ -14,7 +14,8 @@ DIGITS = 1797
 def digit_features(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Features (count, 10) and labels (count,) of the first `count` digits, count < 1797.
 
-    The features are the class probabilities of a softmax regression trained on the other images, so no clustered label is seen.
+    The features are the class probabilities of a softmax regression trained on the other images, so no clustered label
+    is seen.
     """
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression

@@ -1,4 +1,6 @@
-"""k-means clustering by semidefinite relaxation (Peng and Wei, SIAM J. Optim. 18, 2007), with a certificate of its quality."""
+"""k-means clustering by semidefinite relaxation (Peng and Wei, SIAM J. Optim. 18, 2007), with a certificate of its
+quality.
+"""
 
 from __future__ import annotations
 
@@ -48,19 +50,26 @@ class DigitsData(StrictModel):
 
 
 class KMeansSDP(Template):
-    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k, with D the squared distances of n points.
+    """min <D, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; D: squared distances of n points.
 
-    For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound on the SDP is
-    a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0, hence eigenvalues in [0, 1]: the
-    fantope {0 <= X <= I, tr X = k} gives the same optimum as {X >= 0, tr X <= k}, and being smaller, far better bounds.
+    For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound
+    on the SDP is a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0,
+    hence eigenvalues in [0, 1]: the fantope {0 <= X <= I, tr X = k} gives the same optimum as {X >= 0, tr X <= k}, and
+    being smaller, far better bounds.
     """
 
     class Spec(TemplateSpec):
         template: Literal["kmeans-sdp"]
         clusters: Size = Field(description="k, the number of clusters")
-        points: DigitsData | ArrayField = Field(description="the points, one per row, or {dataset: digits, count: 1000}")
-        labels: ArrayField | None = Field(None, description="the true label of each point, or a one-hot row per point; for scores")
-        domain: Literal["fantope", "trace"] = Field("fantope", description="fantope (better bounds), or trace (the paper's)")
+        points: DigitsData | ArrayField = Field(
+            description="the points, one per row, or {dataset: digits, count: 1000}"
+        )
+        labels: ArrayField | None = Field(
+            None, description="the true label of each point, or a one-hot row per point; for scores"
+        )
+        domain: Literal["fantope", "trace"] = Field(
+            "fantope", description="fantope (better bounds), or trace (the paper's)"
+        )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
         restarts: Size = Field(100, description="k-means++ restarts of the clustering to compare with")
@@ -85,7 +94,9 @@ class KMeansSDP(Template):
                     labels = None if self.labels is None else _as_labels(context.array(self.labels), points.shape[0])
             n = points.shape[0]
             if self.clusters > n:
-                raise ProblemError(f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",))
+                raise ProblemError(
+                    f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",)
+                )
             context.reserve("distances", 8 * n * n)
             return KMeansSDP(points, labels, self, context.seed)
 

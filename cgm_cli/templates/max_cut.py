@@ -33,14 +33,16 @@ class RandomGraph(StrictModel):
 class MaxCut(Template):
     """max 1/4 <L, X> subject to diag X = 1, X positive semidefinite (so tr X = n), with L the Laplacian of the graph.
 
-    Goemans and Williamson, J. ACM 42, 1995. For signs s, X = s s^T is feasible with 1/4 <L, X> the weight of the cut, so the optimum
-    bounds every cut from above. Rounding: the signs of Gaussian vectors of covariance X (random hyperplanes), the best of
-    `hyperplanes` of them, then single flips while they help.
+    Goemans and Williamson, J. ACM 42, 1995. For signs s, X = s s^T is feasible with 1/4 <L, X> the weight of the cut,
+    so the optimum bounds every cut from above. Rounding: the signs of Gaussian vectors of covariance X (random
+    hyperplanes), the best of `hyperplanes` of them, then single flips while they help.
     """
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
-        graph: FileArray | RandomGraph = Field(description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph")
+        graph: FileArray | RandomGraph = Field(
+            description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph"
+        )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "max-cut", "graph": {"nodes": 100, "edges": 400}},
@@ -102,7 +104,8 @@ def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) ->
 
 
 def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
-    """Flip one node at a time while the cut grows, the most rewarding first; `signs` (n,) of +-1, a new array is returned.
+    """Flip one node at a time while the cut grows, the most rewarding first; `signs` (n,) of +-1, a new array is
+    returned.
 
     Flipping node i changes the cut by s_i (W s)_i, with W the adjacency matrix.
     """

@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
+import cgm_cli
 from cgm_cli.cli import main
 from cgm_cli.errors import DataError
 from cgm_cli.spec.load import load
@@ -66,6 +67,10 @@ def test_help(cgm):
     code, out, err = cgm("--help")
     assert (code, err) == (0, "")
     assert all(command in out for command in ("check", "show", "list", "init", "schema"))
+
+
+def test_version(cgm):
+    assert cgm("--version") == (0, f"cgm {cgm_cli.__version__}\n", "")
 
 
 def test_help_loads_nothing_heavy():

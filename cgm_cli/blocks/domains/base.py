@@ -18,9 +18,9 @@ _EPS = float(np.finfo(float).eps)
 class OracleRequest:
     """What the caller asks of an LMO.
 
-    tolerance: relative accuracy of an iterative oracle: residual of the eigen- or singular vector over the magnitude of the
-        direction; 0 asks for a full factorisation; closed forms ignore it. warm: the `warm` of the previous answer, or None. rng: the run's generator, the only
-        source of randomness. max_products: the most matrix products it may spend.
+    tolerance: relative accuracy of an iterative oracle: residual of the eigen- or singular vector over the magnitude of
+    the direction; 0 asks for a full factorisation; closed forms ignore it. warm: the `warm` of the previous answer, or
+    None. rng: the run's generator, the only source of randomness. max_products: the most matrix products it may spend.
     """
 
     tolerance: float = 1e-9
@@ -33,9 +33,9 @@ class OracleRequest:
 class OracleAnswer:
     """What an LMO returns.
 
-    value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; `value`, less rounding errors, when `exact`.
-    exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof.
-    products: matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
+    value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; `value`, less rounding errors, when
+    `exact`. exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof. products:
+    matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
     was met. warm: what to hand back as `OracleRequest.warm`.
     """
 
@@ -52,9 +52,9 @@ class OracleAnswer:
 class Domain(ABC):
     """A compact convex set X of points of the given `shape`.
 
-    Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`: X holds
-    symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by products with the
-    direction, which therefore need not be written out as an array.
+    Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
+    X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by
+    products with the direction, which therefore need not be written out as an array.
     """
 
     shape: tuple[int, ...]
@@ -65,7 +65,9 @@ class Domain(ABC):
 
     @abstractmethod
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
-        """A minimiser of <direction, x> over X. The entries of `direction` are finite. Deterministic for equal arguments."""
+        """A minimiser of <direction, x> over X. The entries of `direction` are finite. Deterministic for equal
+        arguments.
+        """
 
     @abstractmethod
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
@@ -84,7 +86,9 @@ class Domain(ABC):
         return answer.lower - self.rounding(direction) if answer.exact else None
 
     def rounding(self, direction: Direction) -> float:
-        """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts its own."""
+        """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts
+        its own.
+        """
         if self.spectral:
             return 0.0
         return float(np.prod(self.shape)) * _EPS * self.radius * safe_norm(direction.dense())
@@ -93,7 +97,3 @@ class Domain(ABC):
     def memory(self) -> int:
         """Bytes of one dense point."""
         return 8 * int(np.prod(self.shape))
-
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints: kind, sizes, parameters."""
-        return {"kind": type(self).__name__, "shape": list(self.shape), "radius": self.radius, "diameter": self.diameter}

@@ -19,7 +19,8 @@ from cgm_cli.spec.fields import BlockSpec, Size
 class Fantope(Domain):
     """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k}.
 
-    LMO: the minimum of <V, X> is the sum of the k smallest eigenvalues of V (Ky Fan), at U U^T with U their eigenvectors.
+    LMO: the minimum of <V, X> is the sum of the k smallest eigenvalues of V (Ky Fan), at U U^T with U their
+    eigenvectors.
     """
 
     class Spec(BlockSpec):
@@ -35,7 +36,9 @@ class Fantope(Domain):
         @model_validator(mode="after")
         def _rank_fits(self):
             if self.rank > self.size:
-                raise ValueError(f"rank {self.rank} is more than the size {self.size}: no such matrix has eigenvalues in [0, 1]")
+                raise ValueError(
+                    f"rank {self.rank} is more than the size {self.size}: no such matrix has eigenvalues in [0, 1]"
+                )
             return self
 
         def build(self, context) -> Fantope:

@@ -19,8 +19,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive, Size
 class NuclearBall(Domain):
     """{X (m, n), |X|_* <= r}, the sum of singular values at most r.
 
-    LMO: the nuclear and the spectral norm are dual, so min <V, X> = -r sigma_1(V), at -r u v^T with u, v the singular vectors of
-    the largest singular value.
+    LMO: the nuclear and the spectral norm are dual, so min <V, X> = -r sigma_1(V), at -r u v^T with u, v the singular
+    vectors of the largest singular value.
     """
 
     class Spec(BlockSpec):
@@ -78,7 +78,9 @@ class NuclearBall(Domain):
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        return bool(np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * max(1.0, self.radius))
+        return bool(
+            np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * max(1.0, self.radius)
+        )
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)

@@ -88,9 +88,6 @@ class Product(Domain):
             for block, start, stop in zip(self.blocks, self.starts[:-1], self.starts[1:], strict=True)
         ]
 
-    def describe(self) -> dict[str, object]:
-        return {**super().describe(), "blocks": [block.describe() for block in self.blocks]}
-
     def _pieces(self, direction: Direction) -> Iterator[Direction]:
         for block, part in zip(self.blocks, self.parts(direction.dense()), strict=True):
             piece = DenseDirection(part)

@@ -19,8 +19,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive, Size
 class PSDTrace(Domain):
     """{X symmetric n x n, X >= 0 (semidefinite), tr X <= r} or, with trace "equal", tr X = r.
 
-    LMO: with lambda the smallest eigenvalue of V and u its unit vector, the minimum of <V, X> is r lambda at r u u^T; where only
-    tr X <= r is asked and lambda >= 0, it is 0 at X = 0.
+    LMO: with lambda the smallest eigenvalue of V and u its unit vector, the minimum of <V, X> is r lambda at r u u^T;
+    where only tr X <= r is asked and lambda >= 0, it is 0 at X = 0.
     """
 
     class Spec(BlockSpec):

@@ -1,4 +1,4 @@
-"""What every loss is: f(x) = h(M x) with h smooth and convex. The loop keeps the image M x, so h is all it evaluates."""
+"""What every loss is: f(x) = h(M x), h smooth and convex. The loop keeps the image M x, so h is all it evaluates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,3 @@ class Loss(ABC):
     def is_linear(self) -> bool:
         """Whether f is linear: its curvature is zero everywhere."""
         return self.lipschitz == 0.0
-
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints."""
-        return {"kind": type(self).__name__, "map": self.map.describe(), "lipschitz": self.lipschitz}

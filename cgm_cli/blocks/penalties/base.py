@@ -2,7 +2,8 @@
 
 With smoothing beta > 0 (paper, section 3; Moreau envelope):
 
-    p = prox_{beta g}(z)      y = (z - p) / beta  in  dg(p)      g*(y) = <y, p> - g(p)      g_beta(z) = g(p) + |z - p|^2 / (2 beta)
+    p = prox_{beta g}(z)          y = (z - p) / beta  in  dg(p)
+    g*(y) = <y, p> - g(p)         g_beta(z) = g(p) + |z - p|^2 / (2 beta)
 
 The third identity (Fenchel-Young, equality because y is a subgradient at p) is what makes the lower bound free.
 """
@@ -21,8 +22,9 @@ from cgm_cli.errors import ProblemError
 class Dual:
     """g seen from one point z.
 
-    y: the subgradient, shape of z; None where it went straight into a direction. conjugate: g*(y). value: g(z) for a finite g, 0 for a set. distance: |z - p| for a set, 0 for
-    a finite g. reference: |p| for a set, the scale that makes its distance relative.
+    y: the subgradient, shape of z; None where it went straight into a direction. conjugate: g*(y). value: g(z) for a
+    finite g, 0 for a set. distance: |z - p| for a set, 0 for a finite g. reference: |p| for a set, the scale that makes
+    its distance relative.
     """
 
     y: np.ndarray | None
@@ -65,10 +67,6 @@ class Penalty(ABC):
         value = self.value(z)
         return Dual(y, float(np.vdot(y, z)) - value, value, 0.0, 0.0)
 
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints."""
-        return {"kind": type(self).__name__, "shape": list(self.shape), "lipschitz": self.lipschitz}
-
 
 class ConvexSet(Penalty):
     """The indicator of a closed convex set K; its prox is the projection, whatever the step."""
@@ -96,6 +94,3 @@ class ConvexSet(Penalty):
         gap = z - p
         y = gap / beta
         return Dual(y, float(np.vdot(y, p)), 0.0, float(np.linalg.norm(gap)), float(np.linalg.norm(p)))
-
-    def describe(self) -> dict[str, object]:
-        return {"kind": type(self).__name__, "shape": list(self.shape)}

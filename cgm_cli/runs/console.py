@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -67,6 +67,16 @@ _COLUMNS: dict[str, Callable[[IterationRecord], str]] = {
     "beta": lambda record: number(record.beta, 3),
     "matvecs": lambda record: str(record.lmo_matvecs),
 }
+
+
+def progress_table(sense: str, records: Iterable[IterationRecord]) -> Table:
+    """A row per record."""
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    for heading in _COLUMNS:
+        table.add_column(bound_label(sense) if heading == "bound" else heading, justify="right", no_wrap=True)
+    for record in records:
+        table.add_row(*(cell(record) for cell in _COLUMNS.values()))
+    return table
 
 
 class Progress:
@@ -149,13 +159,8 @@ class _LiveView:
         self._history.append(record)
 
     def show(self, record: IterationRecord) -> None:
-        table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-        for heading in _COLUMNS:
-            table.add_column(bound_label(self._sense) if heading == "bound" else heading, justify="right", no_wrap=True)
         newest = () if self._history and self._history[-1] is record else (record,)
-        for row in (*self._history, *newest):
-            table.add_row(*(cell(row) for cell in _COLUMNS.values()))
-        self._live.update(table, refresh=True)
+        self._live.update(progress_table(self._sense, (*self._history, *newest)), refresh=True)
 
 
 def show_result(console: Console, result: Result, summary: dict[str, Any]) -> None:
