@@ -55,12 +55,16 @@ class Evaluation:
     """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the
     dual's scalars.
 
-    constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
+    pairing: <v, x>, so that pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective
+    F_beta(x). constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth
+    keeping.
     """
 
     objective: float
     penalty: float
     infeasibilities: dict[str, float]
+    pairing: float
+    smoothed: float
     direction: Direction
     constant: float
     margin: float
@@ -85,12 +89,12 @@ class Evaluator:
         """
         problem = self._problem
         pieces: list[Direction] = []
-        objective = constant = margin = 0.0
+        objective = pairing = smoothed = constant = margin = 0.0
         if problem.loss is not None:
             objective = problem.loss.value(loss_image)
             gradient = problem.loss.gradient(loss_image)
             pairing = float(np.vdot(gradient, loss_image))
-            constant, margin = objective - pairing, abs(objective) + abs(pairing)
+            smoothed, constant, margin = objective, objective - pairing, abs(objective) + abs(pairing)
             pieces.append(problem.loss.map.adjoint(gradient))
         duals: list[tuple[Term, Dual]] = []
         for term, image in zip(problem.terms, images, strict=True):
@@ -102,10 +106,17 @@ class Evaluator:
             if isinstance(piece, DenseDirection) and isinstance(term.map, Identity) and term.penalty.uniform:
                 piece = DenseDirection(piece.array, symmetric=problem.domain.symmetric)
             pieces.append(piece)
-            size = float(np.linalg.norm(image))
-            margin += size * float(np.linalg.norm(dual.y))
-            if beta is not None:
-                margin += size * term.weight / beta * term.map.norm * problem.domain.radius
+            size, steepness = float(np.linalg.norm(image)), float(np.linalg.norm(dual.y))
+            pairing_here = float(np.vdot(dual.y, image))
+            pairing += pairing_here
+            margin += size * steepness
+            if beta is None:
+                smoothed += dual.value
+            else:
+                step = beta / term.weight
+                # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2)
+                smoothed += pairing_here - dual.conjugate - 0.5 * step * steepness**2
+                margin += size / step * term.map.norm * problem.domain.radius
         if problem.domain.symmetric:
             pieces = [piece.symmetrised() for piece in pieces]
         if self._folded is None:
@@ -115,6 +126,8 @@ class Evaluator:
             step = beta / self._folded.weight
             direction, dual = self._fold(pieces, images[place], step)
             duals.insert(place, (self._folded, dual))
+            pairing += dual.conjugate + dual.distance**2 / step
+            smoothed += 0.5 * dual.distance**2 / step
             size = dual.reference + dual.distance
             margin += size * dual.distance / step + size / step * problem.domain.radius
         constant -= sum(dual.conjugate for _, dual in duals)
@@ -122,6 +135,8 @@ class Evaluator:
             objective,
             float(sum(dual.value for _, dual in duals)),
             {term.name: dual.distance / max(1.0, dual.reference) for term, dual in duals if term.penalty.is_set},
+            pairing,
+            smoothed,
             direction,
             constant,
             8 * _EPS * margin,

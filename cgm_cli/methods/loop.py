@@ -18,6 +18,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError
 from cgm_cli.methods.bounds import BestBound, Bound, certify, estimate
 from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
+from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.state import State
@@ -104,18 +105,20 @@ class _Run:
         state, clock, schedule = self.state, self.clock, self.schedule
         while True:
             turn = state.k + 1
-            beta, eta = self.method.smoothing.beta(turn), self.method.step.size(turn)
+            beta = self.method.smoothing.beta(turn)
             with clock.phase("evaluate"):
                 point = self.evaluator.evaluate(state.loss_image, state.images, beta)
                 self._refuse_non_finite(point)
             with clock.phase("oracle"):
-                answer = self._ask_oracle(point, turn)
+                answer = self._ask_oracle(point, turn, beta)
+            with clock.phase("step"):
+                eta = self.method.step.size(turn, lambda: state.segment(answer.atom, beta))  # noqa: B023, called at once
             out_of_budget = state.k >= self.stop.iterations
             with clock.phase("bound"):
                 if state.k % schedule.bound == 0 or out_of_budget:
                     self._bound(point, answer, beta)
             record = self._record(point, answer, beta, eta)
-            status = self._decide(point, answer, record)
+            status = self._decide(point, answer, record, beta)
             if status is not None or state.k % schedule.log == 0:
                 record = self._record(point, answer, beta, eta, full=True, last=status is not None)
                 for observer in self.observers:
@@ -134,9 +137,13 @@ class _Run:
                 if state.k % schedule.refresh == 0:
                     state.refresh()
 
-    def _ask_oracle(self, point: Evaluation, turn: int) -> OracleAnswer:
-        request = OracleRequest(self.method.oracle.at(turn), self.state.warm, self.state.rng)
+    def _ask_oracle(self, point: Evaluation, turn: int, beta: float | None) -> OracleAnswer:
+        policy = self.method.oracle
+        allowance = policy.allowance(self.method.step.planned(turn), beta, point.pairing)
+        request = OracleRequest(policy.tolerance, self.state.warm, self.state.rng, allowance=allowance)
         answer = self.problem.domain.lmo(point.direction, request)
+        if self.method.perturb and answer.exact and allowance is not None:
+            answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
         self.state.warm = answer.warm
         self.state.matvecs += answer.products
         self.unconverged += not answer.converged
@@ -144,17 +151,15 @@ class _Run:
 
     def _bound(self, point: Evaluation, answer: OracleAnswer, beta: float | None) -> None:
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
-        if not answer.exact and self.schedule.certify == "always":
-            dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
-            certified = certify(self.problem, dual)
-            if certified is not None:
-                self.best.offer(Bound(certified, True, dual))
-                return
+        if not answer.exact and self.schedule.certify == "always" and self._certify_here(point, beta):
+            return
         if self.best.improves(value, answer.exact):
             dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
             self.best.offer(Bound(value, answer.exact, dual))
 
-    def _decide(self, point: Evaluation, answer: OracleAnswer, record: IterationRecord) -> Status | None:
+    def _decide(
+        self, point: Evaluation, answer: OracleAnswer, record: IterationRecord, beta: float | None
+    ) -> Status | None:
         """How the run ends here, or None. A bound that decides is certified first where that is possible."""
         if self._proves_infeasible():
             return Status.INFEASIBLE
@@ -165,9 +170,22 @@ class _Run:
         if ending is not None and self.schedule.certify != "never":
             with self.clock.phase("certify"):
                 self.best.certify(self.problem)
+                if not answer.exact:
+                    self._certify_here(point, beta)
             if self._proves_infeasible():
                 return Status.INFEASIBLE
         return ending
+
+    def _certify_here(self, point: Evaluation, beta: float | None) -> bool:
+        """Certify the dual of the current point, where the domain can; whether it did.
+
+        The sloppier an oracle is, the more its own estimate falls short of this.
+        """
+        dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
+        value = certify(self.problem, dual)
+        if value is not None:
+            self.best.offer(Bound(value, True, dual))
+        return value is not None
 
     def _stands_when_certified(self, point, answer, record) -> bool:
         """Whether the tolerances still hold with the bound certified; tried again only once the estimate has grown."""
@@ -260,6 +278,7 @@ class _Run:
             lmo_value=answer.value,
             lmo_matvecs=answer.products,
             lmo_residual=answer.residual,
+            fw_gap=point.pairing - answer.value,
             phases=self.clock.take() if full else {},
             infeasibilities=point.infeasibilities if full else {},
             metrics=metrics,

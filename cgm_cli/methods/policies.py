@@ -1,22 +1,29 @@
-"""The choices that make a method of the one loop: smoothing, step size, oracle accuracy. Iterations count from 1, as in
-the paper.
+"""The choices that make a method of the one loop. Iterations count from 1, as in the paper.
+
+`delta` in smoothing and step is the share that a multiplicative oracle guarantees (Theorems 7-9); 1 for every other oracle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+
+Allowance = Callable[[float], float]
+"""Given <v, s~>, how far it may lie above min <v, .>."""
 
 
 @dataclass(frozen=True)
 class Homotopy:
-    """beta_k = beta0 / sqrt(k + 1): smoothing that vanishes (paper, Algorithm 2)."""
+    """beta_k = beta0 / sqrt(delta k + 1): smoothing that vanishes (paper, Algorithm 2; Theorem 7 for delta < 1)."""
 
     beta0: float
+    delta: float = 1.0
 
     def beta(self, k: int) -> float:
-        return self.beta0 / float(np.sqrt(k + 1))
+        return self.beta0 / float(np.sqrt(self.delta * k + 1))
 
 
 @dataclass(frozen=True)
@@ -27,12 +34,43 @@ class Subgradient:
         return None
 
 
+class Segment(Protocol):
+    """The smoothed objective along x + eta (s - x), 0 <= eta <= 1."""
+
+    def slope(self, eta: float) -> float: ...
+
+
 @dataclass(frozen=True)
 class ClassicStep:
-    """eta_k = 2 / (k + 1) (paper, Algorithms 1 and 2)."""
+    """eta_k = 2 / (delta (k - 1) + 2), which is 2 / (k + 1) for delta = 1 (paper, Algorithms 1 and 2; Theorem 7)."""
 
-    def size(self, k: int) -> float:
-        return 2.0 / (k + 1)
+    delta: float = 1.0
+
+    def planned(self, k: int) -> float:
+        """The step of the theory, which an additive oracle's allowance is measured by."""
+        return 2.0 / (self.delta * (k - 1) + 2.0)
+
+    def size(self, k: int, segment: Callable[[], Segment]) -> float:
+        return self.planned(k)
+
+
+@dataclass(frozen=True)
+class LineSearch(ClassicStep):
+    """The minimiser of the smoothed objective along the segment (paper, remark after Theorem 3)."""
+
+    def size(self, k: int, segment: Callable[[], Segment]) -> float:
+        return minimiser(segment().slope)
+
+
+def minimiser(slope: Callable[[float], float]) -> float:
+    """The zero in [0, 1] of a non-decreasing slope, or the end of the interval that it points to."""
+    from scipy.optimize import brentq
+
+    if slope(1.0) <= 0.0:
+        return 1.0
+    if slope(0.0) >= 0.0:
+        return 0.0
+    return float(brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-10))
 
 
 @dataclass(frozen=True)
@@ -41,15 +79,47 @@ class FixedAccuracy:
 
     tolerance: float
 
-    def at(self, k: int) -> float:
-        return self.tolerance
+    def allowance(self, eta: float, beta: float | None, current: float) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class AdditiveAccuracy:
+    """<v, s~> <= min <v, .> + delta (eta_k / 2) D_X^2 (L_f + |A|^2 / beta_k) (paper, equation 4.1; Theorems 4-6)."""
+
+    delta: float
+    lipschitz: float
+    norm: float
+    diameter: float
+    tolerance: float = 1e-9
+
+    def allowance(self, eta: float, beta: float | None, current: float) -> Allowance:
+        curvature = self.lipschitz + (self.norm**2 / beta if self.norm > 0 else 0.0)
+        allowed = 0.5 * self.delta * eta * self.diameter**2 * curvature
+        return lambda value: allowed
+
+
+@dataclass(frozen=True)
+class MultiplicativeAccuracy:
+    """<v, s~ - x> <= delta <v, s - x>, 0 < delta <= 1 (paper, equation 4.2; Theorems 7-9), with current = <v, x>.
+
+    For s~ at a distance e above the minimum that is e <= (1 - delta) / delta * <v, x - s~>.
+    """
+
+    delta: float
+    tolerance: float = 1e-9
+
+    def allowance(self, eta: float, beta: float | None, current: float) -> Allowance:
+        share = (1.0 - self.delta) / self.delta
+        return lambda value: share * (current - value)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A named method: one policy of each kind."""
+    """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may."""
 
     name: str
     smoothing: Homotopy | Subgradient
     step: ClassicStep
-    oracle: FixedAccuracy
+    oracle: FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy
+    perturb: bool = False

@@ -34,6 +34,7 @@ class IterationRecord:
     lmo_value: float
     lmo_matvecs: int
     lmo_residual: float
+    fw_gap: float
     phases: Mapping[str, float] = field(default_factory=dict)
     infeasibilities: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)

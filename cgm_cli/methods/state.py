@@ -11,6 +11,7 @@ from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.segment import ImageSegment
 
 
 @dataclass
@@ -33,6 +34,13 @@ class State:
     def __post_init__(self):
         if self.images is None:
             self._image_all(self.problem.first)
+
+    def segment(self, atom: Atom, beta: float) -> ImageSegment:
+        """The smoothed objective from x to an atom."""
+        loss = self.problem.loss
+        loss_target = None if loss is None else loss.map.forward_atom(atom)
+        targets = [term.map.forward_atom(atom) for term in self.problem.terms]
+        return ImageSegment(self.problem, self.loss_image, self.images, loss_target, targets, beta)
 
     def advance(self, atom: Atom, eta: float) -> None:
         """x <- x + eta (atom - x), in the iterate and, by linearity, in every image: A x + eta (A atom - A x)."""

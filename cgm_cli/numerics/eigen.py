@@ -48,22 +48,24 @@ def smallest_eigenpairs(
     rng: np.random.Generator,
     start: np.ndarray | None = None,
     max_products: int = 10_000,
+    enough: Callable[[np.ndarray, np.ndarray], bool] | None = None,
 ) -> Eigenpairs:
     """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or
     (n,).
 
-    Stops when every residual is at most tolerance * max(|value|, |A| / 1000): relative to the value, but no tighter
-    near zero than the size of A makes sensible; with tolerance 0 the matrix is written out and factorised. `start` (n,
+    Stops when `enough(values, residuals)`, or without it when every residual is at most tolerance * max(|value|, |A| /
+    1000): relative to the value, but no tighter near zero than the size of A makes sensible; with tolerance 0 and no
+    `enough` the matrix is written out and factorised. `start` (n,
     r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
     approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are returned
     with converged = False. The entries of A should be of order one (divide by the largest before).
     """
     # From 6 * count on, the basis of 5 * count columns and the block after it fit into n dimensions.
-    if tolerance == 0.0 or n <= max(DENSE_BELOW, 6 * count):
+    if (tolerance == 0.0 and enough is None) or n <= max(DENSE_BELOW, 6 * count):
         matrix = multiply(np.eye(n))
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
         return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)
-    return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products)
+    return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough)
 
 
 def rounding_error(matrix: np.ndarray) -> float:
@@ -78,7 +80,7 @@ def rounding_error(matrix: np.ndarray) -> float:
     return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
 
 
-def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products) -> Eigenpairs:
+def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enough) -> Eigenpairs:
     room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
     keep = max(width, room // 3)  # Ritz vectors that survive a restart
     basis = np.zeros((n, room + width), order="F")
@@ -96,12 +98,16 @@ def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products) -> E
         following, coupling = _next_block(basis[:, :new], image, np.abs(projected[:new, :new]).max(), rng)
         full = new + width > room
         spent = products >= max_products
-        if full or spent or _worth_checking(new, width):
+        if full or spent or _worth_checking(new, width, eager=enough is not None):
             ritz, rotation = scipy.linalg.eigh(projected[:new, :new], check_finite=False)
             residuals = np.linalg.norm(coupling @ rotation[old:new, :width], axis=0)
             size = max(abs(ritz[0]), abs(ritz[-1]))
-            allowed = np.maximum(tolerance * np.maximum(np.abs(ritz[:width]), 1e-3 * size), 4 * _EPS * size)
-            converged = bool(np.all(residuals <= allowed))
+            converged = bool(np.all(residuals <= 4 * _EPS * size))
+            if enough is not None:
+                converged = converged or enough(ritz[:width], residuals)
+            else:
+                allowed = tolerance * np.maximum(np.abs(ritz[:width]), 1e-3 * size)
+                converged = converged or bool(np.all(residuals <= allowed))
             if converged or spent:
                 vectors = basis[:, :new] @ rotation[:, :width]
                 return Eigenpairs(ritz[:width], vectors, residuals, products, converged)
@@ -158,6 +164,11 @@ def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
     return block, coupling
 
 
-def _worth_checking(columns, width) -> bool:
-    """Small eigenproblems are cheap, but not free: look after every second block, or every fourth vector."""
+def _worth_checking(columns, width, eager) -> bool:
+    """Small eigenproblems are cheap, but not free: look after every second block, or every fourth vector.
+
+    An eager caller is content with little, so that one look more may save a product.
+    """
+    if eager:
+        return width > 1 or columns % 2 == 0
     return columns % (2 * width) == 0 if width > 1 else columns % 4 == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,51 +36,39 @@ def largest_singular_triplet(
     rng: np.random.Generator,
     start: np.ndarray | None = None,
     max_products: int = 10_000,
+    enough: Callable[[float, float], bool] | None = None,
 ) -> SingularTriplet:
     """The largest singular triplet of G (m, n), with multiply(V) = G @ V and multiply_transposed(U) = G^T @ U.
 
     By the smallest eigenpair of -G^T G (or of -G G^T when that is smaller): squaring costs accuracy in small singular
     values, not in the largest. `start` (n, 1) or (m, 1) is an approximate singular vector of the smaller side. The
-    entries of G should be of order one. Raises nothing; `converged` says whether residual <= tolerance * sigma.
+    entries of G should be of order one. Raises nothing; `converged` says whether residual <= tolerance
+    * sigma, or `enough(sigma, residual)`.
     """
+    options = {"tolerance": tolerance, "rng": rng, "start": start, "max_products": max_products, "enough": enough}
     if shape[0] < shape[1]:
-        flipped = largest_singular_triplet(
-            multiply_transposed,
-            multiply,
-            (shape[1], shape[0]),
-            tolerance=tolerance,
-            rng=rng,
-            start=start,
-            max_products=max_products,
-        )
-        return SingularTriplet(
-            flipped.value,
-            flipped.right,
-            flipped.left,
-            flipped.residual,
-            flipped.products,
-            flipped.converged,
-            flipped.exact,
-        )
+        found = largest_singular_triplet(multiply_transposed, multiply, (shape[1], shape[0]), **options)
+        return replace(found, left=found.right, right=found.left)
     n = shape[1]
-    if tolerance == 0.0 or n <= DENSE_BELOW:
+    if (tolerance == 0.0 and enough is None) or n <= DENSE_BELOW:
         matrix = multiply(np.eye(n))
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         return SingularTriplet(
             float(values[0]), left[:, 0], right[0], rounding_error(matrix), n, converged=True, exact=True
         )
-    pair = smallest_eigenpairs(
-        lambda block: -multiply_transposed(multiply(block)),
-        n,
-        1,
-        tolerance=tolerance,
-        rng=rng,
-        start=start,
-        max_products=max(1, max_products // 2),
-    )
+    if enough is not None:
+        options["enough"] = lambda squares, residuals: _good(enough, -float(squares[0]), float(residuals[0]))
+    options["max_products"] = max(1, max_products // 2)
+    pair = smallest_eigenpairs(lambda block: -multiply_transposed(multiply(block)), n, 1, **options)
     right = pair.vectors[:, 0]
     image = multiply(right)
     value = float(np.linalg.norm(image))
     left = image / value if value > 0 else np.eye(shape[0], 1)[:, 0]
     residual = float(pair.residuals[0]) / value if value > 0 else 0.0
     return SingularTriplet(value, left, right, residual, 2 * pair.products + 1, pair.converged)
+
+
+def _good(enough: Callable[[float, float], bool], square: float, residual: float) -> bool:
+    """`enough` asked about sigma, from sigma^2 and the residual of its eigenvector."""
+    value = float(np.sqrt(max(square, 0.0)))
+    return value > 0.0 and enough(value, residual / value)

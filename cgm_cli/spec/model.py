@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import core_schema
 
 from cgm_cli.spec.fields import (
@@ -55,8 +55,25 @@ Duration = Annotated[Positive, BeforeValidator(_seconds), WithJsonSchema(_DURATI
 class OracleSpec(StrictModel):
     """How accurately the linear subproblem is solved."""
 
-    mode: Literal["exact", "fixed"] = Field("fixed", description="exact: full factorisations; fixed: to `tolerance`")
+    mode: Literal["exact", "fixed", "additive", "multiplicative"] = Field(
+        "fixed",
+        description="exact: full factorisations; fixed: to `tolerance`; additive, multiplicative: as inexact as Theorems "
+        "4-6 or 7-9 of the paper allow",
+    )
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative residual of the eigen- or singular vectors")
+    delta: Positive | None = Field(None, description="how inexact: > 0 if additive, at most 1 if multiplicative")
+    perturb: bool = Field(False, description="oracles in closed form err by all that is allowed, to test the theory")
+
+    @model_validator(mode="after")
+    def _delta_fits(self):
+        inexact = self.mode in ("additive", "multiplicative")
+        if inexact and self.delta is None:
+            raise ValueError(f"an oracle with {self.mode} error needs a `delta`")
+        if not inexact and (self.delta is not None or self.perturb):
+            raise ValueError(f"`delta` and `perturb` say how inexact an oracle is, but `mode: {self.mode}` is not")
+        if self.mode == "multiplicative" and self.delta > 1.0:
+            raise ValueError(f"delta is {self.delta:g}, but a multiplicative oracle guarantees a share in (0, 1]")
+        return self
 
 
 class SolverSpec(StrictModel):
@@ -65,7 +82,9 @@ class SolverSpec(StrictModel):
     method: Literal[tuple(METHODS)] = Field("hcgm", description="the method; `cgm list methods`")
     beta0: Positive | Literal["auto"] = Field("auto", description="smoothing of the first iteration, or auto")
     iterations: Count = Field(1000, description="budget of iterations")
-    step: Literal["classic"] = Field("classic", description="rule for the step size; classic: 2 / (k + 1)")
+    step: Literal["classic", "line-search"] = Field(
+        "classic", description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom"
+    )
     correction: Literal["none"] = Field("none", description="what is re-optimised over the atoms after a step")
     oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
     scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")

@@ -11,13 +11,22 @@ from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, Samp
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
-from cgm_cli.methods.policies import ClassicStep, FixedAccuracy, Homotopy, Method, Subgradient
+from cgm_cli.methods.policies import (
+    AdditiveAccuracy,
+    ClassicStep,
+    FixedAccuracy,
+    Homotopy,
+    LineSearch,
+    Method,
+    MultiplicativeAccuracy,
+    Subgradient,
+)
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.scaling import automatic_beta0, scaled
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.model import ComposedProblem, SolverSpec, Spec, StopSpec
+from cgm_cli.spec.model import ComposedProblem, OracleSpec, SolverSpec, Spec, StopSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.compose import compose
 
@@ -127,17 +136,32 @@ def build(spec: Spec) -> Instance:
         refresh=spec.solver.refresh,
         certify=spec.bound.certify,
     )
-    method = _method(spec.solver, problem)
+    with located("solver"):
+        method = _method(spec.solver, problem)
     return Instance(template, problem, method, _stop_rules(spec, problem), schedule, iterate, spec.seed, context)
 
 
 def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
-    tolerance = 0.0 if solver.oracle.mode == "exact" else solver.oracle.tolerance
+    share = solver.oracle.delta if solver.oracle.mode == "multiplicative" else 1.0
     smoothing = Subgradient()
     if solver.method != "cgm":
         beta0 = solver.beta0
-        smoothing = Homotopy(automatic_beta0(problem, solver.scaling == "auto") if beta0 == "auto" else beta0)
-    return Method(solver.method, smoothing, ClassicStep(), FixedAccuracy(tolerance))
+        smoothing = Homotopy(automatic_beta0(problem, solver.scaling == "auto") if beta0 == "auto" else beta0, share)
+    elif problem.terms and (solver.step == "line-search" or solver.oracle.mode == "additive"):
+        raise ProblemError("`method: cgm` does not smooth its terms, which line search and additive oracles build on")
+    step = LineSearch(share) if solver.step == "line-search" else ClassicStep(share)
+    return Method(solver.method, smoothing, step, _accuracy(solver.oracle, problem), solver.oracle.perturb)
+
+
+def _accuracy(
+    oracle: OracleSpec, problem: CompositeProblem
+) -> FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy:
+    if oracle.mode == "additive":
+        constants = problem.constants()
+        return AdditiveAccuracy(oracle.delta, constants["L_f"], constants["|A|"], constants["D_X"], oracle.tolerance)
+    if oracle.mode == "multiplicative":
+        return MultiplicativeAccuracy(oracle.delta, oracle.tolerance)
+    return FixedAccuracy(0.0 if oracle.mode == "exact" else oracle.tolerance)
 
 
 def _stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,12 +23,15 @@ class OracleRequest:
     tolerance: relative accuracy of an iterative oracle: residual of the eigen- or singular vector over the magnitude of
     the direction; 0 asks for a full factorisation; closed forms ignore it. warm: the `warm` of the previous answer, or
     None. rng: the run's generator, the only source of randomness. max_products: the most matrix products it may spend.
+    allowance: given <v, atom>, how far above the minimum it may lie; takes the place of `tolerance` where an iteration
+    can estimate that distance.
     """
 
     tolerance: float = 1e-9
     warm: np.ndarray | None = None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     max_products: int = 10_000
+    allowance: Callable[[float], float] | None = None
 
 
 @dataclass(frozen=True)

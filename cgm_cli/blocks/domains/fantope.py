@@ -11,7 +11,14 @@ from pydantic import Field, model_validator
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, is_symmetric, scaled_product, smallest_sum
+from cgm_cli.blocks.domains.spectral import (
+    DENSE_CERTIFICATE,
+    enough_pairs,
+    is_symmetric,
+    scaled_product,
+    smallest_sum,
+    solver_options,
+)
 from cgm_cli.numerics.eigen import smallest_eigenpairs
 from cgm_cli.spec.fields import BlockSpec, Size
 
@@ -61,10 +68,8 @@ class Fantope(Domain):
             scaled_product(direction, peak),
             n,
             self.rank,
-            tolerance=request.tolerance,
-            rng=request.rng,
-            start=request.warm,
-            max_products=request.max_products,
+            enough=enough_pairs(request, peak),
+            **solver_options(request),
         )
         value = float(pairs.values.sum())
         worst = float(np.max(pairs.residuals / np.maximum(np.abs(pairs.values), np.finfo(float).tiny)))

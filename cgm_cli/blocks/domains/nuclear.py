@@ -10,7 +10,7 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, scaled_product
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, scaled_product, solver_options
 from cgm_cli.numerics.eigen import rounding_error
 from cgm_cli.numerics.svd import largest_singular_triplet
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
@@ -48,16 +48,18 @@ class NuclearBall(Domain):
         peak = direction.peak()
         if peak == 0.0:
             return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0, warm=request.warm)
+        scale = self.radius * peak
+
+        def within_allowance(value: float, residual: float) -> bool:
+            return scale * residual <= request.allowance(-scale * value)
+
         top = largest_singular_triplet(
             scaled_product(direction, peak),
             scaled_product(direction.transposed(), peak),
             self.shape,
-            tolerance=request.tolerance,
-            rng=request.rng,
-            start=request.warm,
-            max_products=request.max_products,
+            enough=None if request.allowance is None else within_allowance,
+            **solver_options(request),
         )
-        scale = self.radius * peak
         atom = LowRankAtom(top.left[:, None], np.array([-self.radius]), top.right[:, None])
         smaller_side = top.right if self.shape[1] <= self.shape[0] else top.left
         return OracleAnswer(

@@ -56,7 +56,7 @@ class Product(Domain):
         answers: list[OracleAnswer] = []
         left = request.max_products
         for block, piece, warm in zip(self.blocks, self._pieces(direction), _unpack(request.warm), strict=False):
-            answer = block.lmo(piece, replace(request, warm=warm, max_products=max(1, left)))
+            answer = block.lmo(piece, replace(request, warm=warm, max_products=max(1, left), allowance=None))
             left -= answer.products
             answers.append(answer)
         return OracleAnswer(

@@ -11,7 +11,14 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, is_symmetric, scaled_product, smallest_sum
+from cgm_cli.blocks.domains.spectral import (
+    DENSE_CERTIFICATE,
+    enough_pairs,
+    is_symmetric,
+    scaled_product,
+    smallest_sum,
+    solver_options,
+)
 from cgm_cli.numerics.eigen import smallest_eigenpairs
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
@@ -55,17 +62,11 @@ class PSDTrace(Domain):
         if peak == 0.0:
             atom = self.start() if self.fixed_trace else SparseAtom.zero(self.shape)
             return OracleAnswer(atom, 0.0, 0.0, warm=request.warm)
+        scale = self.radius * peak
         pairs = smallest_eigenpairs(
-            scaled_product(direction, peak),
-            n,
-            1,
-            tolerance=request.tolerance,
-            rng=request.rng,
-            start=request.warm,
-            max_products=request.max_products,
+            scaled_product(direction, peak), n, 1, enough=enough_pairs(request, scale), **solver_options(request)
         )
         theta, residual = float(pairs.values[0]), float(pairs.residuals[0])
-        scale = self.radius * peak
         if self.fixed_trace or theta < 0.0:
             atom, value, lower = LowRankAtom.symmetric(pairs.vectors, np.array([self.radius])), theta, theta - residual
         else:

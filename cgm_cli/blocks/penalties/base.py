@@ -61,6 +61,10 @@ class Penalty(ABC):
         y = (z - p) / beta
         return Dual(y, float(np.vdot(y, p)) - self.value(p), self.value(z), 0.0, 0.0)
 
+    def slope(self, z: np.ndarray, dz: np.ndarray, t: float, beta: float) -> float:
+        """The derivative of t -> g_beta(z + t dz): <y, dz> with y the dual at that point."""
+        return float(np.vdot(self.smoothed(z + t * dz, beta).y, dz))
+
     def linearised(self, z: np.ndarray) -> Dual:
         """The dual point of a plain subgradient at z (no smoothing)."""
         y = self.subgradient(z)

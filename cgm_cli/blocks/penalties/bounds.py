@@ -11,7 +11,7 @@ from cgm_cli.blocks.bounds import check_bounds
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.base import ConvexSet, Dual
 from cgm_cli.errors import ProblemError
-from cgm_cli.numerics.kernels import box_dual
+from cgm_cli.numerics.kernels import box_dual, box_slope
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -64,6 +64,11 @@ class BoxSet(ConvexSet):
         """As for any set, in one pass: y > 0 only where p is the upper bound, y < 0 only where p is the lower one."""
         y, distance, pairing, reference = box_dual(z, self.lower, self.upper, beta)
         return Dual(y, pairing, 0.0, distance, reference)
+
+    def slope(self, z: np.ndarray, dz: np.ndarray, t: float, beta: float) -> float:
+        if not self.uniform:
+            return super().slope(z, dz, t, beta)
+        return box_slope(z, dz, t, float(self.lower), float(self.upper), beta)
 
 
 class Nonnegative(BoxSet):

@@ -1,0 +1,36 @@
+"""The smoothed objective along the segment from the current point to an atom: images are affine in the step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgm_cli.blocks.problem import CompositeProblem
+
+
+class ImageSegment:
+    """t -> F_beta(x + t (s - x)), known by its slope: <h'(z + t dz), dz> + sum_i <y_i, dz_i>, at a cost of O(images)."""
+
+    def __init__(
+        self,
+        problem: CompositeProblem,
+        loss_image: np.ndarray | None,
+        images: list[np.ndarray],
+        loss_target: np.ndarray | None,
+        targets: list[np.ndarray],
+        beta: float,
+    ):
+        """images and targets: A_i x and A_i s, one per term, and M x and M s of the loss."""
+        self._problem, self._beta = problem, beta
+        self._loss_image, self._images = loss_image, images
+        self._loss_move = None if loss_image is None else loss_target - loss_image
+        self._moves = [target - image for image, target in zip(images, targets, strict=True)]
+
+    def slope(self, t: float) -> float:
+        """The derivative at t; it does not decrease, since F_beta is convex."""
+        total = 0.0
+        if self._loss_move is not None:
+            gradient = self._problem.loss.gradient(self._loss_image + t * self._loss_move)
+            total += float(np.vdot(gradient, self._loss_move))
+        for term, image, move in zip(self._problem.terms, self._images, self._moves, strict=True):
+            total += term.penalty.slope(image, move, t, self._beta / term.weight)
+        return total
