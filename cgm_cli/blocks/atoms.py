@@ -28,6 +28,10 @@ class Atom(ABC):
     def inner(self, array: np.ndarray) -> float:
         """<array, atom> for an array of shape `self.shape`."""
 
+    def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """left^T atom right, for matrices left (m, a) and right (n, b)."""
+        return left.T @ self.dense() @ right
+
     @abstractmethod
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         """x <- (1 - eta) x + eta atom, in place; x is C-contiguous and of shape `self.shape`."""
@@ -48,6 +52,9 @@ class DenseAtom(Atom):
 
     def inner(self, array: np.ndarray) -> float:
         return float(np.vdot(array, self.array))
+
+    def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return left.T @ (self.array @ right)
 
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         x *= 1.0 - eta
@@ -108,6 +115,9 @@ class LowRankAtom(Atom):
 
     def inner(self, array: np.ndarray) -> float:
         return float(np.einsum("ir,ir,r->", self.left, array @ self.right, self.weights))
+
+    def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return ((left.T @ self.left) * self.weights) @ (self.right.T @ right)
 
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         kernels.blend_low_rank(x, eta, self.left, self.weights, self.right)

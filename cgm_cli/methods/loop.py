@@ -133,7 +133,10 @@ class _Run:
                     phases=dict(clock.totals),
                 )
             with clock.phase("update"):
-                state.advance(answer.atom, eta)
+                atom = answer.atom
+                if self.method.correction is not None:
+                    atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
+                state.advance(atom, eta)
                 if state.k % schedule.refresh == 0:
                     state.refresh()
 

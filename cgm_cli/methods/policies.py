@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -116,10 +116,14 @@ class MultiplicativeAccuracy:
 
 @dataclass(frozen=True)
 class Method:
-    """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may."""
+    """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may.
+
+    correction: see cgm_cli.methods.corrections; None for the plain step.
+    """
 
     name: str
     smoothing: Homotopy | Subgradient
     step: ClassicStep
     oracle: FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy
     perturb: bool = False
+    correction: Any = None

@@ -25,6 +25,15 @@ class ImageSegment:
         self._loss_move = None if loss_image is None else loss_target - loss_image
         self._moves = [target - image for image, target in zip(images, targets, strict=True)]
 
+    def value(self, t: float) -> float:
+        """F_beta(x + t (s - x))."""
+        total = 0.0
+        if self._loss_move is not None:
+            total += self._problem.loss.value(self._loss_image + t * self._loss_move)
+        for term, image, move in zip(self._problem.terms, self._images, self._moves, strict=True):
+            total += term.penalty.envelope(image + t * move, self._beta / term.weight)
+        return total
+
     def slope(self, t: float) -> float:
         """The derivative at t; it does not decrease, since F_beta is convex."""
         total = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from cgm_cli.methods.segment import ImageSegment
 @dataclass
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
-    only source of randomness. warm: what the oracle wants back. matvecs: products spent so far.
+    only source of randomness. warm: what the oracle wants back. matvecs: products spent so far. memory: of the
+    correction, by name.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """
@@ -30,17 +31,21 @@ class State:
     matvecs: int = 0
     loss_image: np.ndarray | None = None
     images: list[np.ndarray] | None = None
+    memory: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.images is None:
             self._image_all(self.problem.first)
 
+    def images_of(self, atom: Atom) -> tuple[np.ndarray | None, list[np.ndarray]]:
+        """M s and the A_i s of an atom, each an array of its own."""
+        loss = self.problem.loss
+        loss_image = None if loss is None else loss.map.forward_atom(atom)
+        return loss_image, [term.map.forward_atom(atom) for term in self.problem.terms]
+
     def segment(self, atom: Atom, beta: float) -> ImageSegment:
         """The smoothed objective from x to an atom."""
-        loss = self.problem.loss
-        loss_target = None if loss is None else loss.map.forward_atom(atom)
-        targets = [term.map.forward_atom(atom) for term in self.problem.terms]
-        return ImageSegment(self.problem, self.loss_image, self.images, loss_target, targets, beta)
+        return ImageSegment(self.problem, self.loss_image, self.images, *self.images_of(atom), beta)
 
     def advance(self, atom: Atom, eta: float) -> None:
         """x <- x + eta (atom - x), in the iterate and, by linearity, in every image: A x + eta (A atom - A x)."""

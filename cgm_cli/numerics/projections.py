@@ -1,4 +1,4 @@
-"""Euclidean projections onto the simplex and the l1- and l2-balls, safe for entries of any magnitude.
+"""Euclidean projections onto the simplex, the hypersimplex and the l1- and l2-balls, safe for entries of any magnitude.
 
 All take an array of any shape and of any real type, work on its entries in float64, and return a new array of the same
 shape. An entry that is not a number makes the whole answer not a number. `radius` may be zero.
@@ -72,3 +72,26 @@ def project_l2_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     unit = z / peak
     length = float(np.linalg.norm(unit.reshape(-1)))
     return z.copy() if peak * length <= radius else unit * (radius / length)
+
+
+def project_hypersimplex(z: np.ndarray, total: float) -> np.ndarray:
+    """argmin |p - z| over 0 <= p <= 1, sum p = total, for a vector z (n,) and 0 <= total <= n.
+
+    p = clip(z - theta, 0, 1) with the one theta that makes the sum right. The sum falls with theta, linearly between the
+    breakpoints z_i and z_i - 1: a binary search among them, then one division.
+    """
+    z = np.asarray(z, dtype=float)
+    if not np.isfinite(z).all():
+        return np.full(z.shape, np.nan)
+    breaks = np.unique(np.concatenate([z - 1.0, z]))
+    low, high = 0, breaks.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if np.clip(z - breaks[middle], 0.0, 1.0).sum() >= total:
+            low = middle
+        else:
+            high = middle
+    above = np.clip(z - breaks[low], 0.0, 1.0).sum()
+    below = np.clip(z - breaks[high], 0.0, 1.0).sum()
+    share = 0.0 if above == below else (above - total) / (above - below)
+    return np.clip(z - (breaks[low] + share * (breaks[high] - breaks[low])), 0.0, 1.0)

@@ -85,7 +85,9 @@ class SolverSpec(StrictModel):
     step: Literal["classic", "line-search"] = Field(
         "classic", description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom"
     )
-    correction: Literal["none"] = Field("none", description="what is re-optimised over the atoms after a step")
+    correction: Literal["none", "fully-corrective"] = Field(
+        "none", description="fully-corrective: F_beta is re-optimised over the atoms seen after every oracle call"
+    )
     oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
     scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
     iterate: Literal["auto", "dense", "factored", "samples"] = Field("auto", description="how x is kept")

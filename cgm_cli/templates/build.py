@@ -10,6 +10,7 @@ import numpy as np
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
 from cgm_cli.methods.policies import (
     AdditiveAccuracy,
@@ -147,10 +148,13 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     if solver.method != "cgm":
         beta0 = solver.beta0
         smoothing = Homotopy(automatic_beta0(problem, solver.scaling == "auto") if beta0 == "auto" else beta0, share)
-    elif problem.terms and (solver.step == "line-search" or solver.oracle.mode == "additive"):
-        raise ProblemError("`method: cgm` does not smooth its terms, which line search and additive oracles build on")
+    elif problem.terms and (solver.step, solver.correction, solver.oracle.mode == "additive") != ("classic", "none", False):
+        raise ProblemError(
+            "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on"
+        )
+    correction = FullyCorrective() if solver.correction == "fully-corrective" else None
     step = LineSearch(share) if solver.step == "line-search" else ClassicStep(share)
-    return Method(solver.method, smoothing, step, _accuracy(solver.oracle, problem), solver.oracle.perturb)
+    return Method(solver.method, smoothing, step, _accuracy(solver.oracle, problem), solver.oracle.perturb, correction)
 
 
 def _accuracy(

@@ -82,6 +82,17 @@ class Domain(ABC):
     def start(self) -> Atom:
         """The point of X a run starts from when the spec names none: zero where X contains it."""
 
+    def restricted(self, left: int, right: int) -> Domain | None:
+        """For spectral domains: the same set of left x right matrices, S such that U S W^T is in X for orthonormal U, W.
+
+        None where those are too few columns for it to be non-empty.
+        """
+        raise NotImplementedError
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """For spectral domains: the nearest point of X, by a full decomposition; meant for small matrices."""
+        raise NotImplementedError
+
     def certified_minimum(self, direction: Direction) -> float | None:
         """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach.
 

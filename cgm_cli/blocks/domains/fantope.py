@@ -15,11 +15,13 @@ from cgm_cli.blocks.domains.spectral import (
     DENSE_CERTIFICATE,
     enough_pairs,
     is_symmetric,
+    project_eigenvalues,
     scaled_product,
     smallest_sum,
     solver_options,
 )
 from cgm_cli.numerics.eigen import smallest_eigenpairs
+from cgm_cli.numerics.projections import project_hypersimplex
 from cgm_cli.spec.fields import BlockSpec, Size
 
 
@@ -83,6 +85,13 @@ class Fantope(Domain):
             converged=pairs.converged,
             warm=pairs.vectors,
         )
+
+    def restricted(self, left: int, right: int) -> Fantope | None:
+        return Fantope(left, self.rank) if left >= self.rank else None
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The eigenvalues go to {0 <= p <= 1, sum p = k}."""
+        return project_eigenvalues(x, lambda values: project_hypersimplex(values, float(self.rank)))
 
     def certified_minimum(self, direction: Direction) -> float | None:
         return smallest_sum(direction, self.rank) if self.shape[0] <= DENSE_CERTIFICATE else None

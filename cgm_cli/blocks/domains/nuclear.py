@@ -12,6 +12,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, scaled_product, solver_options
 from cgm_cli.numerics.eigen import rounding_error
+from cgm_cli.numerics.projections import project_capped_simplex
 from cgm_cli.numerics.svd import largest_singular_triplet
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
@@ -72,6 +73,14 @@ class NuclearBall(Domain):
             converged=top.converged,
             warm=smaller_side[:, None],
         )
+
+    def restricted(self, left: int, right: int) -> NuclearBall:
+        return NuclearBall((left, right), self.radius)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The singular values go to the capped simplex."""
+        left, values, right = np.linalg.svd(x, full_matrices=False)
+        return (left * project_capped_simplex(values, self.radius)) @ right
 
     def certified_minimum(self, direction: Direction) -> float | None:
         if min(self.shape) > DENSE_CERTIFICATE:

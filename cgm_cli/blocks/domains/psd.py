@@ -15,11 +15,13 @@ from cgm_cli.blocks.domains.spectral import (
     DENSE_CERTIFICATE,
     enough_pairs,
     is_symmetric,
+    project_eigenvalues,
     scaled_product,
     smallest_sum,
     solver_options,
 )
 from cgm_cli.numerics.eigen import smallest_eigenpairs
+from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
@@ -81,6 +83,14 @@ class PSDTrace(Domain):
             converged=pairs.converged,
             warm=pairs.vectors,
         )
+
+    def restricted(self, left: int, right: int) -> PSDTrace:
+        return PSDTrace(left, self.radius, self.fixed_trace)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The eigenvalues go to the simplex of sum r, or of sum at most r (Lewis: spectral sets project by eigenvalues)."""
+        nearest = project_simplex if self.fixed_trace else project_capped_simplex
+        return project_eigenvalues(x, lambda values: nearest(values, self.radius))
 
     def certified_minimum(self, direction: Direction) -> float | None:
         if self.shape[0] > DENSE_CERTIFICATE:

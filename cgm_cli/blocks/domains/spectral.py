@@ -49,6 +49,12 @@ def smallest_sum(direction: Direction, count: int) -> float:
     return float(values.sum()) - count * rounding_error(matrix)
 
 
+def project_eigenvalues(x: np.ndarray, nearest: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The symmetric part of x with its eigenvalues replaced by their projection."""
+    values, vectors = scipy.linalg.eigh(0.5 * (x + x.T))
+    return (vectors * nearest(values)) @ vectors.T
+
+
 def is_symmetric(x: np.ndarray, slack: float) -> bool:
     """Whether |x - x^T| <= slack entrywise."""
     return bool(np.abs(x - x.T).max(initial=0.0) <= slack)

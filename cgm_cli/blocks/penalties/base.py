@@ -61,6 +61,11 @@ class Penalty(ABC):
         y = (z - p) / beta
         return Dual(y, float(np.vdot(y, p)) - self.value(p), self.value(z), 0.0, 0.0)
 
+    def envelope(self, z: np.ndarray, beta: float) -> float:
+        """g_beta(z) = <z, y> - g*(y) - beta |y|^2 / 2, the maximum over y that defines it (paper, section 2)."""
+        dual = self.smoothed(z, beta)
+        return float(np.vdot(dual.y, z)) - dual.conjugate - 0.5 * beta * float(np.vdot(dual.y, dual.y))
+
     def slope(self, z: np.ndarray, dz: np.ndarray, t: float, beta: float) -> float:
         """The derivative of t -> g_beta(z + t dz): <y, dz> with y the dual at that point."""
         return float(np.vdot(self.smoothed(z + t * dz, beta).y, dz))
