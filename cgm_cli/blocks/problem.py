@@ -69,6 +69,18 @@ class CompositeProblem:
         maps = [term.map for term in self.terms] + ([self.loss.map] if self.loss else [])
         return len(self.domain.shape) != 2 or not self.domain.spectral or any(isinstance(m, Identity) for m in maps)
 
+    def total(self, atom: Atom) -> float:
+        """F at an atom; infinite outside a constraint set."""
+        value = 0.0 if self.loss is None else self.loss.value(self.loss.map.forward_atom(atom))
+        return value + sum(term.penalty.value(term.map.forward_atom(atom)) for term in self.terms)
+
+    def smoothed(self, loss_image: np.ndarray | None, images: list[np.ndarray], beta: float) -> float:
+        """F_beta(x) = f(x) + sum_i (g_i)_{beta / w_i}(A_i x), from the images M x (None without a loss) and A_i x."""
+        value = 0.0 if self.loss is None else self.loss.value(loss_image)
+        for term, image in zip(self.terms, images, strict=True):
+            value += term.penalty.envelope(image, beta / term.weight)
+        return value
+
     def constants(self) -> dict[str, float]:
         """L_f, |A| of the weighted stacked map (at most sqrt(sum w_i |A_i|^2)), L_g and D_X of the paper's theorems.
 

@@ -55,7 +55,7 @@ class Evaluation:
     """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the
     dual's scalars.
 
-    pairing: <v, x>, so that pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective
+    distance: from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective
     F_beta(x). constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth
     keeping.
     """
@@ -63,6 +63,7 @@ class Evaluation:
     objective: float
     penalty: float
     infeasibilities: dict[str, float]
+    distance: float
     pairing: float
     smoothed: float
     direction: Direction
@@ -135,6 +136,7 @@ class Evaluator:
             objective,
             float(sum(dual.value for _, dual in duals)),
             {term.name: dual.distance / max(1.0, dual.reference) for term, dual in duals if term.penalty.is_set},
+            float(np.sqrt(sum(term.weight * dual.distance**2 for term, dual in duals))),
             pairing,
             smoothed,
             direction,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.methods.theory import Theory
 
 
 class Observer(Protocol):
@@ -73,6 +74,7 @@ def run(
     observers: Iterable[Observer] = (),
     metrics: Callable[[Iterate], Mapping[str, float]] | None = None,
     should_stop: Callable[[], Status | None] = lambda: None,
+    theory: Theory | None = None,
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place).
 
@@ -86,13 +88,14 @@ def run(
             f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`",
             ("solver", "method"),
         )
-    return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop).solve()
+    return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop, theory).solve()
 
 
 class _Run:
-    def __init__(self, problem, method, stop, iterate, schedule, seed, observers, metrics, should_stop):
+    def __init__(self, problem, method, stop, iterate, schedule, seed, observers, metrics, should_stop, theory):
         self.problem, self.method, self.stop, self.schedule = problem, method, stop, schedule
         self.observers, self.metrics, self.should_stop = observers, metrics, should_stop
+        self.theory = theory
         self.state = State(problem, iterate, np.random.default_rng(seed))
         self.evaluator = Evaluator(problem, iterate)
         self.best = BestBound()
@@ -106,6 +109,7 @@ class _Run:
         while True:
             turn = state.k + 1
             beta = self.method.smoothing.beta(turn)
+            former = self.method.smoothing.beta(turn - 1)
             with clock.phase("evaluate"):
                 point = self.evaluator.evaluate(state.loss_image, state.images, beta)
                 self._refuse_non_finite(point)
@@ -121,6 +125,11 @@ class _Run:
             status = self._decide(point, answer, record, beta)
             if status is not None or state.k % schedule.log == 0:
                 record = self._record(point, answer, beta, eta, full=True, last=status is not None)
+                if self.theory is not None and state.k > 0:
+                    known = self.theory.optimum is not None
+                    smoothed = self.problem.smoothed(state.loss_image, state.images, former) if known else np.nan
+                    total = point.objective + point.penalty
+                    record = replace(record, theory=self.theory.columns(state.k, total, smoothed, point.distance))
                 for observer in self.observers:
                     observer.on_record(record)
             if status is not None:

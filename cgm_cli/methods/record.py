@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+_PREFIXES = {"phases": "seconds", "infeasibilities": "infeasibility", "metrics": "metric", "theory": "theory"}
+
 
 @dataclass(frozen=True)
 class IterationRecord:
@@ -17,7 +19,8 @@ class IterationRecord:
     bound: best bound so far (nan before the first), `certified` or only estimated. gap: |total - bound| / max(1,
     |total|, |bound|). beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. phases: seconds of this
-    iteration by phase. metrics: of the template, where evaluated.
+    iteration by phase. metrics: of the template, where evaluated. theory:
+    what the paper promises beside what is measured (cgm_cli.methods.theory), in the minimisation's units.
     """
 
     k: int
@@ -38,15 +41,11 @@ class IterationRecord:
     phases: Mapping[str, float] = field(default_factory=dict)
     infeasibilities: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
+    theory: Mapping[str, float] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
-        """The record as a flat row: seconds_<phase>, infeasibility_<term> and metric_<name> stand for the mappings."""
-        row = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if f.name not in ("phases", "infeasibilities", "metrics")
-        }
-        row.update({f"seconds_{name}": value for name, value in self.phases.items()})
-        row.update({f"infeasibility_{name}": value for name, value in self.infeasibilities.items()})
-        row.update({f"metric_{name}": value for name, value in self.metrics.items()})
+        """The record as a flat row, in which <prefix>_<name> stands for an entry of a mapping."""
+        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _PREFIXES}
+        for group, prefix in _PREFIXES.items():
+            row.update({f"{prefix}_{name}": value for name, value in getattr(self, group).items()})
         return row

@@ -38,14 +38,21 @@ def scaled(problem: CompositeProblem) -> CompositeProblem:
     )
 
 
-def automatic_beta0(problem: CompositeProblem, is_scaled: bool) -> float:
-    """beta0 where the spec says `auto`.
-
-    Finite penalties only: 2 D_X |A| / L_g, which minimises the bound of the paper's Theorem 2. With constraints: 1/2 in
-    scaled units, a rule of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound).
-    """
+def optimal_beta0(problem: CompositeProblem) -> float | None:
+    """2 D_X |A| / L_g, which minimises the bound of the paper's Theorem 2; None where that says nothing."""
     constants = problem.constants()
-    if not problem.has_constraints and constants["L_g"] > 0 and constants["|A|"] * constants["D_X"] > 0:
-        return 2.0 * constants["D_X"] * constants["|A|"] / constants["L_g"]
-    reach = constants["|A|"] * problem.domain.radius
+    if problem.has_constraints or constants["L_g"] == 0 or constants["|A|"] * constants["D_X"] == 0:
+        return None
+    return 2.0 * constants["D_X"] * constants["|A|"] / constants["L_g"]
+
+
+def automatic_beta0(problem: CompositeProblem, is_scaled: bool) -> float:
+    """beta0 where the spec says `auto`: the optimal one for finite penalties; with constraints, 1/2 in scaled units.
+
+    The latter is a rule of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound).
+    """
+    optimal = optimal_beta0(problem)
+    if optimal is not None:
+        return optimal
+    reach = problem.constants()["|A|"] * problem.domain.radius
     return 0.5 if is_scaled or reach == 0.0 else 0.5 * reach**2 / objective_size(problem)

@@ -27,12 +27,9 @@ class ImageSegment:
 
     def value(self, t: float) -> float:
         """F_beta(x + t (s - x))."""
-        total = 0.0
-        if self._loss_move is not None:
-            total += self._problem.loss.value(self._loss_image + t * self._loss_move)
-        for term, image, move in zip(self._problem.terms, self._images, self._moves, strict=True):
-            total += term.penalty.envelope(image + t * move, self._beta / term.weight)
-        return total
+        loss_image = None if self._loss_move is None else self._loss_image + t * self._loss_move
+        images = [image + t * move for image, move in zip(self._images, self._moves, strict=True)]
+        return self._problem.smoothed(loss_image, images, self._beta)
 
     def slope(self, t: float) -> float:
         """The derivative at t; it does not decrease, since F_beta is convex."""

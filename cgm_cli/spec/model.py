@@ -14,7 +14,9 @@ from cgm_cli.spec.fields import (
     ArrayField,
     Count,
     DomainField,
+    Finite,
     LossField,
+    NonNegative,
     Positive,
     Registered,
     Size,
@@ -80,7 +82,9 @@ class SolverSpec(StrictModel):
     """The method and its parameters."""
 
     method: Literal[tuple(METHODS)] = Field("hcgm", description="the method; `cgm list methods`")
-    beta0: Positive | Literal["auto"] = Field("auto", description="smoothing of the first iteration, or auto")
+    beta0: Positive | Literal["auto", "optimal"] = Field(
+        "auto", description="smoothing of the first iteration; optimal: 2 D_X |A| / L_g, for finite penalties only"
+    )
     iterations: Count = Field(1000, description="budget of iterations")
     step: Literal["classic", "line-search"] = Field(
         "classic", description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom"
@@ -100,6 +104,15 @@ class StopSpec(StrictModel):
     gap: Positive | None = Field(None, description="relative gap between objective and bound")
     infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")
     time: Duration | None = Field(None, description="wall time: seconds, or 90s, 10m, 1h30m")
+
+
+class TheorySpec(StrictModel):
+    """What is known of the solution, so that the paper's bounds can stand beside what is measured."""
+
+    optimum: Finite | None = Field(None, description="optimal value F*, in the user's sense")
+    dual_norm: NonNegative | None = Field(
+        None, description="|y*| of a dual solution of the constraints, the root of the sum of |y_i*|^2 / weight_i"
+    )
 
 
 class LogSpec(StrictModel):
@@ -167,6 +180,7 @@ class Spec(StrictModel):
     stop: StopSpec = Field(default_factory=StopSpec)
     log: LogSpec = Field(default_factory=LogSpec)
     bound: BoundSpec = Field(default_factory=BoundSpec)
+    theory: TheorySpec = Field(default_factory=TheorySpec)
     seed: Count = Field(0, description="seed of every random choice")
     source: dict[str, SourceSpec] = Field(default_factory=dict, description="data file -> where it comes from")
     threads: Size = Field(1, description="threads of the linear algebra; more than the free cores makes a run slower")

@@ -28,6 +28,8 @@ class Template:
     """
 
     problem: CompositeProblem
+    optimum: float | None = None
+    """The optimal value in the user's sense, where it is known in closed form."""
     iterate: str = "auto"
     """How x is kept where the spec leaves it open: "dense", "factored", "samples", or "auto"."""
 

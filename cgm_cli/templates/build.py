@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
@@ -23,9 +24,10 @@ from cgm_cli.methods.policies import (
     Subgradient,
 )
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.methods.scaling import automatic_beta0, scaled
+from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0, scaled
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.methods.theory import Rates, Theory
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.model import ComposedProblem, OracleSpec, SolverSpec, Spec, StopSpec
 from cgm_cli.templates.base import Template
@@ -69,6 +71,7 @@ class Instance:
     iterate: str
     seed: int
     context: BuildContext
+    theory: Theory | None = None
 
     @property
     def sense(self) -> str:
@@ -82,6 +85,7 @@ class Instance:
     ) -> Result:
         """Run the loop from the problem's start, then round. Raises NumericalError on non-finite numbers."""
         rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
+        rates = Rates()
         outcome = run(
             self.problem,
             self.method,
@@ -89,11 +93,12 @@ class Instance:
             self._start(rng),
             schedule=self.schedule,
             seed=self.seed,
-            observers=observers,
+            observers=[*observers, rates],
             metrics=self.template.metrics,
             should_stop=should_stop,
+            theory=self.theory,
         )
-        return self._result(outcome, rng)
+        return self._result(outcome, rng, rates)
 
     def _start(self, rng: np.random.Generator) -> Iterate:
         first = self.problem.first
@@ -103,7 +108,7 @@ class Instance:
             return SampledIterate(first, SAMPLES, rng)
         return FactoredIterate(first, _columns(self.problem, self.stop.iterations), self.problem.domain.symmetric)
 
-    def _result(self, outcome: Outcome, rng: np.random.Generator) -> Result:
+    def _result(self, outcome: Outcome, rng: np.random.Generator, rates: Rates) -> Result:
         iterate, record, bound = outcome.state.iterate, outcome.record, outcome.bound
         certified = record.bound if bound is not None and bound.certified else None
         rounding = self.template.round(iterate, certified, rng)
@@ -113,7 +118,7 @@ class Instance:
             record,
             "none" if bound is None else ("certified" if bound.certified else "estimated"),
             self.sense,
-            {**record.metrics, **rounding.metrics},
+            {**record.metrics, **rounding.metrics, **rates.slopes()},
             {**iterate.arrays(), **rounding.arrays},
             duals,
             _remark(outcome),
@@ -139,7 +144,33 @@ def build(spec: Spec) -> Instance:
     )
     with located("solver"):
         method = _method(spec.solver, problem)
-    return Instance(template, problem, method, _stop_rules(spec, problem), schedule, iterate, spec.seed, context)
+    theory = _theory(spec, template, problem, method)
+    return Instance(
+        template, problem, method, _stop_rules(spec, problem), schedule, iterate, spec.seed, context, theory
+    )
+
+
+def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: Method) -> Theory | None:
+    """What the theorems need to know; None for the method they do not cover."""
+    if isinstance(method.smoothing, Subgradient) and problem.terms:
+        return None
+    sign = -1.0 if problem.sense == "maximise" else 1.0
+    optimum = spec.theory.optimum if spec.theory.optimum is not None else template.optimum
+    constants, oracle = problem.constants(), spec.solver.oracle
+    kinds = {term.penalty.is_set for term in problem.terms}
+    return Theory(
+        constants["L_f"],
+        constants["|A|"],
+        constants["D_X"],
+        constants["L_g"],
+        method.smoothing.beta0 if problem.terms else 1.0,
+        constrained=None if len(kinds) > 1 else True in kinds,
+        additive=oracle.delta if oracle.mode == "additive" else 0.0,
+        share=oracle.delta if oracle.mode == "multiplicative" else None,
+        optimum=None if optimum is None else sign * optimum,
+        dual_norm=spec.theory.dual_norm,
+        start_gap=None if optimum is None else problem.total(problem.first) - sign * optimum,
+    )
 
 
 def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
@@ -147,8 +178,20 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     smoothing = Subgradient()
     if solver.method != "cgm":
         beta0 = solver.beta0
-        smoothing = Homotopy(automatic_beta0(problem, solver.scaling == "auto") if beta0 == "auto" else beta0, share)
-    elif problem.terms and (solver.step, solver.correction, solver.oracle.mode == "additive") != ("classic", "none", False):
+        if beta0 == "auto":
+            beta0 = automatic_beta0(problem, solver.scaling == "auto")
+        elif beta0 == "optimal":
+            beta0 = optimal_beta0(problem)
+            if beta0 is None:
+                raise ProblemError(
+                    "there is no optimal beta0: Theorem 2 asks for finite penalties, and for no constraint", ("beta0",)
+                )
+        smoothing = Homotopy(beta0, share)
+    elif problem.terms and (solver.step, solver.correction, solver.oracle.mode == "additive") != (
+        "classic",
+        "none",
+        False,
+    ):
         raise ProblemError(
             "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on"
         )
@@ -179,13 +222,15 @@ def _stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:
 
 def _iterate_kind(solver: SolverSpec, template: Template) -> str:
     problem, kind = template.problem, solver.iterate
+    written_out = problem.needs_array or isinstance(problem.start, DenseAtom) or solver.oracle.perturb
     if kind == "auto":
         kind = template.iterate
     if kind == "auto":
-        return "dense" if problem.needs_array else "factored"
-    if kind != "dense" and problem.needs_array:
+        return "dense" if written_out else "factored"
+    if kind != "dense" and written_out:
         raise ProblemError(
-            f"`iterate: {kind}` cannot serve this problem: one of its maps needs every entry of x", ("iterate",)
+            f"`iterate: {kind}` cannot serve this problem: a map, the start or a perturbed oracle needs every entry of x",
+            ("iterate",),
         )
     if kind == "samples" and not problem.domain.symmetric:
         raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))

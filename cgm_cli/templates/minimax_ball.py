@@ -61,6 +61,7 @@ class MinimaxBall(Template):
                 f"the start lies outside the ball: its norm is {length:.6g}, the radius {radius:g}", ("start",)
             )
         self.solution = np.full(shape, -radius / np.sqrt(size))
+        self.optimum = -radius / float(np.sqrt(size))
         self.problem = CompositeProblem(
             ball,
             terms=(Term("max", Identity(shape), MaxCoordinate(shape)),),
