@@ -1,7 +1,8 @@
-"""Corrective steps: what is re-optimised over the atoms seen so far before the next oracle call (paper, remark after Theorem 3).
+"""Corrective steps: what is re-optimised over the atoms seen so far before the next oracle call (paper, remark after
+Theorem 3).
 
-A correction answers with the point to blend in and the step to take: the oracle's atom and the planned step, or, with step 1, a point
-that it found better. So all guarantees of the plain step carry over.
+A correction answers with the point to blend in and the step to take: the oracle's atom and the planned step, or, with
+step 1, a point that it found better. So all guarantees of the plain step carry over.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from cgm_cli.numerics.spg import spectral_projected_gradient
 
 @dataclass(frozen=True)
 class FullyCorrective:
-    """Minimises F_beta over the hull of the atoms seen, or for spectral domains over {U S W^T}, which contains that hull.
+    """Minimises F_beta over the hull of the atoms seen, or for spectral domains over {U S W^T}, which contains that
+    hull.
 
-    U (and W) span the leading singular vectors of the last corrected point and those of the new atom. atoms: the most that are
-    kept from one step to the next. evaluations: of F_beta, per step.
+    U (and W) span the leading singular vectors of the last corrected point and those of the new atom. atoms: the most
+    that are kept from one step to the next. evaluations: of F_beta, per step.
     """
 
     atoms: int = 20
@@ -114,7 +116,7 @@ def _orthonormal(known: np.ndarray | None, new: np.ndarray) -> np.ndarray:
 
 
 class _Hull:
-    """Convex combinations sum_j w_j s_j of atoms of a vector domain: columns of `atoms` (n, m), weights on the simplex."""
+    """Convex combinations sum_j w_j s_j of atoms of a vector domain: `atoms` (n, m), weights on the simplex."""
 
     def __init__(self, shape: tuple[int, ...], atoms: np.ndarray):
         self._shape, self._atoms = shape, atoms
@@ -140,7 +142,7 @@ class _Hull:
         return self._atoms.T @ direction.dense().reshape(-1)
 
     def remember(self, state: State, coordinates: np.ndarray, cap: int) -> None:
-        """Atoms of no weight are dropped; more than `cap` are made up by their mean, so that the point stays in the hull."""
+        """Atoms of no weight are dropped; the lightest beyond `cap` become their mean: the point stays in the hull."""
         order = np.argsort(-coordinates, kind="stable")
         order = order[coordinates[order] > 0.0]
         atoms, weights = self._atoms[:, order[:cap]], coordinates[order[:cap]]

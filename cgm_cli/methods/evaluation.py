@@ -55,9 +55,9 @@ class Evaluation:
     """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the
     dual's scalars.
 
-    distance: from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective
-    F_beta(x). constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth
-    keeping.
+    distance: from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
+    pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). constant
+    and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
     """
 
     objective: float

@@ -17,9 +17,9 @@ def perturbed(
 ) -> OracleAnswer:
     """s~ = s + t (z - s) with z a vertex in a random direction and t such that s~ errs by all it may.
 
-    With <v, s~> = m + t (<v, z> - m) and m the minimum, the error e = t (<v, z> - m) must satisfy e <= allowance(m + e);
-    the allowance falls at most linearly in its argument, so one secant step finds the largest e. Where z is too good to
-    err that much, the worst point of the domain takes its place. `lower` stays the true minimum.
+    With <v, s~> = m + t (<v, z> - m) and m the minimum, the error e = t (<v, z> - m) must satisfy e <= allowance(m +
+    e); the allowance falls at most linearly in its argument, so one secant step finds the largest e. Where z is too
+    good to err that much, the worst point of the domain takes its place. `lower` stays the true minimum.
     """
     minimum = answer.value
     noise = rng.standard_normal(domain.shape)

@@ -1,6 +1,7 @@
 """The choices that make a method of the one loop. Iterations count from 1, as in the paper.
 
-`delta` in smoothing and step is the share that a multiplicative oracle guarantees (Theorems 7-9); 1 for every other oracle.
+`delta` in smoothing and step is the share that a multiplicative oracle guarantees (Theorems 7-9); 1 for every other
+oracle.
 """
 
 from __future__ import annotations

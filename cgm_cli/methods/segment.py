@@ -8,7 +8,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 
 
 class ImageSegment:
-    """t -> F_beta(x + t (s - x)), known by its slope: <h'(z + t dz), dz> + sum_i <y_i, dz_i>, at a cost of O(images)."""
+    """t -> F_beta(x + t (s - x)) and its slope, <h'(z + t dz), dz> + sum_i <y_i, dz_i>, at a cost of O(images)."""
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
 """The paper's bounds beside what is measured: Theorems 1-3, with additive error 4-6, with multiplicative error 7-9.
 
-For the iterate after k >= 1 steps, x_{k+1}, in the minimisation's units and for the stacked map of rows sqrt(w_i) A_i (a term of
-weight w is smoothed with beta / w):
+For the iterate after k >= 1 steps, x_{k+1}, in the minimisation's units and for the stacked map of rows sqrt(w_i) A_i
+(a term of weight w is smoothed with beta / w):
 
     smoothed gap   F_{beta_k}(x_{k+1}) - F*     Theorems 1, 4, 7
-    residual       F(x_{k+1}) - F*              Theorems 2, 5, 8 for Lipschitz g; 3, 6, 9 for constraints, with a floor as well
+    residual       F(x_{k+1}) - F*              Theorems 2, 5, 8 for Lipschitz g; 3, 6, 9 (and a floor) for constraints
     distance       dist(A x_{k+1}, K)           Theorems 3, 6, 9
 """
 
@@ -19,11 +19,12 @@ from cgm_cli.methods.record import IterationRecord
 
 @dataclass(frozen=True)
 class Theory:
-    """The constants of a run. lipschitz L_f, norm |A|, diameter D_X, lipschitz_g L_g (infinite with a constraint), beta0.
+    """The constants of a run. lipschitz L_f, norm |A|, diameter D_X, lipschitz_g L_g (infinite with a constraint),
+    beta0.
 
-    additive: the delta of an additive oracle, 0 for an exact one. share: the delta of a multiplicative oracle, None for any other.
-    optimum: F*, dual_norm: |y*|, start_gap: F(x_1) - F*; None where unknown. constrained: whether g is the indicator of a set;
-    None if it is partly so, which the theorems on F and on distances do not cover.
+    additive: the delta of an additive oracle, 0 for an exact one. share: the delta of a multiplicative oracle, None
+    for any other. optimum: F*, dual_norm: |y*|, start_gap: F(x_1) - F*; None where unknown. constrained: whether g is
+    the indicator of a set; None if it is partly so, which the theorems on F and on distances do not cover.
     """
 
     lipschitz: float

@@ -77,8 +77,8 @@ def project_l2_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
 def project_hypersimplex(z: np.ndarray, total: float) -> np.ndarray:
     """argmin |p - z| over 0 <= p <= 1, sum p = total, for a vector z (n,) and 0 <= total <= n.
 
-    p = clip(z - theta, 0, 1) with the one theta that makes the sum right. The sum falls with theta, linearly between the
-    breakpoints z_i and z_i - 1: a binary search among them, then one division.
+    p = clip(z - theta, 0, 1) with the one theta that makes the sum right. The sum falls with theta, linearly between
+    the breakpoints z_i and z_i - 1: a binary search among them, then one division.
     """
     z = np.asarray(z, dtype=float)
     if not np.isfinite(z).all():

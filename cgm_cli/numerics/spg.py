@@ -20,8 +20,8 @@ def spectral_projected_gradient(
 ) -> tuple[np.ndarray, float]:
     """The best point found and its value, after at most `evaluations` of evaluate(x) -> (value, gradient).
 
-    Steps of Barzilai-Borwein length along the projection arc's chord, accepted by a non-monotone Armijo rule (Birgin, Martinez
-    and Raydan, SIAM J. Optim. 10, 2000). `start` must lie in the set; any shape.
+    Steps of Barzilai-Borwein length along the projection arc's chord, accepted by a non-monotone Armijo rule (Birgin,
+    Martinez and Raydan, SIAM J. Optim. 10, 2000). `start` must lie in the set; any shape.
     """
     x = start
     value, gradient = evaluate(x)

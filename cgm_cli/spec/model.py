@@ -59,8 +59,8 @@ class OracleSpec(StrictModel):
 
     mode: Literal["exact", "fixed", "additive", "multiplicative"] = Field(
         "fixed",
-        description="exact: full factorisations; fixed: to `tolerance`; additive, multiplicative: as inexact as Theorems "
-        "4-6 or 7-9 of the paper allow",
+        description="exact: full factorisations; fixed: to `tolerance`; "
+        "additive, multiplicative: as inexact as Theorems 4-6 or 7-9 of the paper allow",
     )
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative residual of the eigen- or singular vectors")
     delta: Positive | None = Field(None, description="how inexact: > 0 if additive, at most 1 if multiplicative")

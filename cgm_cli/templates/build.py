@@ -229,7 +229,7 @@ def _iterate_kind(solver: SolverSpec, template: Template) -> str:
         return "dense" if written_out else "factored"
     if kind != "dense" and written_out:
         raise ProblemError(
-            f"`iterate: {kind}` cannot serve this problem: a map, the start or a perturbed oracle needs every entry of x",
+            f"`iterate: {kind}` cannot serve this problem: a map, the start or the oracle needs every entry of x",
             ("iterate",),
         )
     if kind == "samples" and not problem.domain.symmetric:

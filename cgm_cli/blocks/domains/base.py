@@ -83,7 +83,7 @@ class Domain(ABC):
         """The point of X a run starts from when the spec names none: zero where X contains it."""
 
     def restricted(self, left: int, right: int) -> Domain | None:
-        """For spectral domains: the same set of left x right matrices, S such that U S W^T is in X for orthonormal U, W.
+        """For spectral domains: the left x right matrices S with U S W^T in X, for any orthonormal U and W.
 
         None where those are too few columns for it to be non-empty.
         """

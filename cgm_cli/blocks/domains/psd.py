@@ -88,7 +88,7 @@ class PSDTrace(Domain):
         return PSDTrace(left, self.radius, self.fixed_trace)
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The eigenvalues go to the simplex of sum r, or of sum at most r (Lewis: spectral sets project by eigenvalues)."""
+        """The eigenvalues go to the simplex of sum r, or of sum at most r (spectral sets project so)."""
         nearest = project_simplex if self.fixed_trace else project_capped_simplex
         return project_eigenvalues(x, lambda values: nearest(values, self.radius))
 

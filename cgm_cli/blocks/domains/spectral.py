@@ -32,7 +32,8 @@ def solver_options(request: OracleRequest) -> dict[str, Any]:
 
 
 def enough_pairs(request: OracleRequest, scale: float) -> Callable[[np.ndarray, np.ndarray], bool] | None:
-    """The stopping rule of an eigen-solver: the answer, scale * (sum of values), lies within the allowance of the minimum.
+    """The stopping rule of an eigen-solver: the answer, scale * (sum of values), lies within the allowance of the
+    minimum.
 
     The distance is estimated by the sum of the residuals: each value has an eigenvalue that near, though it need not be
     the one sought. An estimate, therefore, and no proof.
