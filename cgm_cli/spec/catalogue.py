@@ -83,20 +83,23 @@ def in_words(schema: dict[str, Any]) -> str:
         members = [in_words(member) for member in schema["anyOf"] if member.get("type") != "null"]
         return " or ".join(dict.fromkeys(members))
     if "const" in schema:
-        return str(schema["const"])
+        return _word(schema["const"])
     if "enum" in schema:
-        return "one of " + ", ".join(map(str, schema["enum"]))
+        return "one of " + ", ".join(map(_word, schema["enum"]))
     kind = schema.get("type")
     if kind == "array":
         return f"list of {in_words(schema.get('items', {}))}"
     if kind == "object":
         keys = ", ".join(schema.get("properties", ()))
         return f"mapping ({keys})" if keys else "mapping"
-    return _WORDS.get(kind, "value") + "".join(
-        f" {sign} {schema[key]:g}"
-        for key, sign in (("exclusiveMinimum", ">"), ("minimum", ">="), ("exclusiveMaximum", "<"), ("maximum", "<="))
-        if key in schema
-    )
+    signs = {"exclusiveMinimum": ">", "minimum": ">=", "exclusiveMaximum": "<", "maximum": "<="}
+    limits = [f"{sign} {schema[key]:g}" for key, sign in signs.items() if key in schema]
+    return " ".join([_WORDS.get(kind, "value"), " and ".join(limits)]).rstrip()
+
+
+def _word(value: Any) -> str:
+    """A constant as YAML has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _entry(family: str, name: str, block: type) -> Entry:

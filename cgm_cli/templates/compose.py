@@ -12,32 +12,31 @@ from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import ProblemError, located
+from cgm_cli.errors import Gathering, ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.model import ComposedProblem
 from cgm_cli.templates.base import Composed
 
 
 def compose(spec: ComposedProblem, context: BuildContext) -> Composed:
-    """Build domain, loss and terms. Raises ProblemError or DataError with the place in the spec."""
+    """Build domain, loss and terms. Raises every fault found, each with its place in the spec."""
     with located("domain"):
         domain = spec.domain.build(context)
         if not domain.spectral:  # a vector is always written out; a matrix may do without
             context.reserve("start", domain.memory)
     context.domain = domain
-    loss = None
+    loss, terms, start, faults = None, [], None, Gathering()
     if spec.objective is not None:
-        with located("objective"):
+        with faults.part("objective"):
             loss = spec.objective.build(context, domain.shape)
-    terms = []
     for family in ("constraints", "penalties"):
         for index, term in enumerate(getattr(spec, family)):
-            with located(family, index):
+            with faults.part(family, index):
                 terms.append(_term(term, domain.shape, context, taken=[t.name for t in terms]))
-    start = None
     if spec.start is not None:
-        with located("start"):
+        with faults.part("start"):
             start = _start(context.array(spec.start), domain)
+    faults.settle()
     return Composed(CompositeProblem(domain, loss, tuple(terms), start))
 
 

@@ -265,17 +265,19 @@ def _onto_simplex(values, radius):
 
 @pytest.mark.parametrize(("loss", "iterations"), [("l1", 4000), ("l2", 1000)])
 def test_the_optimum_is_that_of_another_solver(loss, iterations):
-    fields = {"template": "robust-pca", "image": "camera", "size": [10, 12], "loss": loss, "radius": 5.0}
-    expected, x = optimum(template(fields["template"], **{k: v for k, v in fields.items() if k != "template"}))
-    assert np.linalg.norm(x, "nuc") == pytest.approx(5.0, rel=1e-3), "the ball must matter in this test"
-    result = solve(fields, method="hcgm", beta0=1.0, iterations=iterations)
+    fields = {"image": "camera", "size": [10, 12], "loss": loss, "radius": 6.0, "noise": 0.7}
+    expected, x = optimum(template("robust-pca", **fields))
+    # Both constraints hold the optimum back, so that both are tested.
+    assert np.linalg.norm(x, "nuc") == pytest.approx(6.0, rel=1e-4)
+    assert x.min() == pytest.approx(0.0, abs=1e-6)
+    result = solve({"template": "robust-pca", **fields}, method="hcgm", beta0=1.0, iterations=iterations)
     slack = 1e-4 * expected
     assert result.bound_is == "certified"
     assert result.record.bound <= expected + slack
     assert result.metrics["feasible_objective"] >= expected - slack
     assert result.metrics["feasible_objective"] == pytest.approx(expected, rel=0.01)
-    assert result.metrics["feasible_gap"] < 0.2
-    assert result.record.infeasibility < 2e-3
+    assert result.metrics["feasible_gap"] < 0.02
+    assert result.record.infeasibility < 5e-3
 
 
 def test_the_l1_loss_sees_through_the_noise():

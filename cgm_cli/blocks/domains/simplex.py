@@ -15,7 +15,7 @@ from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
 class Simplex(Domain):
-    """{x in R^n : x >= 0, sum x = r}, or sum x <= r when `at_most`."""
+    """{x in R^n : x >= 0, sum x = r}, or sum x <= r with `sum: at-most`."""
 
     class Spec(BlockSpec):
         kind: Literal["simplex"]

@@ -13,7 +13,7 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 
 
 class SimplexSet(ConvexSet):
-    """K = {z >= 0 : sum z = r}, or sum z <= r when `at_most`."""
+    """K = {z >= 0 : sum z = r}, or sum z <= r with `sum: at-most`."""
 
     uniform = True
 

@@ -1,0 +1,194 @@
+"""docs/spec.md and docs/blocks.md, written from the schemas: `python docs/generate.py`. A test compares them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from cgm_cli.blocks import registry
+from cgm_cli.spec import catalogue
+from cgm_cli.spec.catalogue import Entry
+from cgm_cli.spec.fields import BlockSpec, FileArray, StrictModel
+from cgm_cli.spec.load import dump, one_line
+from cgm_cli.spec.model import (
+    BoundSpec,
+    ComposedProblem,
+    LogSpec,
+    OracleSpec,
+    SolverSpec,
+    SourceSpec,
+    Spec,
+    StopSpec,
+)
+from cgm_cli.spec.terms import TermFields
+
+DOCS = Path(__file__).resolve().parent
+_NOTE = "<!-- Written by docs/generate.py from the schemas of the code. Do not edit. -->"
+
+_SECTIONS: dict[str, tuple[type, str]] = {
+    "solver": (SolverSpec, ""),
+    "solver.oracle": (OracleSpec, ""),
+    "stop": (StopSpec, ""),
+    "log": (LogSpec, ""),
+    "bound": (BoundSpec, "See [bounds.md](bounds.md)."),
+    "source.FILE": (SourceSpec, "One entry per data file, under the name that the problem gives the file."),
+}
+
+_SPEC_HEAD = """\
+# The spec
+
+A spec is one YAML file. Only `problem` is required. Unknown keys, repeated keys and wrong types are errors, and all of
+them are reported at once with their lines. `cgm check SPEC` checks a spec, `cgm show SPEC` prints it with every
+default, `cgm schema` prints all of this as a JSON Schema for editors.
+
+`--set KEY=VALUE` changes a value from the command line, for instance `--set solver.beta0=0.5`; the value is read as
+YAML.
+"""
+
+_PROBLEM = """\
+`problem` is a mapping with a `template`, beside the parameters of that template:
+{templates}.
+
+Or it is composed by hand of the blocks in [blocks.md](blocks.md):
+"""
+
+_TERM = """\
+An entry of `constraints` names a set, an entry of `penalties` a finite function, by `kind`. Beside its own parameters
+each takes these:
+"""
+
+_ARRAY = """\
+Where the type is *array*, there stands a number, a list of numbers, a list of rows (all of one length), or a file:
+"""
+
+_ARRAY_TAIL = """\
+Known files: .mat, .npy, .npz, .csv, .txt, .h5, .hdf5, .mtx, .png, .jpg, .tif. A relative path is looked up beside the
+spec, then in each folder of `$CGM_DATA` (separated as in `$PATH`), then in `data/` of the working directory, then in
+`data/` of the project.
+"""
+
+_BLOCKS_HEAD = """\
+# The blocks
+
+Everything a problem is composed of, by the name it has in a spec. `cgm list` prints the names, `cgm list NAME` what
+stands here about one of them.
+"""
+
+_FAMILY_NOTES = {
+    "templates": "Ready-made problems: `problem: {template: NAME, ...}`.",
+    "domains": "Compact convex sets, reached through linear minimisation: `problem.domain`.",
+    "losses": "Smooth convex functions: `problem.objective`.",
+    "penalties": "Finite convex functions of A x, reached through their prox: entries of `problem.penalties`. "
+    "D is the set whose support function it is, L_g its Lipschitz constant. "
+    "Each also takes `map`, `offset`, `weight` and `name` ([spec.md](spec.md#terms)).",
+    "sets": "Closed convex sets that A x must lie in, reached through projection: entries of `problem.constraints`. "
+    "Each also takes `map`, `offset`, `weight` and `name` ([spec.md](spec.md#terms)).",
+    "maps": "Linear maps: the `map` of a term or of a loss. Left out, it is the identity.",
+    "methods": "Names for `solver.method`.",
+}
+
+
+def spec_page() -> str:
+    """docs/spec.md."""
+    templates = ", ".join(f"[{name}](blocks.md#{name})" for name in registry.TEMPLATES)
+    parts = [_NOTE, _SPEC_HEAD, *_table(_top_level())]
+    parts += ["## problem\n", _PROBLEM.format(templates=templates), *_table(_rows(ComposedProblem))]
+    parts += ["## Terms\n", _TERM, *_table(_rows(TermFields))]
+    parts += ["## Arrays and files\n", _ARRAY, *_table(_rows(FileArray)), _ARRAY_TAIL]
+    for key, (model, note) in _SECTIONS.items():
+        parts += [f"## {key}\n", f"{catalogue.first_line(model)} {note}".rstrip() + "\n", *_table(_rows(model))]
+    return _joined(parts)
+
+
+def blocks_page() -> str:
+    """docs/blocks.md."""
+    parts = [_NOTE, _BLOCKS_HEAD]
+    for family in catalogue.FAMILIES:
+        parts += [f"## {family.capitalize()}\n", _FAMILY_NOTES[family] + "\n"]
+        for entry in catalogue.entries(family):
+            parts += _entry(entry)
+    return _joined(parts)
+
+
+PAGES = {"spec.md": spec_page, "blocks.md": blocks_page}
+
+
+Row = tuple[str, str, str, str]
+
+
+def _top_level() -> Iterator[Row]:
+    """The keys of the spec itself; those with a section of their own point to it."""
+    for key, kind, default, meaning in _rows(Spec):
+        if key == "`name`":
+            yield key, kind, "name of the file", "names the folder of the runs"
+        elif key == "`problem`":
+            yield key, "mapping", default, meaning
+        elif kind.startswith("mapping"):
+            yield key, "mapping", "see below", meaning
+        else:
+            yield key, kind, default, meaning
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    yield f"### {entry.name}\n"
+    yield _plain(entry.description) + "\n"
+    family = catalogue.FAMILIES[entry.family]
+    if family is not None:
+        yield from _table(_rows(registry.lookup(family, entry.name).Spec, nested=True))
+    if entry.examples:
+        yield f"```yaml\n{dump(entry.examples[0])}```\n"
+
+
+def _rows(model: type[StrictModel], nested: bool = False, prefix: str = "") -> Iterator[Row]:
+    """Key, type, default and meaning of each field. nested: followed by the keys of the mappings that it may be."""
+    for parameter in catalogue.parameters(model):
+        if parameter.required:
+            default = "required"
+        else:
+            default = "" if parameter.default is None else f"`{one_line(parameter.default)}`"
+        yield f"`{prefix}{parameter.name}`", parameter.type, default, parameter.description
+        for inner in _models(model.model_fields[parameter.name].annotation) if nested else ():
+            yield from _rows(inner, nested, f"{prefix}{parameter.name}.")
+
+
+def _models(annotation: Any) -> Iterator[type[StrictModel]]:
+    """The plain mappings in a type: blocks and files are described elsewhere."""
+    if isinstance(annotation, type):
+        if issubclass(annotation, StrictModel) and not issubclass(annotation, BlockSpec | FileArray):
+            yield annotation
+        return
+    for member in get_args(annotation):
+        yield from _models(member)
+
+
+def _table(rows: Iterable[Row]) -> Iterator[str]:
+    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+    if lines:
+        yield "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *lines, ""])
+
+
+def _cell(text: str) -> str:
+    return text if text.startswith("`") else _plain(text).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """Text outside of code spans, safe from Markdown: <D, X> is no tag, X_1 no emphasis."""
+    parts = text.split("`")
+    for index in range(0, len(parts), 2):
+        parts[index] = re.sub(r"[*_\[\]]|<(?=\w)", r"\\\g<0>", parts[index])
+    return "`".join(parts)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

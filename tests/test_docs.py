@@ -1,0 +1,97 @@
+"""README and docs say what is true: generated pages are up to date, links lead somewhere, specs are valid."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from cgm_cli.api import solve
+from cgm_cli.methods.status import Status
+from cgm_cli.spec import catalogue
+from cgm_cli.spec.load import load, loads
+from cgm_cli.templates.build import build
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = TEXTS[0].read_text(encoding="utf-8")
+SPECS = re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def generator():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["spec.md", "blocks.md"])
+def test_generated_pages_are_up_to_date(name):
+    page = generator().PAGES[name]()
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page, "run `python docs/generate.py`"
+
+
+def test_every_entry_of_the_catalogue_has_a_sentence():
+    entries = [entry for family in catalogue.FAMILIES if family != "methods" for entry in catalogue.entries(family)]
+    assert [entry.name for entry in entries if not entry.description.endswith(".")] == []
+
+
+def anchors(text: str) -> set[str]:
+    """The names that GitHub gives to headings."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_links(path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = path.parent / name if name else path
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+def test_every_spec_in_configs_is_listed_and_valid():
+    for path in sorted((ROOT / "configs").rglob("*.yaml")):
+        load(path)
+        assert f"({path.relative_to(ROOT).as_posix()})" in README
+
+
+def test_every_template_is_listed():
+    for entry in catalogue.entries("templates"):
+        assert f"| `{entry.name}` |" in README
+
+
+@pytest.mark.parametrize("text", SPECS, ids=lambda text: text.partition("\n")[0].removeprefix("name: ").split()[0])
+def test_specs_in_the_readme(text):
+    spec = loads(text)
+    if not spec.source:
+        build(spec)
+
+
+def test_the_hand_composed_spec_converges(tmp_path):
+    (text,) = [text for text in SPECS if "portfolio" in text]
+    (tmp_path / "portfolio.yaml").write_text(text, encoding="utf-8")
+    assert solve(tmp_path / "portfolio.yaml", out=tmp_path / "run").status is Status.CONVERGED
+
+
+def test_python_in_the_readme(tmp_path, monkeypatch, capsys):
+    (text,) = [text for text in SPECS if "portfolio" in text]
+    (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    (tmp_path / "portfolio.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("converged ")
+
+
+def test_commands_in_the_readme():
+    """`.ci/run` takes the test command from here: one line below its mark."""
+    for mark, end in (("install", ".venv/bin/cgm solve configs/digits-kmeans.yaml"), ("test", "-m pytest")):
+        found = re.findall(rf"^<!-- {mark} command -->\n```sh\n(.*)\n```$", README, re.MULTILINE)
+        assert len(found) == 1
+        assert found[0].startswith("python -m venv .venv && .venv/bin/pip install ")
+        assert found[0].endswith(end)
