@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgm_cli.cli.console import Progress, error_console
 from cgm_cli.methods.record import IterationRecord
+from cgm_cli.runs.console import Progress, error_console
 from cgm_cli.runs.execute import Observer, execute
 from cgm_cli.runs.load import Run, load_run
 

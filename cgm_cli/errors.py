@@ -20,6 +20,15 @@ class CgmError(Exception):
         self.message = message
         self.path = path
 
+    def below(self, path: tuple[str | int, ...]) -> None:
+        """Put `path` before the error's own path."""
+        self.path = (*path, *self.path)
+
+    @property
+    def each(self) -> list[CgmError]:
+        """The errors this one stands for: itself, or those gathered in it."""
+        return [self]
+
 
 class ProblemError(CgmError):
     """The spec is well formed, but cannot be solved: shapes that do not fit, no memory, wrong pairs."""
@@ -45,5 +54,43 @@ def located(*path: str | int) -> Iterator[None]:
     try:
         yield
     except CgmError as error:
-        error.path = (*path, *error.path)
+        error.below(path)
         raise
+
+
+class Several(CgmError):
+    """Errors found together; leaves with the exit code of the first."""
+
+    def __init__(self, errors: list[CgmError]):
+        super().__init__("\n\n".join(error.message for error in errors))
+        self.errors = errors
+        self.exit_code = errors[0].exit_code
+
+    def below(self, path: tuple[str | int, ...]) -> None:
+        for error in self.errors:
+            error.below(path)
+
+    @property
+    def each(self) -> list[CgmError]:
+        return [inner for error in self.errors for inner in error.each]
+
+
+class Gathering:
+    """Goes on after an error, so that the faults of independent parts are told at once."""
+
+    def __init__(self) -> None:
+        self._errors: list[CgmError] = []
+
+    @contextmanager
+    def part(self, *path: str | int) -> Iterator[None]:
+        """Keep a CgmError raised inside for `settle`, with `path` before its own."""
+        try:
+            with located(*path):
+                yield
+        except CgmError as error:
+            self._errors.append(error)
+
+    def settle(self) -> None:
+        """Raise what was kept, if anything was."""
+        if self._errors:
+            raise self._errors[0] if len(self._errors) == 1 else Several(self._errors)

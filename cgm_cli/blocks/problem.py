@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
@@ -88,10 +89,10 @@ class CompositeProblem:
         """The blocks and their constants, as plain data: what `cgm show --expanded` prints."""
         return {
             "sense": self.sense,
-            "domain": self.domain.describe(),
-            "objective": self.loss.describe() if self.loss else None,
+            "domain": describe(self.domain),
+            "objective": describe(self.loss),
             "terms": [
-                {"name": t.name, "weight": t.weight, "map": t.map.describe(), "penalty": t.penalty.describe()}
+                {"name": t.name, "weight": t.weight, "map": describe(t.map), "penalty": describe(t.penalty)}
                 for t in self.terms
             ],
             "constants": self.constants(),

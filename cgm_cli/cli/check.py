@@ -29,7 +29,10 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
         if not json:
             error.message = describe_error(error, loaded)
             raise
-        faults = error.faults if isinstance(error, SpecError) else [locate(error, loaded) or Fault(error.message)]
+        if isinstance(error, SpecError):
+            faults = error.faults
+        else:
+            faults = [locate(each, loaded) or Fault(each.message) for each in error.each]
         _print_json({"ok": False, "faults": [_fault(fault) for fault in faults]})
         raise typer.Exit(error.exit_code) from None
     if json:

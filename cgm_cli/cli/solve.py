@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+SHORT = 1000
+"""The longest solution vector that stands in the JSON output; run.h5 holds every one."""
+
 
 def solve(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")],
@@ -33,7 +36,7 @@ def solve(
     """
     from contextlib import ExitStack
 
-    from cgm_cli.cli.console import Progress, error_console, result_line, show_result
+    from cgm_cli.runs.console import Progress, error_console, result_line, show_result
     from cgm_cli.runs.execute import execute
     from cgm_cli.runs.files import to_json
 
@@ -51,8 +54,9 @@ def solve(
     if not quiet:
         show_result(console, outcome.result, outcome.summary)
     if json:
-        solution = {key: value for key, value in outcome.result.solution.items() if key == "x"}
-        sys.stdout.write(to_json({**outcome.summary, **solution}) + "\n")
+        x = outcome.result.solution.get("x")
+        short = {"x": x} if x is not None and x.ndim == 1 and x.size <= SHORT else {}
+        sys.stdout.write(to_json({**outcome.summary, **short}) + "\n")
     elif quiet:
         sys.stdout.write(result_line(outcome.summary) + "\n")
     sys.stdout.flush()

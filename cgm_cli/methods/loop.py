@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -96,6 +97,7 @@ class _Run:
         self.best = BestBound()
         self.unconverged = 0
         self.failed_certificate = -np.inf  # the estimate whose certificate last fell short of the tolerance
+        self.failed_proof = -np.inf  # the estimate whose certificate last proved nothing about feasibility
         self.clock = _Clock()
 
     def solve(self) -> Outcome:
@@ -163,6 +165,8 @@ class _Run:
         if ending is not None and self.schedule.certify != "never":
             with self.clock.phase("certify"):
                 self.best.certify(self.problem)
+            if self._proves_infeasible():
+                return Status.INFEASIBLE
         return ending
 
     def _stands_when_certified(self, point, answer, record) -> bool:
@@ -182,20 +186,38 @@ class _Run:
         return self.stop.converged(self._record(point, answer, None, 0.0))
 
     def _proves_infeasible(self) -> bool:
-        """A certified bound above the largest value of a linear objective: no point of the domain meets the
-        constraints.
-        """
-        bound, loss = self.best.certified, self.problem.loss
-        if bound is None or loss is None or not loss.is_linear or not self.problem.has_constraints:
+        """A certified bound above every value of the objective on the domain: no point of it meets the constraints."""
+        shown, problem = self.best.shown, self.problem
+        if shown is None or not problem.has_constraints or not all(term.penalty.is_set for term in problem.terms):
             return False
-        if bound.value <= loss.value(self.state.loss_image):
+        objective = 0.0 if problem.loss is None else problem.loss.value(self.state.loss_image)
+        if shown.value <= objective or shown.value <= self._largest_objective:
             return False
-        costs = loss.map.adjoint(-loss.gradient(self.state.loss_image))
-        smallest = self.problem.domain.certified_minimum(
-            costs.symmetrised() if self.problem.domain.symmetric else costs
+        if not shown.certified and self.schedule.certify != "never" and shown.value > self.failed_proof:
+            with self.clock.phase("certify"):
+                self.best.certify(problem)
+            self.failed_proof = shown.value + abs(shown.value) * 1e-6
+        certified = self.best.certified
+        return certified is not None and certified.value > self._largest_objective
+
+    @cached_property
+    def _largest_objective(self) -> float:
+        """At least max f over the domain: f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2 for any x_k."""
+        loss, domain, image = self.problem.loss, self.problem.domain, self.state.loss_image
+        if loss is None:
+            return 0.0
+        gradient = loss.gradient(image)
+        opposite = loss.map.adjoint(-gradient)
+        smallest = domain.certified_minimum(opposite.symmetrised() if domain.symmetric else opposite)
+        if smallest is None:
+            return np.inf
+        parts = (
+            loss.value(image),
+            -float(np.vdot(gradient, image)),
+            -smallest,
+            0.5 * loss.lipschitz * domain.diameter**2,
         )
-        finite = sum(1 for term in self.problem.terms if not term.penalty.is_set)
-        return smallest is not None and finite == 0 and bound.value > -smallest
+        return sum(parts) + 64 * float(np.finfo(float).eps) * sum(map(abs, parts))
 
     def _refuse_non_finite(self, point: Evaluation) -> None:
         if np.isfinite(point.objective + point.constant) and np.isfinite(point.direction.peak()):

@@ -58,7 +58,8 @@ def smallest_eigenpairs(
     approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are returned
     with converged = False. The entries of A should be of order one (divide by the largest before).
     """
-    if tolerance == 0.0 or n <= max(DENSE_BELOW, 3 * count):
+    # From 6 * count on, the basis of 5 * count columns and the block after it fit into n dimensions.
+    if tolerance == 0.0 or n <= max(DENSE_BELOW, 6 * count):
         matrix = multiply(np.eye(n))
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
         return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)

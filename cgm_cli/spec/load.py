@@ -58,6 +58,8 @@ def locate(error: CgmError, spec: Spec | None) -> Fault | None:
 
 def describe_error(error: CgmError, spec: Spec | None) -> str:
     """The message of an error raised after loading, with the place in the spec that its `path` leads to."""
+    if len(error.each) > 1:
+        return "\n\n".join(describe_error(inner, spec) for inner in error.each)
     fault = locate(error, spec)
     if fault is None or spec is None or spec.document is None:
         return error.message

@@ -177,13 +177,13 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
         context.reserve("iterate", domain.memory)
         context.reserve("direction", domain.memory)
         if problem.needs_array:
-            context.reserve("dual variables", 2 * domain.memory)
+            context.reserve("best dual variables", domain.memory)
     elif iterate == "factored":
         context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
     else:
         context.reserve("iterate", 8 * SAMPLES * domain.shape[0])
     if solver.oracle.mode == "exact" and domain.spectral:
-        context.reserve("matrix to factorise", 3 * 8 * int(np.prod(domain.shape)))
+        context.reserve("matrix to factorise", 3 * domain.memory)
 
 
 def _remark(outcome: Outcome) -> str:

@@ -20,7 +20,7 @@ from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.bounds import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.errors import DataError, Gathering, ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -88,10 +88,14 @@ class KMeansSDP(Template):
             if isinstance(self.points, DigitsData):
                 points, labels = digit_features(self.points.count)
             else:
-                with located("points"):
+                faults, labels = Gathering(), None
+                with faults.part("points"):
                     points = _as_points(context.array(self.points))
-                with located("labels"):
-                    labels = None if self.labels is None else _as_labels(context.array(self.labels), points.shape[0])
+                with faults.part("labels"):
+                    labels = None if self.labels is None else _as_labels(context.array(self.labels))
+                faults.settle()
+                if labels is not None and labels.size != points.shape[0]:
+                    raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
             n = points.shape[0]
             if self.clusters > n:
                 raise ProblemError(
@@ -154,11 +158,8 @@ def _as_points(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _as_labels(array: np.ndarray, count: int) -> np.ndarray:
+def _as_labels(array: np.ndarray) -> np.ndarray:
     """Integers from 0 from labels of any numbering, or from one-hot rows."""
     if array.ndim == 2 and 1 not in array.shape:
         array = array.argmax(axis=1)
-    labels = array.reshape(-1)
-    if labels.size != count:
-        raise ProblemError(f"there are {labels.size} labels, but {count} points")
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return np.unique(array.reshape(-1), return_inverse=True)[1].reshape(-1)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from scipy.optimize import linprog
 
 from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, SparseAtom
+from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.box import Box
@@ -182,7 +183,7 @@ def test_atoms_blend_and_pair_like_arrays(example, seed):
 @every_example
 def test_describe_and_memory(example):
     x = domain(**example)
-    assert x.describe()["shape"] == list(x.shape)
+    assert describe(x)["shape"] == list(x.shape)
     assert x.memory == 8 * np.prod(x.shape)
 
 

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.blocks.losses.quadratic import Quadratic
 from cgm_cli.blocks.maps.identity import Identity
@@ -112,7 +113,7 @@ def test_linearity_is_told(losses):
     for loss in losses:
         curvature = np.abs(hessian(loss, np.ones(loss.map.in_shape))).max()
         assert loss.is_linear == (curvature == 0.0)
-        assert loss.describe()["lipschitz"] == loss.lipschitz
+        assert describe(loss)["lipschitz"] == loss.lipschitz
 
 
 # ---- values against direct formulas ----

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.directions import (
     DenseDirection,
     DiagonalDirection,
@@ -159,7 +160,7 @@ def test_forward_returns_an_array_of_its_own(maps):
 @every_map
 def test_describe(maps):
     for a in maps:
-        assert a.describe()["to"] == list(a.out_shape)
+        assert describe(a)["out_shape"] == list(a.out_shape)
 
 
 # ---- the form of the adjoint, which decides what an oracle costs ----

@@ -6,9 +6,9 @@ import math
 import pytest
 from rich.console import Console
 
-from cgm_cli.cli import console as module
-from cgm_cli.cli.console import Progress, duration, result_line, show_result
 from cgm_cli.methods.status import Status
+from cgm_cli.runs import console as module
+from cgm_cli.runs.console import Progress, duration, result_line, show_result
 from cgm_cli.runs.summary import summarise
 from tests.runs.fake import Result, record
 

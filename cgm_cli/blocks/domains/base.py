@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
@@ -96,13 +97,4 @@ class Domain(ABC):
     @property
     def memory(self) -> int:
         """Bytes of one dense point."""
-        return 8 * int(np.prod(self.shape))
-
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints: kind, sizes, parameters."""
-        return {
-            "kind": type(self).__name__,
-            "shape": list(self.shape),
-            "radius": self.radius,
-            "diameter": self.diameter,
-        }
+        return 8 * math.prod(self.shape)

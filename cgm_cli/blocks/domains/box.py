@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -45,6 +46,7 @@ class Box(Domain):
             shape = as_shape(self.size) if self.size is not None else (lower if lower.ndim else upper).shape
             if not shape:
                 raise ProblemError("a box between two numbers needs a `size`")
+            context.reserve("bounds", 2 * 8 * math.prod(shape))
             return Box(fit(lower, shape, "the lower bound", "the box"), fit(upper, shape, "the upper bound", "the box"))
 
     def __init__(self, lower: np.ndarray, upper: np.ndarray):

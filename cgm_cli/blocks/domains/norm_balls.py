@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -111,7 +112,9 @@ class LinfBall(Box):
         ]
 
         def build(self, context) -> LinfBall:
-            return LinfBall(as_shape(self.size), self.radius)
+            shape = as_shape(self.size)
+            context.reserve("bounds", 2 * 8 * math.prod(shape))
+            return LinfBall(shape, self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
         super().__init__(np.full(shape, -radius), np.full(shape, radius))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -44,7 +45,7 @@ class Product(Domain):
 
     def __init__(self, blocks: tuple[Domain, ...]):
         self.blocks = blocks
-        sizes = [int(np.prod(block.shape)) for block in blocks]
+        sizes = [math.prod(block.shape) for block in blocks]
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         self.shape = (self.starts[-1],)
         self.radius = float(np.linalg.norm([block.radius for block in blocks]))
@@ -88,9 +89,6 @@ class Product(Domain):
             for block, start, stop in zip(self.blocks, self.starts[:-1], self.starts[1:], strict=True)
         ]
 
-    def describe(self) -> dict[str, object]:
-        return {**super().describe(), "blocks": [block.describe() for block in self.blocks]}
-
     def _pieces(self, direction: Direction) -> Iterator[Direction]:
         for block, part in zip(self.blocks, self.parts(direction.dense()), strict=True):
             piece = DenseDirection(part)
@@ -122,6 +120,6 @@ def _unpack(packed: np.ndarray | None) -> Iterator[np.ndarray | None]:
             continue
         shape = tuple(int(side) for side in packed[at : at + ndim])
         at += ndim
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         yield packed[at : at + size].reshape(shape)
         at += size

@@ -34,7 +34,3 @@ class Loss(ABC):
     def is_linear(self) -> bool:
         """Whether f is linear: its curvature is zero everywhere."""
         return self.lipschitz == 0.0
-
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints."""
-        return {"kind": type(self).__name__, "map": self.map.describe(), "lipschitz": self.lipschitz}

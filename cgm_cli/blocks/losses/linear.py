@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,7 +32,10 @@ class Linear(Loss):
         ]
 
         def build(self, context, in_shape: tuple[int, ...]) -> Linear:
-            return Linear(context.matrix(self.cost), in_shape)
+            cost = context.matrix(self.cost)
+            if not sp.issparse(cost):
+                context.reserve("cost", 8 * math.prod(in_shape))
+            return Linear(cost, in_shape)
 
     def __init__(self, cost: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
         self.map = InnerProduct(cost, in_shape)

@@ -31,7 +31,3 @@ class LinearMap(ABC):
     def forward_atom(self, atom: Atom) -> np.ndarray:
         """A s for an atom; subclasses override it where the atom's form makes it cheaper than writing it out."""
         return self.forward(atom.dense())
-
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints."""
-        return {"kind": type(self).__name__, "from": list(self.in_shape), "to": list(self.out_shape), "norm": self.norm}

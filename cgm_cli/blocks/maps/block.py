@@ -60,6 +60,3 @@ class Block(LinearMap):
         if isinstance(atom, BlocksAtom):
             return self.inner.forward_atom(atom.blocks[self.index])
         return self.forward(atom.dense())
-
-    def describe(self) -> dict[str, object]:
-        return {**super().describe(), "block": self.index, "map": self.inner.describe()}

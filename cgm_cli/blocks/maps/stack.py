@@ -50,6 +50,3 @@ class Stack(LinearMap):
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         return np.concatenate([inner.forward_atom(atom).reshape(-1) for inner in self.maps])
-
-    def describe(self) -> dict[str, object]:
-        return {**super().describe(), "maps": [inner.describe() for inner in self.maps]}

@@ -67,10 +67,6 @@ class Penalty(ABC):
         value = self.value(z)
         return Dual(y, float(np.vdot(y, z)) - value, value, 0.0, 0.0)
 
-    def describe(self) -> dict[str, object]:
-        """What `cgm show --expanded` prints."""
-        return {"kind": type(self).__name__, "shape": list(self.shape), "lipschitz": self.lipschitz}
-
 
 class ConvexSet(Penalty):
     """The indicator of a closed convex set K; its prox is the projection, whatever the step."""
@@ -98,6 +94,3 @@ class ConvexSet(Penalty):
         gap = z - p
         y = gap / beta
         return Dual(y, float(np.vdot(y, p)), 0.0, float(np.linalg.norm(gap)), float(np.linalg.norm(p)))
-
-    def describe(self) -> dict[str, object]:
-        return {"kind": type(self).__name__, "shape": list(self.shape)}

@@ -43,8 +43,5 @@ class Shifted(Penalty):
     def linearised(self, z: np.ndarray) -> Dual:
         return self._moved(self.inner.linearised(z - self.offset))
 
-    def describe(self) -> dict[str, object]:
-        return {**self.inner.describe(), "shifted": True}
-
     def _moved(self, dual: Dual) -> Dual:
         return replace(dual, conjugate=dual.conjugate + float(np.vdot(dual.y, self.offset)))

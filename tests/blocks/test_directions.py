@@ -1,0 +1,174 @@
+"""Every form of a direction against its dense twin."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.directions import (
+    DenseDirection,
+    DiagonalDirection,
+    EmbeddedDirection,
+    OuterSum,
+    SparseDirection,
+    SumDirection,
+)
+
+
+def sparse(rng, m, n, symmetric=False):
+    array = rng.standard_normal((m, n)) * (rng.random((m, n)) < 0.4)
+    return SparseDirection(sp.csr_array(array + array.T if symmetric else array), symmetric)
+
+
+def pieces(m, n):
+    """Every form of an m x n direction."""
+    rng = np.random.default_rng(10 * m + n)
+    dense = rng.standard_normal((m, n))
+    yield "dense", DenseDirection(dense)
+    yield "dense-transposed", DenseDirection(np.ascontiguousarray(dense.T).T)
+    yield "negative", DenseDirection(-np.abs(dense))
+    yield "sparse", sparse(rng, m, n)
+    yield "sparse-empty", SparseDirection(sp.csr_array((m, n)))
+    yield "outer-sum", OuterSum(rng.standard_normal(m), rng.standard_normal(n))
+    yield "sum", SumDirection((DenseDirection(dense), sparse(rng, m, n), OuterSum(np.ones(m), rng.standard_normal(n))))
+    yield "sum-of-sums", SumDirection((SumDirection((DenseDirection(dense),)), SumDirection((sparse(rng, m, n),))))
+
+
+def square_pieces(n):
+    rng = np.random.default_rng(n)
+    array = rng.standard_normal((n, n))
+    yield from pieces(n, n)
+    yield "diagonal", DiagonalDirection(rng.standard_normal(n))
+    yield "symmetric", DenseDirection(array + array.T, symmetric=True)
+    yield "symmetric-sparse", sparse(rng, n, n, symmetric=True)
+    yield "laplacian-like", SumDirection((sparse(rng, n, n, symmetric=True), DiagonalDirection(rng.standard_normal(n))))
+
+
+SQUARE = [pytest.param(piece, id=f"{name}-{n}") for n in (1, 6) for name, piece in square_pieces(n)]
+MATRICES = [pytest.param(piece, id=f"{name}-5x3") for name, piece in pieces(5, 3)] + SQUARE
+
+
+def written_out(direction):
+    """The entries, from the fields: independent of add_to."""
+    if isinstance(direction, SumDirection):
+        return sum(written_out(piece) for piece in direction.pieces)
+    if isinstance(direction, DenseDirection):
+        return np.array(direction.array)
+    if isinstance(direction, SparseDirection):
+        return direction.matrix.toarray()
+    if isinstance(direction, DiagonalDirection):
+        return np.diag(direction.diagonal)
+    return np.array([[a + b for b in direction.columns] for a in direction.rows])
+
+
+def check_same(direction, array):
+    """Everything that is asked of a direction, against an array."""
+    rng = np.random.default_rng(0)
+    m, n = array.shape
+    assert direction.shape == (m, n)
+    np.testing.assert_allclose(direction.dense(), array, atol=1e-13)
+    out = rng.standard_normal((m, n))
+    expected = out + array
+    direction.add_to(out)
+    np.testing.assert_allclose(out, expected, atol=1e-13)
+    block = rng.standard_normal((n, 4))
+    np.testing.assert_allclose(direction.matmat(block), array @ block, atol=1e-12)
+    np.testing.assert_allclose(direction.matmat(block[:, 1:2]), array @ block[:, 1:2], atol=1e-12)
+    np.testing.assert_allclose(direction.matmat(block[:, 0]), array @ block[:, 0], atol=1e-12)
+    np.testing.assert_allclose(direction.matmat(np.asfortranarray(block)[:, :2]), array @ block[:, :2], atol=1e-12)
+    assert direction.matmat(block[:, 0]).shape == (m,)
+    assert np.abs(array).max() <= direction.peak() * (1 + 1e-14)
+    left, right = rng.standard_normal((m, 2)), rng.standard_normal((n, 2))
+    for atom in (
+        LowRankAtom(left, np.array([1.0, -2.0]), right),
+        SparseAtom.one_hot((m, n), m * n - 1, 3.0),
+        SparseAtom.zero((m, n)),
+        DenseAtom(rng.standard_normal((m, n))),
+    ):
+        assert direction.inner(atom) == pytest.approx(float(np.sum(array * atom.dense())), abs=1e-12)
+
+
+@pytest.mark.parametrize("direction", MATRICES)
+def test_equals_its_dense_form(direction):
+    check_same(direction, written_out(direction))
+
+
+@pytest.mark.parametrize("direction", MATRICES)
+@pytest.mark.parametrize("factor", [1.0, -2.5, 0.0])
+def test_scaled(direction, factor):
+    check_same(direction.scaled(factor), factor * written_out(direction))
+
+
+@pytest.mark.parametrize("direction", MATRICES)
+def test_transposed(direction):
+    check_same(direction.transposed(), written_out(direction).T)
+
+
+@pytest.mark.parametrize("direction", SQUARE)
+def test_symmetrised(direction):
+    array = written_out(direction)
+    check_same(direction.symmetrised(), 0.5 * (array + array.T))
+    check_same(direction.symmetrised().transposed().scaled(3.0), 1.5 * (array + array.T))
+
+
+@pytest.mark.parametrize("direction", MATRICES)
+def test_the_peak_of_a_single_piece_is_attained(direction):
+    array = written_out(direction)
+    if isinstance(direction, OuterSum | SumDirection):
+        return  # those only promise a bound
+    assert direction.peak() == pytest.approx(np.abs(array).max())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_bad_entry_shows_in_the_peak(value):
+    bad = np.array([1.0, value, 2.0])
+    square = np.ones((3, 3))
+    square[1, 2] = value
+    matrix = sp.csr_array(square)
+    for direction in (
+        DenseDirection(square),
+        SparseDirection(matrix),
+        DiagonalDirection(bad),
+        OuterSum(bad, np.zeros(3)),
+        OuterSum(np.zeros(3), bad),
+    ):
+        assert not np.isfinite(direction.peak())
+        assert not np.isfinite(SumDirection((DiagonalDirection(np.ones(3)), direction)).peak())
+        assert not np.isfinite(direction.symmetrised().peak())
+
+
+def test_products_with_a_symmetric_array_read_one_triangle_only_if_promised():
+    array = np.array([[1.0, 2.0], [5.0, 3.0]])
+    np.testing.assert_array_equal(DenseDirection(array).matmat(np.eye(2)), array)
+
+
+@pytest.mark.parametrize("start", [0, 2, 4])
+def test_a_part_of_a_product(start):
+    rng = np.random.default_rng(0)
+    inner = OuterSum(rng.standard_normal(2), rng.standard_normal(3))
+    direction = EmbeddedDirection(inner, start, 10)
+    expected = np.zeros(10)
+    expected[start : start + 6] = written_out(inner).reshape(-1)
+    assert direction.shape == (10,)
+    np.testing.assert_allclose(direction.dense(), expected)
+    np.testing.assert_allclose(direction.scaled(-2.0).dense(), -2.0 * expected)
+    out = np.ones(10)
+    direction.add_to(out)
+    np.testing.assert_allclose(out, 1.0 + expected)
+    assert np.abs(expected).max() <= direction.peak()
+    atom = BlocksAtom((DenseAtom(rng.standard_normal(4)), DenseAtom(rng.standard_normal((2, 3)))))
+    assert direction.inner(atom) == pytest.approx(float(expected @ atom.dense()))
+    total = SumDirection((direction, EmbeddedDirection(DenseDirection(np.ones(4)), 0, 10)))
+    assert total.inner(atom) == pytest.approx(float((expected + np.r_[np.ones(4), np.zeros(6)]) @ atom.dense()))
+    with pytest.raises(TypeError):
+        direction.matmat(np.ones((10, 1)))
+    with pytest.raises(TypeError):
+        direction.transposed()
+
+
+def test_vectors():
+    v = np.array([3.0, -7.0])
+    direction = DenseDirection(v)
+    assert direction.peak() == 7.0
+    assert direction.inner(SparseAtom.one_hot((2,), 1, 2.0)) == -14.0
+    np.testing.assert_array_equal(SumDirection((direction, direction.scaled(2.0))).dense(), 3.0 * v)

@@ -1,0 +1,201 @@
+"""The fused pass over a dense iterate against the generic one, and the dual point against both."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from cgm_cli.blocks.directions import DenseDirection
+from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.iterates import DenseIterate
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.diagonal import Diagonal
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.maps.row_sums import RowSums
+from cgm_cli.blocks.penalties.bounds import BoxSet, Nonnegative
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.penalties.norms import L1Norm
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.bounds import certify, estimate
+from cgm_cli.methods.evaluation import Evaluator
+from cgm_cli.methods.state import State
+from tests.blocks.support import random_direction
+from tests.methods.problems import hcgm, solve
+
+
+class Opaque(LinearMap):
+    """An identity that no fast path knows."""
+
+    norm = 1.0
+
+    def __init__(self, shape):
+        self.in_shape = self.out_shape = shape
+
+    def forward(self, x):
+        return np.array(x)
+
+    def adjoint(self, y):
+        return DenseDirection(np.array(y))
+
+
+def kmeans_like(n, domain=None, seed=0):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n, 3))
+    distances = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    shape = (n, n)
+    terms = (
+        Term("rows", RowSums(shape), Equals((n,), np.ones(n)), 2.5),
+        Term("nonnegative", Identity(shape), Nonnegative(shape), 7.0),
+    )
+    return CompositeProblem(domain or Fantope(n, 3), Linear(distances, shape), terms)
+
+
+def boxed(m, n, seed=1):
+    rng = np.random.default_rng(seed)
+    shape = (m, n)
+    terms = (
+        Term("nonnegative", Identity(shape), Nonnegative(shape), 3.0),
+        Term("box", Identity(shape), BoxSet(shape, np.array(-0.1), np.array(0.2)), 0.5),
+        Term("rows", RowSums(shape), Equals((m,), rng.standard_normal(m))),
+        Term("size", Identity(shape), L1Norm(shape, 0.3)),
+        Term("inner", MatrixMap(rng.standard_normal((4, m * n)), shape), Equals((4,), rng.standard_normal(4))),
+    )
+    return CompositeProblem(NuclearBall(shape, 2.0), Linear(rng.standard_normal(shape), shape), terms)
+
+
+def with_diagonal(n):
+    problem = kmeans_like(n, PSDTrace(n, 3.0, False))
+    extra = Term("diagonal", Diagonal((n, n)), Equals((n,), np.full(n, 0.5)), 0.25)
+    return dataclasses.replace(problem, terms=(problem.terms[1], extra, problem.terms[0]))
+
+
+PROBLEMS = {
+    "kmeans": lambda: kmeans_like(20),
+    "kmeans-1": lambda: kmeans_like(1, PSDTrace(1, 1.0, True)),
+    "kmeans-trace": lambda: kmeans_like(70, PSDTrace(70, 3.0, False)),
+    "diagonal": lambda: with_diagonal(15),
+    "boxed": lambda: boxed(6, 9),
+}
+
+
+def generic(problem):
+    """The same problem without anything that could be fused."""
+    terms = [
+        dataclasses.replace(t, map=Opaque(t.map.in_shape)) if isinstance(t.map, Identity) else t for t in problem.terms
+    ]
+    return dataclasses.replace(problem, terms=tuple(terms))
+
+
+def at_some_point(problem, steps=4, seed=3):
+    """A state some random steps from the start."""
+    rng = np.random.default_rng(seed)
+    state = State(problem, DenseIterate(problem.first), rng)
+    for k in range(1, steps + 1):
+        atom = problem.domain.lmo(random_direction(problem.domain, rng), OracleRequest(0.0)).atom
+        state.advance(atom, 1.0 / (k + 1))
+    return state
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("beta", [10.0, 1.0, 1e-4])
+def test_the_fused_pass_equals_the_generic_one(name, beta):
+    problem = PROBLEMS[name]()
+    state = at_some_point(problem)
+    fused = Evaluator(problem, state.iterate)
+    assert fused._folded is not None
+    # Every dual written out: what the evaluator does when told to fold nothing.
+    plain = Evaluator(problem, state.iterate)
+    plain._folded = None
+    first = fused.evaluate(state.loss_image, state.images, beta)
+    second = plain.evaluate(state.loss_image, state.images, beta)
+    scale = np.abs(second.direction.dense()).max()
+    np.testing.assert_allclose(first.direction.dense(), second.direction.dense(), atol=1e-12 * scale)
+    assert first.objective == second.objective
+    assert first.penalty == second.penalty
+    assert first.infeasibilities == pytest.approx(second.infeasibilities, rel=1e-12, abs=1e-15)
+    assert list(first.infeasibilities) == list(second.infeasibilities)
+    assert first.constant == pytest.approx(second.constant, rel=1e-10, abs=1e-12 * scale)
+    assert first.direction.peak() >= np.abs(first.direction.dense()).max()
+    assert first.margin > 0
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("beta", [1.0, 1e-3])
+def test_against_the_formulas_written_out(name, beta):
+    problem = PROBLEMS[name]()
+    state = at_some_point(problem)
+    found = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, beta)
+    x = state.iterate.array
+    cost = problem.loss.map.direction.array
+    direction, constant, penalty = cost.copy(), 0.0, 0.0
+    for term in problem.terms:
+        step = beta / term.weight
+        image = term.map.forward(x)
+        p = term.penalty.prox(image, step)
+        y = (image - p) / step
+        direction += term.map.adjoint(y).dense()
+        constant -= float(np.vdot(y, p)) - (0.0 if term.penalty.is_set else term.penalty.value(p))
+        penalty += 0.0 if term.penalty.is_set else term.penalty.value(image)
+    if problem.domain.symmetric:
+        direction = 0.5 * (direction + direction.T)
+    scale = np.abs(direction).max()
+    np.testing.assert_allclose(found.direction.dense(), direction, atol=1e-11 * scale)
+    assert found.objective == pytest.approx(float(np.vdot(cost, x)), rel=1e-12, abs=1e-13)
+    assert found.constant == pytest.approx(constant, rel=1e-10, abs=1e-12 * scale)
+    assert found.penalty == pytest.approx(penalty, rel=1e-12)
+    # Products with the direction do not depend on the form it is kept in.
+    block = np.random.default_rng(0).standard_normal((x.shape[1], 3))
+    np.testing.assert_allclose(found.direction.matmat(block), direction @ block, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_dual_point_has_the_direction_of_the_evaluation(name):
+    problem = PROBLEMS[name]()
+    state = at_some_point(problem)
+    evaluator = Evaluator(problem, state.iterate)
+    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
+    dual = evaluator.dual_point(found, state.loss_image, state.images, 0.3)
+    kept = found.direction.dense().copy()
+    scale = np.abs(kept).max()
+    np.testing.assert_allclose(dual.direction(problem).dense(), kept, atol=1e-12 * scale)
+    assert (dual.constant, dual.margin) == (found.constant, found.margin)
+    # The dual point owns its arrays: steps and evaluations that follow do not change it.
+    state.advance(problem.domain.lmo(found.direction, OracleRequest(0.0)).atom, 0.5)
+    evaluator.evaluate(state.loss_image, state.images, 0.1)
+    np.testing.assert_allclose(dual.direction(problem).dense(), kept, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_estimate_and_certificate_of_one_dual_point_agree(name):
+    problem = PROBLEMS[name]()
+    state = at_some_point(problem)
+    evaluator = Evaluator(problem, state.iterate)
+    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
+    answer = problem.domain.lmo(found.direction, OracleRequest(0.0))
+    value = estimate(problem.domain, found.direction, found.constant, found.margin, answer)
+    certified = certify(problem, evaluator.dual_point(found, state.loss_image, state.images, 0.3))
+    assert certified == pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["kmeans", "diagonal", "boxed"])
+def test_a_whole_run_is_the_same_without_the_fast_paths(name):
+    problem = PROBLEMS[name]()
+    _, first = solve(problem, 25, method=hcgm(0.5, 0.0))
+    _, second = solve(generic(problem), 25, method=hcgm(0.5, 0.0))
+    for column in ("total", "infeasibility", "bound"):
+        np.testing.assert_allclose(second.column(column), first.column(column), rtol=1e-7, atol=1e-9, err_msg=column)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_bad_entry_never_hides_in_the_fused_pass(value):
+    problem = kmeans_like(10)
+    state = at_some_point(problem)
+    state.iterate.array[3, 4] = value
+    found = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, 1.0)
+    numbers = [found.constant, found.direction.peak(), found.infeasibilities["nonnegative"]]
+    assert not any(np.isfinite(numbers))

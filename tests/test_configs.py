@@ -1,0 +1,90 @@
+"""Every spec we ship, every template's examples and what `cgm init` writes: they load, survive a round trip and run."""
+
+from pathlib import Path
+
+import pytest
+
+from cgm_cli.api import solve
+from cgm_cli.blocks import registry
+from cgm_cli.spec.load import dump, load, loads, resolved
+from cgm_cli.spec.skeleton import skeleton
+from tests.data import has_data
+
+PROJECT = Path(__file__).resolve().parents[1]
+CONFIGS = sorted((PROJECT / "configs").rglob("*.yaml"))
+SHORT = ["solver.iterations=3", "log.every=1", "log.metrics_every=1000"]
+ENDED = {"iteration-limit", "converged"}
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def files_of(tree):
+    """Every `file:` of a spec."""
+    if isinstance(tree, dict):
+        named = [tree["file"]] if isinstance(tree.get("file"), str) else []
+        return named + [name for value in tree.values() for name in files_of(value)]
+    return [name for value in tree for name in files_of(value)] if isinstance(tree, list) else []
+
+
+def run(source, overrides, out, folder):
+    """Solve for three iterations; skips where a data file is missing."""
+    tree = source if isinstance(source, dict) else load(source).model_dump(by_alias=True)
+    for name in files_of(tree):
+        if not has_data(name) and not any((place / name).is_file() for place in (folder, PROJECT / "data")):
+            pytest.skip(f"{name} is in no folder of CGM_DATA")
+    records = []
+    result = solve(source, overrides, out=out, on_record=records.append)
+    assert result.status.value in ENDED
+    assert result.record.k <= 3
+    assert [record.k for record in records] == list(range(result.record.k + 1))
+    assert all(record.objective == record.objective for record in records)
+    return result
+
+
+def test_there_are_specs():
+    assert len(CONFIGS) >= 4
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
+def test_a_shipped_spec_loads_and_its_resolved_form_is_the_same_spec(path):
+    spec = load(path)
+    text = resolved(spec)
+    again = loads(text)
+    assert again == spec
+    assert resolved(again) == text
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
+def test_a_shipped_spec_runs(path, tmp_path):
+    fewer = ["problem.restarts=3"] if load(path).model_dump()["problem"].get("restarts") else []
+    run(path, SHORT + fewer, tmp_path / "run", path.parent)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
+def test_every_data_file_of_a_shipped_spec_says_where_it_comes_from(path):
+    spec = load(path).model_dump(by_alias=True)
+    missing = set(files_of(spec["problem"])) - set(spec["source"])
+    assert not {
+        name for name in missing if not (path.parent / name).is_file() and not (PROJECT / "data" / name).is_file()
+    }
+
+
+EXAMPLES = [
+    pytest.param(example, id=f"{name}-{number}")
+    for name in registry.TEMPLATES
+    for number, example in enumerate(registry.lookup("template", name).Spec.examples)
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_of_a_template_runs(example, tmp_path):
+    tree = {"name": "example", "problem": example}
+    assert loads(resolved(loads(dump(tree)))) == loads(dump(tree))
+    run(tree, SHORT, tmp_path / "run", tmp_path)
+
+
+@pytest.mark.parametrize("name", list(registry.TEMPLATES))
+def test_what_init_writes_runs(name, tmp_path):
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(skeleton(name))
+    run(path, SHORT, tmp_path / "run", tmp_path)
