@@ -20,7 +20,7 @@ from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.bounds import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, Gathering, ProblemError
+from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -88,12 +88,10 @@ class KMeansSDP(Template):
             if isinstance(self.points, DigitsData):
                 points, labels = digit_features(self.points.count)
             else:
-                faults, labels = Gathering(), None
-                with faults.part("points"):
+                with located("points"):
                     points = _as_points(context.array(self.points))
-                with faults.part("labels"):
+                with located("labels"):
                     labels = None if self.labels is None else _as_labels(context.array(self.labels))
-                faults.settle()
                 if labels is not None and labels.size != points.shape[0]:
                     raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
             n = points.shape[0]

@@ -41,6 +41,7 @@ def record(k: int, **changes: Any) -> IterationRecord:
         "lmo_value": -1.0,
         "lmo_matvecs": 3 * k,
         "lmo_residual": 1e-7,
+        "fw_gap": 1.0 / (k + 1),
         "phases": {"lmo": 0.01},
         "infeasibilities": {"row_sums": 0.1 / (k + 1)},
         "metrics": {"error_rate": float(k)} if k and k % 10 == 0 else {},
