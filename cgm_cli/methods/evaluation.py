@@ -95,7 +95,8 @@ class Evaluator:
             objective = problem.loss.value(loss_image)
             gradient = problem.loss.gradient(loss_image)
             pairing = float(np.vdot(gradient, loss_image))
-            smoothed, constant, margin = objective, objective - pairing, abs(objective) + abs(pairing)
+            smoothed, constant = objective, objective - pairing
+            margin = abs(objective) + _loss_scale(problem, gradient, loss_image)
             pieces.append(problem.loss.map.adjoint(gradient))
         duals: list[tuple[Term, Dual]] = []
         for term, image in zip(problem.terms, images, strict=True):
@@ -107,16 +108,15 @@ class Evaluator:
             if isinstance(piece, DenseDirection) and isinstance(term.map, Identity) and term.penalty.uniform:
                 piece = DenseDirection(piece.array, symmetric=problem.domain.symmetric)
             pieces.append(piece)
-            size, steepness = float(np.linalg.norm(image)), float(np.linalg.norm(dual.y))
-            pairing_here = float(np.vdot(dual.y, image))
+            slope, pairing_here = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))
+            step = 0.0 if beta is None else beta / term.weight
+            # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2); g(z) for step 0
+            smoothed += pairing_here - dual.conjugate - 0.5 * step * slope**2
             pairing += pairing_here
-            margin += size * steepness
-            if beta is None:
-                smoothed += dual.value
-            else:
-                step = beta / term.weight
-                # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2)
-                smoothed += pairing_here - dual.conjugate - 0.5 * step * steepness**2
+            # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
+            size = float(np.linalg.norm(image)) + term.penalty.shift + step * slope
+            margin += size * slope + abs(dual.conjugate) + abs(dual.value)
+            if step > 0.0:
                 margin += size / step * term.map.norm * problem.domain.radius
         if problem.domain.symmetric:
             pieces = [piece.symmetrised() for piece in pieces]
@@ -188,6 +188,13 @@ class Evaluator:
         known_peak = norm if np.isfinite(norm) and not rest else None
         direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
         return direction, Dual(None, pairing, 0.0, distance, reference)
+
+
+def _loss_scale(problem: CompositeProblem, gradient: np.ndarray, image: np.ndarray) -> float:
+    """What rounding errors of <h'(z), z> and of h'(z), which meets every point of the domain, are relative to."""
+    norm, size = problem.loss.map.norm, float(np.linalg.norm(image))
+    curvature = problem.loss.lipschitz / norm**2 if norm > 0.0 else 0.0
+    return (float(np.linalg.norm(gradient)) + curvature * size) * (size + norm * problem.domain.radius)
 
 
 def _dual(term: Term, image: np.ndarray, beta: float | None) -> Dual:

@@ -95,6 +95,18 @@ def random_problem(domain, rng, sets, penalties):
 DOMAINS = examples("domain")
 
 
+def test_rounding_is_relative_to_the_constants_inside_a_term():
+    # The start is zero, so that nothing but the offset says how large the rounding errors are.
+    domain = build_domain(kind="simplex", size=1, radius=3.0, sum="at-most")
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        linear = MatrixMap(rng.standard_normal((3, 1)), (1,))
+        penalty = Shifted(L2Norm((3,), 1.3), rng.standard_normal(3))
+        problem = CompositeProblem(domain, None, (Term("distance", linear, penalty, 10.0),))
+        _, keep = solve(problem, 5)
+        assert np.all(keep.column("bound") <= keep.column("total")), seed
+
+
 @pytest.mark.parametrize("example", DOMAINS)
 @pytest.mark.parametrize("terms", [(0, 0), (1, 0), (0, 1), (2, 0), (2, 1), (0, 2)], ids=str)
 def test_no_bound_passes_a_feasible_objective(example, terms):
