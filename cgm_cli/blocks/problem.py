@@ -54,6 +54,11 @@ class CompositeProblem:
             )
 
     @property
+    def sense_sign(self) -> float:
+        """What turns a value of f into the user's sense: 1, or -1 for a maximisation."""
+        return -1.0 if self.sense == "maximise" else 1.0
+
+    @property
     def first(self) -> Atom:
         """The point x_1 a run starts from."""
         return self.domain.start() if self.start is None else self.start

@@ -270,7 +270,7 @@ class _Run:
         shown = (self.best.final if last else self.best.shown) if self.best else None
         bound = np.nan if shown is None else shown.value
         total = point.objective + point.penalty
-        sign = -1.0 if self.problem.sense == "maximise" else 1.0
+        sign = self.problem.sense_sign
         metrics: Mapping[str, Any] = {}
         if full and self.metrics is not None and (last or self.state.k % self.schedule.metrics == 0):
             with self.clock.phase("metrics"):
@@ -279,7 +279,7 @@ class _Run:
             k=self.state.k,
             seconds=self.clock.elapsed(),
             objective=sign * point.objective,
-            penalty=sign * point.penalty,
+            penalty=sign * point.penalty + 0.0,  # no -0.0
             total=sign * total,
             infeasibility=max(point.infeasibilities.values(), default=0.0),
             bound=sign * bound,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,17 @@ from cgm_cli.runs.directory import is_being_written
 from cgm_cli.spec.yaml_reader import parse
 
 _T = TypeVar("_T")
+
+
+def complete_rows(columns: Mapping[str, np.ndarray]) -> int:
+    """How many rows of a trace are whole. A run killed inside a commit may have made some columns longer than others, and
+    columns longer than what they hold: the time of a row that did not arrive is not a number.
+    """
+    rows = min(map(len, columns.values()), default=0)
+    if "seconds" in columns:
+        arrived = np.flatnonzero(~np.isnan(columns["seconds"][:rows]))
+        rows = int(arrived[-1]) + 1 if arrived.size else 0
+    return rows
 
 
 @dataclass(frozen=True)
@@ -69,8 +80,7 @@ class Run:
                 raise DataError(
                     f"{self.path / 'run.h5'}: /trace/{name} is not one-dimensional; this is not a log of cgm."
                 )
-        # A run killed inside a commit may have a longer row count in some columns than in others.
-        rows = min(map(len, columns.values()), default=0)
+        rows = complete_rows(columns)
         return {name: column[:rows] for name, column in columns.items()}
 
     @cached_property

@@ -4,8 +4,8 @@ HDF5 on a plain file has two weaknesses. A write that fails half-way through a f
 point to nothing, and the library, unable to close the file any more, may crash the process at exit. Here
 
 - bytes behind the committed end go to disk at once: nothing points to them yet;
-- bytes before it wait in memory until `commit` puts them in place, in the order of their addresses (the superblock
-  first);
+- bytes before it wait in memory until `commit` puts them in place: the superblock first, which knows how long the file
+  is, then all others in the order HDF5 wrote them, numbers before the headers that count them;
 - after the first OSError, kept in `fault`, the disk is left alone: HDF5 goes on in memory, closes in peace, and the
   file is cut back to its last committed state.
 
@@ -42,7 +42,7 @@ class CommittedFile(io.RawIOBase):
             if self._size > self._end:
                 _write_all(self._descriptor, bytes(self._size - self._end), self._end)
                 self._end = self._size
-            for offset in sorted(self._pending):
+            for offset in sorted(self._pending, key=lambda offset: offset > 0):
                 _write_all(self._descriptor, self._pending[offset], offset)
             self._pending.clear()
             if self._size < self._end:

@@ -154,7 +154,7 @@ def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: M
     """What the theorems need to know; None for the method they do not cover."""
     if isinstance(method.smoothing, Subgradient) and problem.terms:
         return None
-    sign = -1.0 if problem.sense == "maximise" else 1.0
+    sign = problem.sense_sign
     optimum = spec.theory.optimum if spec.theory.optimum is not None else template.optimum
     constants, oracle = problem.constants(), spec.solver.oracle
     kinds = {term.penalty.is_set for term in problem.terms}
@@ -260,6 +260,13 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
 
 
 def _remark(outcome: Outcome) -> str:
+    """What a reader of the summary might stumble over."""
+    record, remarks = outcome.record, []
     if outcome.unconverged_calls:
-        return f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; the best vectors were used."
-    return ""
+        remarks.append(
+            f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; the best vectors found were used."
+        )
+    beyond = outcome.bound is not None and outcome.state.problem.sense_sign * (record.total - record.bound) < 0.0
+    if beyond and record.infeasibility > 0.0:
+        remarks.append("The objective lies beyond the bound, as it may: x misses its constraints.")
+    return " ".join(remarks)
