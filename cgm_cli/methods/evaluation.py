@@ -110,7 +110,7 @@ class Evaluator:
             pieces.append(piece)
             slope, pairing_here = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))
             step = 0.0 if beta is None else beta / term.weight
-            # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2); g(z) for step 0
+            # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2); g for step 0
             smoothed += pairing_here - dual.conjugate - 0.5 * step * slope**2
             pairing += pairing_here
             # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.

@@ -22,8 +22,10 @@ _T = TypeVar("_T")
 
 
 def complete_rows(columns: Mapping[str, np.ndarray]) -> int:
-    """How many rows of a trace are whole. A run killed inside a commit may have made some columns longer than others, and
-    columns longer than what they hold: the time of a row that did not arrive is not a number.
+    """How many rows of a trace are whole.
+
+    A run killed inside a commit may have made some columns longer than others, and columns longer than what they hold:
+    the time of a row that did not arrive is not a number.
     """
     rows = min(map(len, columns.values()), default=0)
     if "seconds" in columns:

@@ -264,7 +264,7 @@ def _remark(outcome: Outcome) -> str:
     record, remarks = outcome.record, []
     if outcome.unconverged_calls:
         remarks.append(
-            f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; the best vectors found were used."
+            f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; their best vectors were used."
         )
     beyond = outcome.bound is not None and outcome.state.problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0:
