@@ -69,5 +69,7 @@ class MinimaxBall(Template):
         )
 
     def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:
-        """distance: |x - x*|, the Euclidean distance to the solution."""
-        return {"distance": float(np.linalg.norm(iterate.array - self.solution))}
+        """distance: |x - x*|, the Euclidean distance to the solution; in two dimensions x_1 and x_2, the path."""
+        x = iterate.array
+        path = {f"x_{i + 1}": float(value) for i, value in enumerate(x)} if x.size == 2 else {}
+        return {"distance": float(np.linalg.norm(x - self.solution)), **path}
