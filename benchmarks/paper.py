@@ -31,9 +31,9 @@ TAIL = """
 What reproduces, and what does not:
 
 - **Clustering.** Objective, infeasibility and rate are those of the authors' script. The misclassification is not a
-  property of the method alone: it depends on the distance below which the rounding links denoised points. At 1e-3, the
-  published constant, the iterate after 1000 steps is too rough and few points are linked; values near the paper's (0.093 to 0.095
-  here) take larger distances. k-means on the denoised points has no such constant.
+  property of the method alone: it depends on the distance below which the rounding links denoised points. At 1e-3,
+  the published constant, the iterate after 1000 steps is too rough and few points are linked; values near the paper's
+  (0.093 to 0.095 here) take larger distances. k-means on the denoised points has no such constant.
 - **Inpainting.** The paper's photograph is not available; scikit-image's `camera` at 256 x 256 takes its place, with
   missing pixels drawn at random. Absolute values differ, the margins agree.
 - **Pathological example.** The solution, the failure of the classical method and the rate 1 / k^2 all reproduce.
