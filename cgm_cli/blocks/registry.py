@@ -34,6 +34,7 @@ PENALTIES = {
     "max": "cgm_cli.blocks.penalties.maximum:MaxCoordinate",
     "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
     "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
+    "support": "cgm_cli.blocks.penalties.support_of_set:SupportOfSet",
 }
 SETS = {
     "equals": "cgm_cli.blocks.penalties.equals:Equals",
@@ -51,12 +52,17 @@ MAPS = {
     "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
     "stack": "cgm_cli.blocks.maps.stack:Stack",
     "block": "cgm_cli.blocks.maps.block:Block",
+    "block-difference": "cgm_cli.blocks.maps.block_difference:BlockDifference",
+    "matrices": "cgm_cli.blocks.maps.matrices:Matrices",
 }
 TEMPLATES = {
     "kmeans-sdp": "cgm_cli.templates.kmeans_sdp:KMeansSDP",
     "max-cut": "cgm_cli.templates.max_cut:MaxCut",
     "robust-pca": "cgm_cli.templates.robust_pca:RobustPCA",
     "minimax-ball": "cgm_cli.templates.minimax_ball:MinimaxBall",
+    "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
+    "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
+    "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
 }
 
 FAMILIES = {

@@ -285,6 +285,8 @@ def penalty_twin(example, z, step):
     """prox_{step g}(z), reduced by hand to minimisations over one number that know nothing of projections."""
     kind = example["kind"]
     s = step * example.get("scale", 1.0)
+    if kind == "support":  # Moreau's identity, with the twin of the projection
+        return z - s * set_twin(example["set"], z / s)
     if kind == "hinge":
         labels = np.broadcast_to(example.get("labels", 1.0), z.shape)
         s = s / z.size if example.get("reduction") == "mean" else s
@@ -363,6 +365,9 @@ def set_twin(example, z):
         lower = np.broadcast_to(example.get("lower", 0.0 if kind == "nonnegative" else -np.inf), n)
         upper = np.broadcast_to(example.get("upper", np.inf), n)
         bounds = list(zip(lower, upper, strict=True))
+    elif kind == "simplex" and "length" in example:
+        whole = {key: value for key, value in example.items() if key != "length"}
+        return np.concatenate([set_twin(whole, run) for run in z.reshape(-1, example["length"])])
     elif kind == "simplex":
         bounds = [(0, None)] * n
         form = "ineq" if example.get("sum") == "at-most" else "eq"
