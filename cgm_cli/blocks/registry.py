@@ -63,6 +63,9 @@ TEMPLATES = {
     "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
     "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
     "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
+    "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
+    "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
+    "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
 FAMILIES = {

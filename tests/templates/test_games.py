@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog, minimize
 
 from cgm_cli.errors import CgmError, ProblemError
+from tests.templates.programs import game_value, smallest_eigenvalue_of_a_mixture
 from tests.templates.support import solve, spec, template
-
-
-def value_of(payoff):
-    """min over x, max over y of <y, A x>, by a linear program in (x, t)."""
-    rows, columns = payoff.shape
-    program = linprog(
-        np.r_[np.zeros(columns), 1.0],
-        A_ub=np.column_stack([payoff, -np.ones(rows)]),
-        b_ub=np.zeros(rows),
-        A_eq=np.r_[np.ones(columns), 0.0][None, :],
-        b_eq=[1.0],
-        bounds=[(0, None)] * columns + [(None, None)],
-    )
-    return program.fun
 
 
 @pytest.mark.parametrize(
@@ -34,7 +20,7 @@ def value_of(payoff):
     ],
 )
 def test_games_whose_value_is_known(payoff, value):
-    assert value_of(np.array(payoff, dtype=float)) == pytest.approx(value, abs=1e-9)
+    assert game_value(np.array(payoff, dtype=float)) == pytest.approx(value, abs=1e-9)
     result = solve({"template": "matrix-game", "payoff": payoff}, iterations=2000, scaling="auto")
     assert result.bound_is == "certified"
     assert result.record.bound <= value + 1e-12
@@ -48,7 +34,7 @@ def test_a_random_game_against_a_linear_program():
     problem = {"template": "matrix-game", "payoff": {"rows": 20, "columns": 30}}
     payoff = template("matrix-game", payoff={"rows": 20, "columns": 30}, seed=2).payoff
     result = solve(problem, seed=2, iterations=5000, scaling="auto", beta0=0.2)
-    value = value_of(payoff)
+    value = game_value(payoff)
     assert result.record.bound <= value + 1e-12 <= result.record.total + 2e-12
     assert result.record.total - value < 0.01
     assert value - result.record.bound < 0.01
@@ -56,24 +42,6 @@ def test_a_random_game_against_a_linear_program():
     assert strategy.min() >= 0.0
     assert strategy.sum() == pytest.approx(1.0)
     assert (payoff.T @ strategy).min() == pytest.approx(result.record.bound, abs=1e-9)
-
-
-def largest_eigenvalue_of_a_mixture(matrices):
-    """max over p in the simplex of lambda_min(sum p_i A_i), by a general solver from several starts."""
-    dense = np.array([m.toarray() if hasattr(m, "toarray") else m for m in matrices], dtype=float)
-    count = len(dense)
-
-    def smallest(p):
-        return -np.linalg.eigvalsh(np.tensordot(p, dense, 1))[0]
-
-    constraint = [{"type": "eq", "fun": lambda p: p.sum() - 1.0}]
-    starts = [np.full(count, 1.0 / count), *(0.5 * np.eye(count) + 0.5 / count)]
-    options = {"ftol": 1e-12, "maxiter": 500}
-    runs = [
-        minimize(smallest, p, bounds=[(0, 1)] * count, constraints=constraint, method="SLSQP", options=options)
-        for p in starts
-    ]
-    return max(-run.fun for run in runs)
 
 
 PAULI = [[[1, 0], [0, -1]], [[0, 1], [1, 0]]]
@@ -93,7 +61,7 @@ def test_diagonal_matrices_are_a_matrix_game():
     result = solve(
         {"template": "spectrahedron-game", "matrices": [np.diag(row).tolist() for row in payoff]}, iterations=3000
     )
-    value = value_of(payoff)
+    value = game_value(payoff)
     assert result.record.bound <= value + 1e-12
     assert value - result.record.bound < 0.02
     assert result.record.total - value < 0.02
@@ -102,7 +70,7 @@ def test_diagonal_matrices_are_a_matrix_game():
 def test_random_matrices_against_another_solver():
     sizes = {"size": 12, "count": 3, "entries": 30}
     result = solve({"template": "spectrahedron-game", "matrices": sizes}, iterations=2000)
-    value = largest_eigenvalue_of_a_mixture(template("spectrahedron-game", matrices=sizes).matrices)
+    value = smallest_eigenvalue_of_a_mixture(template("spectrahedron-game", matrices=sizes).matrices)
     assert result.bound_is == "certified"
     # The other solver finds the value from below.
     assert result.record.total >= value - 1e-9

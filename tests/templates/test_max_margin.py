@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.templates.max_margin import MaxMargin, iris
+from tests.templates.programs import margin_optimum
 from tests.templates.support import solve, spec, template
 
 
@@ -18,41 +18,6 @@ def loss(weights, points, labels):
         scores = weights @ point
         total += max(float(c != label) + scores[c] - scores[label] for c in range(len(weights)))
     return total / len(points)
-
-
-def optimum(points, labels, radius):
-    """The smallest loss in the ball, by sequential quadratic programming over (W, one slack per point)."""
-    count, size = points.shape
-    classes = int(labels.max()) + 1
-    rows, sides = [], []
-    for i, label in enumerate(labels):
-        for c in range(classes):
-            w = np.zeros((classes, size))
-            w[c] -= points[i]
-            w[label] += points[i]
-            rows.append(np.r_[w.reshape(-1), np.eye(count)[i]])
-            sides.append(float(c != label))
-    rows, sides = np.array(rows), np.array(sides)
-    cost = np.r_[np.zeros(classes * size), np.full(count, 1.0 / count)]
-    inside = {
-        "type": "ineq",
-        "fun": lambda v: radius**2 - v[: classes * size] @ v[: classes * size],
-        "jac": lambda v: np.r_[-2.0 * v[: classes * size], np.zeros(count)],
-    }
-    margins = {"type": "ineq", "fun": lambda v: rows @ v - sides, "jac": lambda v: rows}
-    start = np.r_[np.zeros(classes * size), np.ones(count)]
-    found = minimize(
-        lambda v: cost @ v,
-        start,
-        jac=lambda v: cost,
-        constraints=[inside, margins],
-        method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 500},
-    )
-    assert found.success
-    weights = found.x[: classes * size].reshape(classes, size)
-    assert loss(weights, points, labels) == pytest.approx(found.fun, abs=1e-6)
-    return found.fun
 
 
 def test_the_objective_is_the_loss():
@@ -76,7 +41,7 @@ def test_irises_against_quadratic_programming():
         "radius": 2.0,
     }
     result = solve(problem, iterations=2000, scaling="auto")
-    best = optimum(np.column_stack([points[few].round(4), np.ones(few.size)]), labels[few], 2.0)
+    best = margin_optimum(np.column_stack([points[few].round(4), np.ones(few.size)]), labels[few], 2.0)
     assert result.bound_is == "certified"
     assert result.record.bound <= best + 1e-8
     assert result.record.total >= best - 1e-8

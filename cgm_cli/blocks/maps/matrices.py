@@ -51,7 +51,7 @@ class Matrices(LinearMap):
         self.in_shape, self.out_shape = in_shape, (len(matrices),)
         self._entries = Sampling(positions, in_shape)
         self._matrix, self._transpose = stacked, stacked.T.tocsr()
-        self._symmetric = in_shape[0] == in_shape[1] and all(_is_symmetric(matrix) for matrix in matrices)
+        self._symmetric = _is_symmetric(stacked, positions, in_shape)
         self.norm = operator_norm(stacked)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
@@ -82,7 +82,11 @@ def _stacked(matrices, shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray
     return sp.coo_array((values, (rows, columns)), shape=(len(entries), positions.size)).tocsr(), positions
 
 
-def _is_symmetric(matrix: np.ndarray | sp.sparray) -> bool:
-    if sp.issparse(matrix):
-        return (matrix != matrix.T).nnz == 0
-    return np.array_equal(matrix, matrix.T)
+def _is_symmetric(stacked: sp.csr_array, positions: np.ndarray, shape: tuple[int, int]) -> bool:
+    """Whether every A_i equals its transpose."""
+    rows, columns = np.divmod(positions, shape[1])
+    mirrored = columns * shape[1] + rows
+    order = np.argsort(mirrored)
+    if shape[0] != shape[1] or not np.array_equal(mirrored[order], positions):
+        return False
+    return (stacked != stacked[:, order]).nnz == 0
