@@ -43,6 +43,7 @@ SETS = {
     "l1-ball": "cgm_cli.blocks.penalties.balls:L1BallSet",
     "l2-ball": "cgm_cli.blocks.penalties.balls:L2BallSet",
     "simplex": "cgm_cli.blocks.penalties.simplex:SimplexSet",
+    "in-domain": "cgm_cli.blocks.penalties.in_domain:InDomain",
 }
 MAPS = {
     "identity": "cgm_cli.blocks.maps.identity:Identity",

@@ -36,7 +36,10 @@ class SupportOfSet(SupportFunction):
 
         def build(self, context, shape: tuple[int, ...]) -> SupportOfSet:
             with located("set"):
-                return SupportOfSet(self.set.build(context, shape), self.scale)
+                inner = self.set.build(context, shape)
+                if not isinstance(inner, ConvexSet):
+                    raise ProblemError(f"a support function needs the projection, and `{self.set.kind}` has none")
+                return SupportOfSet(inner, self.scale)
 
     def __init__(self, inner: ConvexSet, scale: float = 1.0):
         """Raises ProblemError for a set that is not bounded, where the function would not be finite."""
