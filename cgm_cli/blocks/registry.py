@@ -16,6 +16,7 @@ DOMAINS = {
     "linf-ball": "cgm_cli.blocks.domains.norm_balls:LinfBall",
     "box": "cgm_cli.blocks.domains.box:Box",
     "group-l1-ball": "cgm_cli.blocks.domains.group_ball:GroupL1Ball",
+    "latent-group-ball": "cgm_cli.blocks.domains.latent_group_ball:LatentGroupBall",
     "nuclear-ball": "cgm_cli.blocks.domains.nuclear:NuclearBall",
     "psd": "cgm_cli.blocks.domains.psd:PSDTrace",
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
@@ -49,6 +50,7 @@ MAPS = {
     "sampling": "cgm_cli.blocks.maps.sampling:Sampling",
     "row-sums": "cgm_cli.blocks.maps.row_sums:RowSums",
     "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
+    "differences": "cgm_cli.blocks.maps.differences:Differences",
     "stack": "cgm_cli.blocks.maps.stack:Stack",
     "block": "cgm_cli.blocks.maps.block:Block",
 }
