@@ -60,7 +60,7 @@ class GroupL1Ball(Domain):
 
 
 def steepest(g: np.ndarray, norms: np.ndarray, members: list[np.ndarray], radius: float) -> OracleAnswer:
-    """The minimiser of <g, x> over the l2-balls of the groups: in the ball of the first group with the largest |g_G|."""
+    """The minimiser of <g, x> over the l2-balls of all groups: in that of the first group with the largest |g_G|."""
     chosen = members[int(np.argmax(norms))]
     part = g[chosen]
     length = safe_norm(part)
