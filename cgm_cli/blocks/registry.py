@@ -59,6 +59,14 @@ TEMPLATES = {
     "max-cut": "cgm_cli.templates.max_cut:MaxCut",
     "robust-pca": "cgm_cli.templates.robust_pca:RobustPCA",
     "minimax-ball": "cgm_cli.templates.minimax_ball:MinimaxBall",
+    "sparse-regression": "cgm_cli.templates.sparse_regression:SparseRegression",
+    "matrix-completion": "cgm_cli.templates.matrix_completion:MatrixCompletion",
+    "elastic-net": "cgm_cli.templates.elastic_net:ElasticNet",
+    "group-lasso": "cgm_cli.templates.group_lasso:GroupLasso",
+    "low-rank-denoising": "cgm_cli.templates.low_rank_denoising:LowRankDenoising",
+    "least-absolute-deviations": "cgm_cli.templates.least_absolute_deviations:LeastAbsoluteDeviations",
+    "svm": "cgm_cli.templates.svm:SVM",
+    "max-affine": "cgm_cli.templates.max_affine:MaxAffine",
 }
 
 FAMILIES = {
