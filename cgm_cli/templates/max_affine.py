@@ -25,7 +25,7 @@ TOUCHING = 1e-2
 
 
 class RandomPieces(StrictModel):
-    """Gaussian slopes, drawn by the seed."""
+    """Gaussian slopes, and offsets if none are given, drawn by the seed."""
 
     pieces: Size = Field(description="how many affine functions")
     size: Size = Field(description="number of variables")
@@ -44,7 +44,7 @@ class MaxAffine(Template):
         slopes: RandomPieces | ArrayField = Field(
             description="one row a_i per affine function, or {pieces: 50, size: 10} for random ones"
         )
-        offsets: ArrayField = Field(0.0, description="b_i; a number: the same for all")
+        offsets: ArrayField | None = Field(None, description="b_i; left out: 0, or Gaussian with random slopes")
         domain: Literal["l2", "l1", "linf"] = Field("l2", description="which norm of x is at most r")
         radius: Positive = Field(1.0, description="r")
 
@@ -54,21 +54,26 @@ class MaxAffine(Template):
         ]
 
         def build(self, context: BuildContext) -> MaxAffine:
-            with located("slopes"):
-                slopes = self._slopes(context)
-            with located("offsets"):
-                offsets = fit(context.array(self.offsets), slopes.shape[:1], "the array of offsets", "the slopes' rows")
+            slopes, offsets = self._pieces(context)
+            if self.offsets is not None:
+                with located("offsets"):
+                    offsets = fit(
+                        context.array(self.offsets), offsets.shape, "the array of offsets", "that of the rows of slopes"
+                    )
             return MaxAffine(slopes, offsets, self.domain, self.radius)
 
-        def _slopes(self, context: BuildContext) -> np.ndarray:
-            if isinstance(self.slopes, RandomPieces):
-                shape = self.slopes.pieces, self.slopes.size
-                context.reserve("slopes", 8 * shape[0] * shape[1])
-                return np.random.default_rng([context.seed, 6]).standard_normal(shape)
-            slopes = context.array(self.slopes)
-            if slopes.ndim != 2:
-                raise ProblemError(f"the slopes must be a matrix, one row per piece, but are {named(slopes.shape)}")
-            return slopes
+        def _pieces(self, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
+            """The slopes, and the offsets where the spec has none."""
+            with located("slopes"):
+                if isinstance(self.slopes, RandomPieces):
+                    shape = self.slopes.pieces, self.slopes.size
+                    context.reserve("slopes", 8 * shape[0] * shape[1])
+                    rng = np.random.default_rng([context.seed, 6])
+                    return rng.standard_normal(shape), rng.standard_normal(shape[0])
+                slopes = context.array(self.slopes)
+                if slopes.ndim != 2:
+                    raise ProblemError(f"the slopes must be a matrix, one row per piece, but are {named(slopes.shape)}")
+                return slopes, np.zeros(slopes.shape[0])
 
     def __init__(self, slopes: np.ndarray, offsets: np.ndarray, domain: str = "l2", radius: float = 1.0):
         """slopes (m, n), offsets (m,)."""
