@@ -19,6 +19,7 @@ from cgm_cli.blocks.directions import (
 )
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.maps.block import Block
+from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.blocks.maps.matrix import MatrixMap
@@ -235,6 +236,16 @@ def test_blocks_within_blocks():
     np.testing.assert_array_equal(a.adjoint(np.array([1.0, 2.0])).dense(), [0, 0, 0, 1, 1, 1, 2, 2, 2])
     start = outer.start()
     np.testing.assert_array_equal(a.forward_atom(start), a.forward(start.dense()))
+
+
+def test_differences_of_a_vector_and_of_an_image():
+    a = Differences((4,))
+    np.testing.assert_array_equal(a.forward(np.array([1.0, 4.0, 2.0, 2.0])), [[3.0, -2.0, 0.0, 0.0]])
+    image = Differences((2, 3)).forward(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 9.0]]))
+    np.testing.assert_array_equal(image[0], [[-1.0, -2.0, 5.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(image[1], [[1.0, 2.0, 0.0], [0.0, 9.0, 0.0]])
+    assert Differences((300, 200)).norm == pytest.approx(np.sqrt(8.0), rel=1e-4)
+    assert Differences((300, 200)).norm < np.sqrt(8.0)
 
 
 @pytest.mark.parametrize(
