@@ -17,7 +17,7 @@ from cgm_cli.methods.record import IterationRecord
 from cgm_cli.spec.load import load
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.build import build
-from tests.templates import references
+from tests.templates import programs, references
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "templates.md"
@@ -69,6 +69,21 @@ def penalised(built: Template) -> float:
     return references.group_lasso(built, QUANTITIES, 0.02)
 
 
+def mixture(built: Template) -> float:
+    return programs.smallest_eigenvalue_of_a_mixture(built.matrices)
+
+
+def margin(built: Template) -> float:
+    return programs.margin_optimum(built.points, built.labels, built.problem.domain.radius)
+
+
+def completion(built: Template) -> float:
+    ball, box = built.problem.domain.blocks
+    fit = built.problem.loss
+    places = np.flatnonzero(fit.map.inner.adjoint(np.ones(fit.target.shape)).dense())
+    return programs.completion(places, fit.target, ball.shape, ball.radius, float(box.upper.max()))
+
+
 CASES = [
     Case("minimax-ball", "paper/minimax-ball-hcgm.yaml", lambda built: float(built.solution.max()), "closed form"),
     # Smooth
@@ -101,6 +116,18 @@ CASES = [
     Case("max-affine", "max-affine.yaml", references.max_affine, "SLSQP"),
     Case("max-affine", "max-affine.yaml", references.max_affine, LINEAR, (L1,)),
     Case("max-affine", "max-affine.yaml", references.max_affine, LINEAR, (LINF, "problem.radius=0.2")),
+    # Minimax
+    Case("matrix-game", "matrix-game.yaml", lambda built: programs.game_value(built.payoff), LINEAR),
+    Case("spectrahedron-game", "spectrahedron-game.yaml", mixture, "cutting planes"),
+    Case("max-margin", "max-margin-iris.yaml", margin, "SLSQP", ("stop.gap=1e-9",)),
+    # Affine constraints
+    Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form"),
+    Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form", ("problem.nonnegative=true",)),
+    Case("lovasz-theta", "lovasz-theta.yaml", lambda built: programs.theta(built.neighbours), "ADMM"),
+    Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 5**0.5, "closed form", ("problem.graph={cycle: 5}",)),
+    Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
+    # Splitting
+    Case("composed", "completion-split.yaml", completion, "ADMM"),
 ]
 
 

@@ -1,9 +1,11 @@
-"""Optima of small games and conic programs by other methods: simplex, interior points, SQP, and ADMM."""
+"""Optima of small games and conic programs by other methods: linear programming, cutting planes, SQP, ADMM."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import linprog, minimize
+
+from cgm_cli.numerics.projections import project_l1_ball
 
 
 def game_value(payoff) -> float:
@@ -20,22 +22,28 @@ def game_value(payoff) -> float:
     return float(program.fun)
 
 
-def smallest_eigenvalue_of_a_mixture(matrices) -> float:
-    """max over p in the simplex of lambda_min(sum p_i A_i), by sequential quadratic programming from several starts."""
+def smallest_eigenvalue_of_a_mixture(matrices, tolerance=1e-7) -> float:
+    """max over p in the simplex of lambda_min(sum p_i A_i), by cutting planes: from below, within the tolerance."""
     dense = np.array([m.toarray() if hasattr(m, "toarray") else m for m in matrices], dtype=float)
     count = len(dense)
-
-    def negative(p):
-        return -np.linalg.eigvalsh(np.tensordot(p, dense, 1))[0]
-
-    constraint = [{"type": "eq", "fun": lambda p: p.sum() - 1.0}]
-    starts = [np.full(count, 1.0 / count), *(0.5 * np.eye(count) + 0.5 / count)]
-    options = {"ftol": 1e-12, "maxiter": 500}
-    runs = [
-        minimize(negative, p, bounds=[(0, 1)] * count, constraints=constraint, method="SLSQP", options=options)
-        for p in starts
-    ]
-    return max(-run.fun for run in runs)
+    mixture, cuts, best = np.full(count, 1.0 / count), [], -np.inf
+    for _ in range(1000):
+        values, vectors = np.linalg.eigh(np.tensordot(mixture, dense, 1))
+        best = max(best, float(values[0]))
+        # <v v^T, sum p_i A_i> is above the smallest eigenvalue for every unit v: the lowest few are the tightest.
+        cuts += [np.einsum("i,kij,j->k", v, dense, v) for v in vectors[:, :3].T]
+        program = linprog(
+            np.r_[np.zeros(count), -1.0],
+            A_ub=np.column_stack([-np.array(cuts), np.ones(len(cuts))]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=np.r_[np.ones(count), 0.0][None, :],
+            b_eq=[1.0],
+            bounds=[(0, None)] * count + [(None, None)],
+        )
+        if -program.fun - best < tolerance:
+            return best
+        mixture = program.x[:count]
+    raise AssertionError(f"the cutting planes stopped {-program.fun - best:.1e} short")
 
 
 def margin_optimum(points, labels, radius) -> float:
@@ -100,3 +108,40 @@ def semidefinite_optimum(cost, matrices, right, nonnegative=False) -> float:
 
     proxes = [affine, to_psd] + ([lambda z, rho: np.maximum(z, 0.0)] if nonnegative else [])
     return float(np.vdot(cost, consensus(proxes, cost.shape)))
+
+
+def theta_program(adjacency):
+    """C, the A_i and b_i of the Lovasz number: max <C, X>, X_ij = 0 on edges, tr X = 1."""
+    n = adjacency.shape[0]
+    matrices = [np.eye(n)]
+    for i, j in np.argwhere(np.triu(adjacency.toarray(), 1)):
+        matrices.append(np.zeros((n, n)))
+        matrices[-1][i, j] = matrices[-1][j, i] = 1.0
+    return np.ones((n, n)), matrices, np.r_[1.0, np.zeros(len(matrices) - 1)]
+
+
+def theta(adjacency, nonnegative=False) -> float:
+    cost, matrices, right = theta_program(adjacency)
+    return -semidefinite_optimum(-cost, matrices, right, nonnegative)
+
+
+def linear_optimum(built) -> float:
+    """Of a template `linear-program`."""
+    bounds = np.column_stack([built.lower, built.upper])
+    return float(linprog(built.cost, A_eq=built.matrix, b_eq=built.equals, bounds=bounds).fun)
+
+
+def completion(places, target, shape, radius, largest) -> float:
+    """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
+
+    def fit(z, rho):
+        x = z.copy()
+        x.reshape(-1)[places] = (rho * z.reshape(-1)[places] + target) / (rho + 1.0)
+        return x
+
+    def to_ball(z, rho):
+        left, values, right = np.linalg.svd(z, full_matrices=False)
+        return (left * project_l1_ball(values, radius)) @ right
+
+    nearest = consensus([fit, to_ball, lambda z, rho: np.clip(z, -largest, largest)], shape)
+    return 0.5 * float(((nearest.reshape(-1)[places] - target) ** 2).sum())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from cgm_cli.errors import CgmError, ProblemError
+from tests.templates.programs import linear_optimum
 from tests.templates.support import solve, spec, template
 
 
@@ -22,13 +22,8 @@ def program(seed, m=3, n=10):
 @pytest.mark.parametrize("seed", range(4))
 def test_against_linprog(seed):
     parts = program(seed)
-    best = linprog(
-        parts["cost"],
-        A_eq=parts["matrix"],
-        b_eq=parts["equals"],
-        bounds=np.column_stack([parts["lower"], parts["upper"]]),
-    ).fun
     fields = {name: value.tolist() for name, value in parts.items()}
+    best = linear_optimum(template("linear-program", **fields))
     result = solve({"template": "linear-program", **fields}, iterations=5000, scaling="auto", beta0=0.05)
     assert result.bound_is == "certified"
     assert result.record.bound <= best + 1e-9

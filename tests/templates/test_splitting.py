@@ -9,12 +9,11 @@ from scipy.optimize import linprog
 from cgm_cli.api import load_run, solve
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.errors import CgmError, ProblemError
-from cgm_cli.numerics.projections import project_l1_ball
 from cgm_cli.spec.faults import SpecError
 from cgm_cli.spec.json_schema import spec_schema
 from cgm_cli.spec.load import dump, loads, resolved
 from cgm_cli.templates.build import build
-from tests.templates.programs import consensus
+from tests.templates.programs import completion
 from tests.templates.support import solve as solved
 from tests.templates.support import spec
 
@@ -73,22 +72,11 @@ def test_an_l1_ball_and_a_box_against_linprog():
     assert result.record.infeasibility < 0.1
 
 
-def to_nuclear_ball(z, radius):
-    left, values, right = np.linalg.svd(z, full_matrices=False)
-    return (left * project_l1_ball(values, radius)) @ right
-
-
 def test_a_nuclear_ball_and_a_box_against_another_method():
     places = np.array([0, 1, 3, 4, 6, 9, 10, 12, 13, 15])
     target = np.array([1.0, -1, 1, -1, -1, -1, 1, 1, -1, 1])
 
-    def fit(z, rho):
-        x = z.copy()
-        x.reshape(-1)[places] = (rho * z.reshape(-1)[places] + target) / (rho + 1.0)
-        return x
-
-    nearest = consensus([fit, lambda z, rho: to_nuclear_ball(z, 3.0), lambda z, rho: np.clip(z, -0.9, 0.9)], (4, 4))
-    best = 0.5 * float(((nearest.reshape(-1)[places] - target) ** 2).sum())
+    best = completion(places, target, (4, 4), 3.0, 0.9)
     problem = {
         "domains": [
             {"kind": "nuclear-ball", "shape": [4, 4], "radius": 3.0},

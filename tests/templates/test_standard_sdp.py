@@ -11,7 +11,7 @@ from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.spec.load import load
 from cgm_cli.templates.build import build
 from cgm_cli.templates.lovasz_theta import cycle, petersen
-from tests.templates.programs import semidefinite_optimum
+from tests.templates.programs import semidefinite_optimum, theta_program
 from tests.templates.support import solve, spec, template
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -22,13 +22,6 @@ def unit(n, i, j):
     out = np.zeros((n, n))
     out[i, j] = out[j, i] = 1.0
     return out
-
-
-def theta_program(adjacency):
-    """C and the A_i, b_i of theta: max <J, X>, X_ij = 0 on edges, tr X = 1."""
-    n = adjacency.shape[0]
-    edges = np.argwhere(np.triu(adjacency.toarray()))
-    return np.ones((n, n)), [np.eye(n), *(unit(n, i, j) for i, j in edges)], np.r_[1.0, np.zeros(len(edges))]
 
 
 def as_spec(cost, matrices, right, **fields):
