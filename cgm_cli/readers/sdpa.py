@@ -50,7 +50,7 @@ def read_sdpa(path: Path, name: str | None = None) -> SemidefiniteProgram:
     matrix_block = _matrix_block(sizes, lines)
     n = int(sizes[matrix_block])
     right = lines.numbers("the right-hand sides", count)
-    check_fits(name, 16 * (n + 1) + 200 * len(lines.rest) + 400 * count)
+    check_fits(name, 16 * (n + 1) + 200 * lines.left + 400 * count)
     table = lines.table()
     where = table[:, :4]
     reach = np.abs(sizes)[np.clip(where[:, 1], 1, blocks).astype(np.int64) - 1]
@@ -132,9 +132,8 @@ class _Lines:
     def __init__(self, text: str, name: str):
         self.name = name
         numbered = enumerate(text.splitlines(), start=1)
-        kept = [(number, line) for number, line in numbered if line.strip() and line.lstrip()[0] not in '"*']
-        self.rest = kept
-        self._number = 0
+        self._lines = [(number, line) for number, line in numbered if line.strip() and line.lstrip()[0] not in '"*']
+        self._read = 0
 
     def integers(self, what: str, count: int) -> list[int]:
         """The first `count` cells of the next line; what follows them is a comment."""
@@ -158,13 +157,14 @@ class _Lines:
 
     def table(self) -> np.ndarray:
         """The remaining lines: matrix, block, row, column, value."""
-        if not self.rest:
+        rest = self._lines[self._read :]
+        if not rest:
             raise DataError(f"{self.name}: has no entries")
         try:
-            table = np.loadtxt([_cells(line) for _, line in self.rest], ndmin=2, comments=None)
+            table = np.loadtxt([_cells(line) for _, line in rest], ndmin=2, comments=None)
         except ValueError as error:
             raise DataError(f"{self.name}: not a readable table of entries: {error}") from None
-        if table.shape != (len(self.rest), 5):
+        if table.shape != (len(rest), 5):
             raise DataError(
                 f"{self.name}: entries have 5 numbers (matrix, block, row, column, value), not {table.shape[1]}"
             )
@@ -172,14 +172,19 @@ class _Lines:
 
     def fault(self, message: str, entry: int | None = None) -> DataError:
         """About the line read last, or about an entry of the table."""
-        number = self._number if entry is None else self.rest[entry][0]
+        number = self._lines[self._read + (-1 if entry is None else entry)][0]
         return DataError(f"{self.name}: line {number}: {message}")
 
     def _next(self, what: str) -> list[str]:
-        if not self.rest:
+        if self._read == len(self._lines):
             raise DataError(f"{self.name}: is truncated: it ends before {what}")
-        (self._number, line), self.rest = self.rest[0], self.rest[1:]
-        return _cells(line).split()
+        self._read += 1
+        return _cells(self._lines[self._read - 1][1]).split()
+
+    @property
+    def left(self) -> int:
+        """How many lines have not been read."""
+        return len(self._lines) - self._read
 
 
 def _cells(line: str) -> str:
