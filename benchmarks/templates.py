@@ -101,7 +101,7 @@ CASES = [
     # Regularised
     Case("group-lasso", "group-lasso.yaml", penalised, "accelerated proximal gradients", PENALISED),
     Case("elastic-net", "elastic-net.yaml", lambda built: references.elastic_net(built, 0.1, 0.1), "scikit-learn"),
-    Case("low-rank-denoising", "low-rank-denoising.yaml", lambda b: references.low_rank_denoising(b, 0.1), "ADMM"),
+    Case("low-rank-denoising", "low-rank-denoising.yaml", lambda b: references.low_rank_denoising(b, 0.05), "ADMM"),
     # Non-smooth
     Case("least-absolute-deviations", "least-absolute-deviations.yaml", references.robust_fit, LINEAR),
     Case(

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from cgm_cli.api import solve
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics.eigen import DENSE_BELOW
 from cgm_cli.spec import catalogue
 from cgm_cli.spec.load import load, loads
 from cgm_cli.templates.build import build
@@ -86,6 +88,18 @@ def test_python_in_the_readme(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("converged ")
+
+
+def test_the_limits_that_the_texts_name():
+    text = (ROOT / "docs" / "bounds.md").read_text(encoding="utf-8")
+    assert f"n = {DENSE_CERTIFICATE}" in text and f"order {DENSE_BELOW} and below" in text
+    assert f"order above {DENSE_CERTIFICATE}" in README
+
+
+def test_the_figures_in_the_readme_are_those_of_the_picture():
+    picture = (ROOT / "docs" / "table.svg").read_text(encoding="utf-8")
+    for figure in ("82.55", "49.40", "49.36", "19.68", "2.1e-02", "1.0e-02"):
+        assert figure in picture
 
 
 def test_commands_in_the_readme():

@@ -24,7 +24,7 @@ def init(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
 ) -> None:
-    """Write a commented spec of a template that runs as it stands."""
+    """Write a commented spec of a template. It runs as it stands."""
     from cgm_cli.blocks import registry
     from cgm_cli.spec.faults import did_you_mean
     from cgm_cli.spec.skeleton import skeleton

@@ -23,7 +23,7 @@ def list_blocks(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With the parameters of each.")] = False,
     json: Json = False,
 ) -> None:
-    """List templates, domains, losses, penalties, sets, maps and methods; with a NAME, its parameters."""
+    """List what specs are built of. With a NAME, its parameters."""
     from cgm_cli.spec.catalogue import FAMILIES, entries
     from cgm_cli.spec.faults import did_you_mean
 

@@ -6,7 +6,7 @@ import typer
 
 
 def schema() -> None:
-    """Print the JSON Schema (draft 2020-12) of a spec; editors complete and check YAML with it."""
+    """Print the JSON Schema of a spec, for editors. They complete and check YAML with it (draft 2020-12)."""
     import json
 
     from cgm_cli.spec.json_schema import spec_schema

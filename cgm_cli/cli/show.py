@@ -17,7 +17,7 @@ def show(
         bool, typer.Option("--expanded", help="Build the problem and print the blocks it is composed of.")
     ] = False,
 ) -> None:
-    """Print the spec with every default filled in, as YAML that is a spec itself."""
+    """Print the spec with every default filled in. The output is a spec itself."""
     from cgm_cli.spec.load import described, dump, load, resolved
 
     loaded = load(spec, overrides or ())

@@ -90,7 +90,7 @@ class Evaluator:
             objective = problem.loss.value(loss_image)
             gradient = problem.loss.gradient(loss_image)
             pairing = float(np.vdot(gradient, loss_image))
-            constant, margin = objective - pairing, abs(objective) + abs(pairing)
+            constant, margin = objective - pairing, abs(objective) + _loss_scale(problem, gradient, loss_image)
             pieces.append(problem.loss.map.adjoint(gradient))
         duals: list[tuple[Term, Dual]] = []
         for term, image in zip(problem.terms, images, strict=True):
@@ -102,10 +102,13 @@ class Evaluator:
             if isinstance(piece, DenseDirection) and isinstance(term.map, Identity) and term.penalty.uniform:
                 piece = DenseDirection(piece.array, symmetric=problem.domain.symmetric)
             pieces.append(piece)
-            size = float(np.linalg.norm(image))
-            margin += size * float(np.linalg.norm(dual.y))
-            if beta is not None:
-                margin += size * term.weight / beta * term.map.norm * problem.domain.radius
+            slope = float(np.linalg.norm(dual.y))
+            step = 0.0 if beta is None else beta / term.weight
+            # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
+            size = float(np.linalg.norm(image)) + term.penalty.shift + step * slope
+            margin += size * slope + abs(dual.conjugate) + abs(dual.value)
+            if step > 0.0:
+                margin += size / step * term.map.norm * problem.domain.radius
         if problem.domain.symmetric:
             pieces = [piece.symmetrised() for piece in pieces]
         if self._folded is None:
@@ -171,6 +174,13 @@ class Evaluator:
         known_peak = norm if np.isfinite(norm) and not rest else None
         direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
         return direction, Dual(None, pairing, 0.0, distance, reference)
+
+
+def _loss_scale(problem: CompositeProblem, gradient: np.ndarray, image: np.ndarray) -> float:
+    """What rounding errors of <h'(z), z> and of h'(z), which meets every point of the domain, are relative to."""
+    norm, size = problem.loss.map.norm, float(np.linalg.norm(image))
+    curvature = problem.loss.lipschitz / norm**2 if norm > 0.0 else 0.0
+    return (float(np.linalg.norm(gradient)) + curvature * size) * (size + norm * problem.domain.radius)
 
 
 def _dual(term: Term, image: np.ndarray, beta: float | None) -> Dual:

@@ -7,12 +7,27 @@ compiling.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numba
 import numpy as np
 from scipy.linalg.blas import dgemm
 
 
-@numba.njit(cache=True, fastmath=True)
+def _compiled(**options: Any) -> Callable[[Callable], Callable]:
+    """numba.njit, cached on disk unless neither the folder of the package nor the home can be written to."""
+
+    def decorate(function: Callable) -> Callable:
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError:
+            return numba.njit(**options)(function)
+
+    return decorate
+
+
+@_compiled(fastmath=True)
 def _blend_rank_one(x, keep, u, v):
     for i in range(x.shape[0]):
         ui = u[i]
@@ -33,7 +48,7 @@ def blend_low_rank(x: np.ndarray, eta: float, left: np.ndarray, weights: np.ndar
 _REORDER = {"reassoc", "contract", "nsz"}
 
 
-@numba.njit(cache=True, fastmath=_REORDER)
+@_compiled(fastmath=_REORDER)
 def _box_dual(z, lower, upper, inverse, y):
     distance, pairing, size = 0.0, 0.0, 0.0
     for i in range(z.size):
@@ -50,7 +65,7 @@ def _box_dual(z, lower, upper, inverse, y):
     return distance, pairing, size
 
 
-@numba.njit(cache=True, fastmath=_REORDER)
+@_compiled(fastmath=_REORDER)
 def _box_dual_arrays(z, lower, upper, inverse, y):
     distance, pairing, size = 0.0, 0.0, 0.0
     for i in range(z.size):
@@ -83,7 +98,7 @@ def box_dual(
     return y, float(np.sqrt(sums[0])), float(sums[1]), float(np.sqrt(sums[2]))
 
 
-@numba.njit(cache=True, fastmath=_REORDER)
+@_compiled(fastmath=_REORDER)
 def _box_direction(base, rows, columns, z, lower, upper, inverse, out):
     distance, pairing, size, total = 0.0, 0.0, 0.0, 0.0
     for i in range(z.shape[0]):

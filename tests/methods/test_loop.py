@@ -562,6 +562,26 @@ def test_refreshing_changes_nothing_but_rounding(name):
     same_trace(never, often, ["objective", "total", "infeasibility", "bound"], rtol=1e-8, atol=1e-11)
 
 
+def test_refreshing_mends_an_image_that_has_drifted():
+    problem, _ = linear_programme()
+    map = problem.terms[0].map
+    calls = []
+
+    class Drifting(MatrixMap):
+        """The map of the term, whose fourth image is off."""
+
+        def forward_atom(self, atom):
+            calls.append(1)
+            return super().forward_atom(atom) + (1.0 if len(calls) == 4 else 0.0)
+
+    term = dataclasses.replace(problem.terms[0], map=Drifting(map.matrix, (8,)))
+    problem = dataclasses.replace(problem, terms=(term,))
+    for refresh, mended in [(5, True), (10**9, False)]:
+        calls.clear()
+        state = solve(problem, 7, schedule=Schedule(refresh=refresh))[0].state
+        assert np.allclose(state.images[0], map.forward(state.iterate.array), atol=1e-12) == mended
+
+
 def test_images_stay_those_of_the_iterate():
     problem, _ = two_clusters()
     outcome, _ = solve_scaled(problem, 2000, schedule=Schedule(refresh=10**9, log=1000, bound=1000))

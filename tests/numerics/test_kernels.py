@@ -1,8 +1,10 @@
 """Fused passes against the NumPy expressions they equal."""
 
+import numba
 import numpy as np
 import pytest
 
+from cgm_cli.numerics import kernels
 from cgm_cli.numerics.kernels import box_dual
 
 
@@ -32,3 +34,12 @@ def test_box_dual_keeps_nan(arrays):
 def test_box_dual_of_a_strided_array():
     z = np.arange(12.0).reshape(3, 4).T - 5
     np.testing.assert_array_equal(box_dual(z, 0.0, 1.0, 1.0)[0], z - np.clip(z, 0, 1))
+
+
+def test_kernels_work_where_no_cache_can_be_written(monkeypatch):
+    def nowhere(function):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    njit = numba.njit
+    monkeypatch.setattr(numba, "njit", lambda cache=False, **options: nowhere if cache else njit(**options))
+    assert kernels._compiled(fastmath=True)(lambda x: x + 1)(2) == 3

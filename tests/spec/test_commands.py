@@ -224,3 +224,7 @@ def test_closed_pipe_is_silent():
     done = subprocess.run(["bash", "-c", shell], env=environment, capture_output=True, text=True)
     assert done.stdout == '{\n  "$sche'
     assert done.stderr == ""
+
+
+def test_help_of_every_command_fits_its_line(cgm):
+    assert "..." not in cgm("--help")[1].partition("Commands:")[2]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.iterates import DenseIterate
-from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.errors import CgmError, ProblemError
 from cgm_cli.spec.load import loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.clustering import (
@@ -248,5 +248,7 @@ def test_mnist_is_read_as_points_in_rows():
 def test_a_missing_file_is_told(monkeypatch):
     monkeypatch.setenv("CGM_DATA", os.devnull)
     config = Path(__file__).resolve().parents[2] / "configs" / "mnist-kmeans.yaml"
-    with pytest.raises(DataError, match="solevillar/kmeans_sdp"):
+    # One fault for the points, one for the labels.
+    with pytest.raises(CgmError, match="solevillar/kmeans_sdp") as caught:
         build(loads(config.read_text()))
+    assert caught.value.exit_code == 3

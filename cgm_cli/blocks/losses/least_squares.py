@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -35,6 +36,7 @@ class LeastSquares(Loss):
         def build(self, context, in_shape: tuple[int, ...]) -> LeastSquares:
             with located("map"):
                 inner = self.map.build(context, in_shape)
+            context.reserve("images", 2 * 8 * math.prod(inner.out_shape))  # of x, and the target
             return LeastSquares(inner, context.array(self.target))
 
     def __init__(self, map: LinearMap, target: np.ndarray):

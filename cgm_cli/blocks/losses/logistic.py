@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -43,6 +44,7 @@ class Logistic(Loss):
         def build(self, context, in_shape: tuple[int, ...]) -> Logistic:
             with located("map"):
                 inner = self.map.build(context, in_shape)
+            context.reserve("images", 2 * 8 * math.prod(inner.out_shape))  # of x, and the labels
             return Logistic(inner, context.array(self.labels))
 
     def __init__(self, map: LinearMap, labels: np.ndarray):

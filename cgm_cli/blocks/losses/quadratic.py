@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -40,6 +41,7 @@ class Quadratic(Loss):
         ]
 
         def build(self, context, in_shape: tuple[int, ...]) -> Quadratic:
+            context.reserve("images", 2 * 8 * math.prod(in_shape))  # of x, and the linear term
             return Quadratic(context.matrix(self.matrix), context.array(self.linear), in_shape)
 
     def __init__(self, matrix: np.ndarray | sp.sparray, linear: np.ndarray, in_shape: tuple[int, ...]):

@@ -42,6 +42,8 @@ class Penalty(ABC):
     is_set = False
     # g(z) is a sum over entries with the same function everywhere: g then maps symmetric matrices to symmetric duals.
     uniform = False
+    # The norm of what is subtracted from z first: rounding errors are relative to it, however small z is.
+    shift = 0.0
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:

@@ -24,6 +24,7 @@ class Shifted(Penalty):
         self.is_set = inner.is_set
         self.uniform = inner.uniform and offset.ndim == 0
         self.offset = fit(offset, inner.shape, "the offset", "the image")
+        self.shift = float(np.linalg.norm(self.offset)) + inner.shift
 
     def value(self, z: np.ndarray) -> float:
         return self.inner.value(z - self.offset)

@@ -1,0 +1,1 @@
+"""The spec: YAML text -> validated, resolved Spec. Imports no numerics."""

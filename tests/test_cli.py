@@ -1,0 +1,256 @@
+"""The command as a user meets it: a process, its exit code, its two streams and the folder it leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+
+from cgm_cli.runs.load import load_run
+from cgm_cli.spec.load import loads
+
+PROJECT = Path(__file__).resolve().parents[1]
+PROGRAM = [sys.executable, "-c", "from cgm_cli.cli import main; main()"]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(PROJECT), "OPENBLAS_NUM_THREADS": "1"}
+ENVIRONMENT.pop("CGM_DATA", None)
+
+SMALL = """
+    name: small
+    problem:
+      domain: {kind: simplex, size: 3}
+      objective: {kind: least-squares, target: [0.5, 0.25, 0.25]}
+      constraints:
+        - {kind: box, lower: 0.1, upper: 0.8}
+    solver: {iterations: 40}
+"""
+
+
+def write(folder, text, name="spec.yaml"):
+    path = folder / name
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def cgm(*arguments, cwd, preexec_fn=None):
+    done = subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=preexec_fn,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Traceback" not in done.stdout
+    return done
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def test_json_is_one_object_with_the_point(tmp_path):
+    done = cgm("solve", write(tmp_path, SMALL), "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    found = json.loads(done.stdout, parse_constant=refuse)
+    assert found["status"] == "iteration-limit"
+    assert found["sense"] == "minimise"
+    assert found["bound_is"] == "certified"
+    assert found["iterations"] == 40
+    assert found["bound"] <= 0.0 <= found["objective"]
+    assert sum(found["x"]) == pytest.approx(1.0)
+    run = load_run(tmp_path / found["run"])
+    np.testing.assert_array_equal(run.solution["x"], found["x"])
+    assert run.trace["k"].tolist() == list(range(41))
+    assert run.trace["objective"][-1] == found["objective"]
+    assert run.duals["box"].shape == (3,)
+    assert loads(dump_of(run)) == loads(textwrap.dedent(SMALL))
+
+
+def dump_of(run):
+    return (run.path / "resolved.yaml").read_text()
+
+
+def test_a_maximisation_is_told_in_the_sense_of_the_user(tmp_path):
+    text = """
+        name: cut
+        problem: {template: max-cut, graph: {nodes: 10, edges: 20}}
+        solver: {iterations: 60}
+    """
+    done = cgm("solve", write(tmp_path, text), "--json", "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout, parse_constant=refuse)
+    assert found["sense"] == "maximise"
+    assert found["metrics"]["cut"] <= found["bound"]
+    assert found["objective"] > 0
+    assert "x" not in found
+
+
+def test_a_spec_converges_to_its_tolerances(tmp_path):
+    changes = ["--set", "stop.gap=0.05", "--set", "stop.infeasibility=0.05", "--set", "solver.iterations=5000"]
+    done = cgm("solve", write(tmp_path, SMALL), "--json", *changes, cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["status"]) == (0, "converged")
+    assert found["gap"] <= 0.05
+    assert found["infeasibility"] <= 0.05
+    assert found["iterations"] < 5000
+
+
+MISTAKES = {
+    "misspelt key": ("size: 3}", "sise: 3}", "did you mean `size`"),
+    "wrong type": ("iterations: 40", "iterations: many", "iterations"),
+    "nan": ("lower: 0.1", "lower: .nan", "lower"),
+    "shapes": ("[0.5, 0.25, 0.25]", "[0.5, 0.25]", "target"),
+    "crossed bounds": ("lower: 0.1", "lower: 0.9", "lower"),
+    "unknown kind": ("kind: simplex", "kind: simplix", "did you mean `simplex`"),
+    "not YAML": ("problem:", "problem: [", "spec.yaml:"),
+    "a duplicate key": ("name: small", "name: small\n    name: large", "name"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_spec_is_exit_code_2_and_points_into_it(tmp_path, mistake):
+    before, after, words = MISTAKES[mistake]
+    assert before in SMALL
+    done = cgm("solve", write(tmp_path, SMALL.replace(before, after)), "--json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "spec.yaml:" in done.stderr
+
+
+DATA = """
+    name: data
+    problem:
+      domain: {kind: l2-ball, size: 3}
+      objective: {kind: least-squares, target: {file: FILE}}
+    solver: {iterations: 5}
+"""
+
+
+def files(folder):
+    scipy.io.savemat(folder / "b.mat", {"target": np.ones(3)})
+    (folder / "ragged.csv").write_text("1,2,3\n4,5\n")
+    matrix = np.ones((4, 3))
+    matrix[2, 1] = np.nan
+    np.save(folder / "bad.npy", matrix)
+
+
+FAULTS = {
+    "a missing file": ("nowhere.npy", ["nowhere.npy"]),
+    "a wrong key": ("b.mat, key: goal", ["goal", "target"]),
+    "a ragged table": ("ragged.csv", ["ragged.csv", "line 2"]),
+    "a NaN": ("bad.npy", ["bad.npy", "row 3, column 2"]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bad_data_file_is_exit_code_3_and_named(tmp_path, fault):
+    name, words = FAULTS[fault]
+    files(tmp_path)
+    done = cgm("solve", write(tmp_path, DATA.replace("FILE", name)), "--json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def test_impossible_constraints_are_exit_code_4(tmp_path):
+    text = """
+        name: impossible
+        problem:
+          domain: {kind: simplex, size: 4}
+          objective: {kind: linear, cost: [1.0, 2.0, 3.0, 4.0]}
+          constraints:
+            - {kind: equals, value: 3.0, map: {kind: matrix, matrix: [[1.0, 1.0, 1.0, 1.0]]}}
+    """
+    done = cgm("solve", write(tmp_path, text), "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["status"]) == (4, "infeasible")
+    assert found["bound_is"] == "certified"
+    assert found["bound"] > 4.0
+
+
+def limit_memory():
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
+
+
+HUGE = {
+    "a dense iterate": "constraints: [{kind: equals, value: 0.0}]",
+    "a box": "constraints: [{kind: box, lower: 0.0, upper: 1.0}]",
+    "an objective": "objective: {kind: least-squares, target: 0.0}",
+    "a quadratic": "objective: {kind: quadratic, matrix: 1.0}",
+    "labels": "objective: {kind: logistic, labels: 1}",
+    "a dense cost": "objective: {kind: linear, cost: 1.0}",
+    "a penalty": "penalties: [{kind: l1}]",
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_what_cannot_fit_into_memory_is_refused_before_it_is_made(tmp_path, what):
+    text = f"""
+        name: huge
+        problem:
+          domain: {{kind: psd, size: 500000}}
+          {HUGE[what]}
+    """
+    # One such matrix takes 2 TB, and there are 6 GB: an attempt to make it would end in exit code 4.
+    done = cgm("solve", write(tmp_path, text), "--json", cwd=tmp_path, preexec_fn=limit_memory)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "of memory" in done.stderr
+    assert "TB" in done.stderr
+
+
+def test_ctrl_c_ends_a_run_that_can_be_read(tmp_path):
+    spec = write(tmp_path, SMALL)
+    process = subprocess.Popen(
+        [*PROGRAM, "solve", str(spec), "--json", "--out", "run", "--set", "solver.iterations=100000000"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            if (tmp_path / "run" / "run.h5").exists() and len(load_run(tmp_path / "run").trace.get("k", ())):
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    found = json.loads(stdout, parse_constant=refuse)
+    assert found["status"] == "interrupted"
+    run = load_run(tmp_path / "run")
+    assert run.status.value == "interrupted"
+    assert run.trace["k"][-1] == found["iterations"]
+    assert sum(run.solution["x"]) == pytest.approx(1.0)
+
+
+def test_help_lists_the_commands(tmp_path):
+    done = cgm("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for command in ("solve", "check", "show", "list", "init", "schema"):
+        assert command in done.stdout
+
+
+def test_check_and_show_do_not_solve(tmp_path):
+    spec = write(tmp_path, SMALL)
+    assert cgm("check", spec, cwd=tmp_path).returncode == 0
+    shown = cgm("show", spec, cwd=tmp_path)
+    assert loads(shown.stdout) == loads(textwrap.dedent(SMALL))
+    assert cgm("show", spec, "--expanded", cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "runs").exists()
