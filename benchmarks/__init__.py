@@ -1,1 +1,1 @@
-"""Measurements: `python -m benchmarks.<name>`. Timings live here and not in the tests."""
+"""Measurements that take longer than a test: each module is a script, `python -m benchmarks.NAME`."""

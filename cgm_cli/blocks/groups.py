@@ -1,25 +1,45 @@
-"""A partition of the entries of an array into groups, shared by the group norm and its ball."""
+"""Groups of the entries of an array: partitions, as of the group norm and its ball, and covers, which may overlap."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def check_partition(groups: list[list[int]]) -> None:
-    """Raise ValueError with a plain sentence unless no list is empty and all hold 0, ..., n - 1, each once."""
+def check_cover(groups: list[list[int]], overlapping: bool = True) -> None:
+    """Raise ValueError with a plain sentence unless no list is empty or repeats itself, and all hold 0, ..., n - 1.
+
+    overlapping: whether an entry may be in more than one list.
+    """
     seen: set[int] = set()
     for number, group in enumerate(groups):
         if not group:
             raise ValueError(f"group {number} is empty")
+        own: set[int] = set()
         for index in group:
-            if index in seen:
+            if index in own or (index in seen and not overlapping):
                 raise ValueError(f"entry {index} is in more than one group, or twice in one")
-            seen.add(index)
+            own.add(index)
+        seen |= own
     if not seen:
         raise ValueError("there are no groups")
     missing = set(range(max(seen) + 1)) - seen
     if missing:
         raise ValueError(f"entry {min(missing)} is in no group: every entry needs one")
+
+
+def check_partition(groups: list[list[int]]) -> None:
+    """check_cover, with every entry in one group only."""
+    check_cover(groups, overlapping=False)
+
+
+def apart(groups: list[list[int]]) -> tuple[np.ndarray, list[list[int]]]:
+    """Groups side by side: the entry that each place stands for, shape (sum of sizes,), and the places of each group.
+
+    An entry gets one place in each of its groups, so that those of the places are a partition.
+    """
+    places = iter(range(sum(map(len, groups))))
+    entries = np.concatenate([np.array(group, dtype=np.intp) for group in groups])
+    return entries, [[next(places) for _ in group] for group in groups]
 
 
 class Groups:

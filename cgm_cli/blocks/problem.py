@@ -11,6 +11,7 @@ from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
@@ -72,7 +73,8 @@ class CompositeProblem:
     def needs_array(self) -> bool:
         """Whether x must be written out: a map keeps all of it, or the direction would be as large."""
         maps = [term.map for term in self.terms] + ([self.loss.map] if self.loss else [])
-        return len(self.domain.shape) != 2 or not self.domain.spectral or any(isinstance(m, Identity) for m in maps)
+        everything = any(isinstance(m, Identity | Differences) for m in maps)
+        return len(self.domain.shape) != 2 or not self.domain.spectral or everything
 
     def total(self, atom: Atom) -> float:
         """F at an atom; infinite outside a constraint set."""

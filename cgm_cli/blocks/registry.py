@@ -16,6 +16,7 @@ DOMAINS = {
     "linf-ball": "cgm_cli.blocks.domains.norm_balls:LinfBall",
     "box": "cgm_cli.blocks.domains.box:Box",
     "group-l1-ball": "cgm_cli.blocks.domains.group_ball:GroupL1Ball",
+    "latent-group-ball": "cgm_cli.blocks.domains.latent_group_ball:LatentGroupBall",
     "nuclear-ball": "cgm_cli.blocks.domains.nuclear:NuclearBall",
     "psd": "cgm_cli.blocks.domains.psd:PSDTrace",
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
@@ -34,6 +35,7 @@ PENALTIES = {
     "max": "cgm_cli.blocks.penalties.maximum:MaxCoordinate",
     "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
     "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
+    "support": "cgm_cli.blocks.penalties.support_of_set:SupportOfSet",
 }
 SETS = {
     "equals": "cgm_cli.blocks.penalties.equals:Equals",
@@ -42,6 +44,7 @@ SETS = {
     "l1-ball": "cgm_cli.blocks.penalties.balls:L1BallSet",
     "l2-ball": "cgm_cli.blocks.penalties.balls:L2BallSet",
     "simplex": "cgm_cli.blocks.penalties.simplex:SimplexSet",
+    "in-domain": "cgm_cli.blocks.penalties.in_domain:InDomain",
 }
 MAPS = {
     "identity": "cgm_cli.blocks.maps.identity:Identity",
@@ -49,14 +52,31 @@ MAPS = {
     "sampling": "cgm_cli.blocks.maps.sampling:Sampling",
     "row-sums": "cgm_cli.blocks.maps.row_sums:RowSums",
     "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
+    "differences": "cgm_cli.blocks.maps.differences:Differences",
     "stack": "cgm_cli.blocks.maps.stack:Stack",
     "block": "cgm_cli.blocks.maps.block:Block",
+    "block-difference": "cgm_cli.blocks.maps.block_difference:BlockDifference",
+    "matrices": "cgm_cli.blocks.maps.matrices:Matrices",
 }
 TEMPLATES = {
     "kmeans-sdp": "cgm_cli.templates.kmeans_sdp:KMeansSDP",
     "max-cut": "cgm_cli.templates.max_cut:MaxCut",
     "robust-pca": "cgm_cli.templates.robust_pca:RobustPCA",
     "minimax-ball": "cgm_cli.templates.minimax_ball:MinimaxBall",
+    "sparse-regression": "cgm_cli.templates.sparse_regression:SparseRegression",
+    "matrix-completion": "cgm_cli.templates.matrix_completion:MatrixCompletion",
+    "elastic-net": "cgm_cli.templates.elastic_net:ElasticNet",
+    "group-lasso": "cgm_cli.templates.group_lasso:GroupLasso",
+    "low-rank-denoising": "cgm_cli.templates.low_rank_denoising:LowRankDenoising",
+    "least-absolute-deviations": "cgm_cli.templates.least_absolute_deviations:LeastAbsoluteDeviations",
+    "svm": "cgm_cli.templates.svm:SVM",
+    "max-affine": "cgm_cli.templates.max_affine:MaxAffine",
+    "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
+    "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
+    "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
+    "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
+    "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
+    "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
 FAMILIES = {

@@ -44,6 +44,18 @@ def project_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     return out
 
 
+def project_simplex_rows(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
+    """`project_simplex` of every row of a matrix (m, n), for a positive radius."""
+    with np.errstate(over="ignore"):
+        below = (z - z.max(axis=1, keepdims=True)) / radius
+    ordered = -np.sort(-below, axis=1)
+    sums, counts = np.cumsum(ordered, axis=1), np.arange(1, z.shape[1] + 1)
+    kept = ordered * counts > sums - 1.0
+    last = z.shape[1] - 1 - np.argmax(kept[:, ::-1], axis=1)[:, None]
+    theta = (np.take_along_axis(sums, last, axis=1) - 1.0) / (last + 1)
+    return radius * np.maximum(below - theta, 0.0)
+
+
 def project_capped_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     """argmin |p - z| over p >= 0, sum p <= radius: max(z, 0) where that is allowed, else the sum is at its limit."""
     positive = np.maximum(np.asarray(z, dtype=float), 0.0)

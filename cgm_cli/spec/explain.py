@@ -134,6 +134,8 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
     if kind == "missing":
         description = _fields(schemas.get(id(_node(tree, path[:-1])))).get(str(path[-1]))
         return Complaint(path[:-1], f"missing key `{path[-1]}`", description, at_key=True)
+    if kind == "missing_key":
+        return Complaint(path, entry["msg"], context["hint"], at_key=True)
     if kind == "missing_tag":
         names = ", ".join(registry.FAMILIES[context["family"]])
         return Complaint(path, f"missing key `{context['tag']}`", f"one of: {names}", at_key=True)

@@ -1,7 +1,7 @@
 """Field types and base classes shared by every schema of the spec. Imports no numerics.
 
-A block that holds other blocks annotates them with `DomainField`, `MapField` or `LossField`; what stands there in YAML
-is validated by the schema that its `kind` names in the registry, looked up only then.
+A block that holds other blocks annotates them with `DomainField`, `MapField`, `LossField` or `SetField`; what stands
+there in YAML is validated by the schema that its `kind` names in the registry, looked up only then.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ def identity_map() -> BlockSpec:
 DomainField = Annotated[BlockSpec, Registered("domain")]
 MapField = Annotated[BlockSpec, Registered("map")]
 LossField = Annotated[BlockSpec, Registered("loss")]
+SetField = Annotated[BlockSpec, Registered("set")]
 
 
 class FileArray(StrictModel):

@@ -15,6 +15,7 @@ FIELDS = (
     Registered("domain"),
     Registered("loss"),
     Registered("map"),
+    Registered("set"),
     RegisteredTerm("penalty"),
     RegisteredTerm("set"),
     Registered("template", tag="template"),

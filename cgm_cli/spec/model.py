@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema, model_validator
-from pydantic_core import core_schema
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, core_schema
 
 from cgm_cli.spec.fields import (
     SHA256,
@@ -139,11 +147,25 @@ class SourceSpec(StrictModel):
 class ComposedProblem(StrictModel):
     """Minimise objective(x) + sum of penalties over x in `domain`, subject to the constraints."""
 
-    domain: DomainField = Field(description="the compact convex set X; or give a `template` instead")
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["domain"]}, {"required": ["domains"]}]})
+
+    domain: DomainField | None = Field(None, description="the compact convex set X; or give a `template` instead")
+    domains: Annotated[list[DomainField], Field(min_length=2)] | None = Field(
+        None, description="in place of `domain`: X is the intersection of these, each reached on its own"
+    )
     objective: LossField | None = Field(None, description="the smooth loss f; zero when left out")
     constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
     penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
     start: ArrayField | None = Field(None, description="the point to start from; the domain's own when left out")
+
+    @model_validator(mode="after")
+    def _one_of_both(self):
+        if self.domain is None and self.domains is None:
+            hint = f"{type(self).model_fields['domain'].description}; or several `domains`"
+            raise PydanticCustomError("missing_key", "missing key `{key}`", {"key": "domain", "hint": hint})
+        if self.domain is not None and self.domains is not None:
+            raise ValueError("x lies in one `domain` or in several `domains`: give one of the two keys")
+        return self
 
 
 class _ProblemByForm:

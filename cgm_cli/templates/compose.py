@@ -9,41 +9,74 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.base import Domain
-from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.fitting import fit, named
+from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import Gathering, ProblemError, located
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import BlockSpec
 from cgm_cli.spec.model import ComposedProblem
-from cgm_cli.templates.base import Composed
+from cgm_cli.templates.base import Composed, Template
+from cgm_cli.templates.splitting import Split, needs_splitting
 
 
-def compose(spec: ComposedProblem, context: BuildContext) -> Composed:
-    """Build domain, loss and terms. Raises every fault found, each with its place in the spec."""
-    with located("domain"):
-        domain = spec.domain.build(context)
-        if not domain.spectral:  # a vector is always written out; a matrix may do without
-            context.reserve("start", domain.memory)
-    context.domain = domain
+def compose(spec: ComposedProblem, context: BuildContext) -> Template:
+    """Build domains, loss and terms. Raises every fault found, each with its place in the spec."""
+    domains = _domains(spec, context)
+    shape = domains[0].shape
+    context.domain = domains[0]  # of x: what is a slack variable is nobody's business but the splitting's
     loss, terms, start, faults = None, [], None, Gathering()
     if spec.objective is not None:
         with faults.part("objective"):
-            loss = spec.objective.build(context, domain.shape)
+            loss = spec.objective.build(context, shape)
     for family in ("constraints", "penalties"):
         for index, term in enumerate(getattr(spec, family)):
             with faults.part(family, index):
-                terms.append(_term(term, domain.shape, context, taken=[t.name for t in terms]))
+                terms.append(_term(term, shape, context, taken=[t.name for t in terms]))
     if spec.start is not None:
         with faults.part("start"):
-            start = _start(context.array(spec.start), domain)
+            start = _start(context.array(spec.start), domains)
     faults.settle()
-    return Composed(CompositeProblem(domain, loss, tuple(terms), start))
+    if not needs_splitting(domains, terms):
+        return Composed(CompositeProblem(domains[0], loss, tuple(terms), start))
+    names = [term.name for term in terms]
+    for domain in (spec.domains or [])[1:]:
+        names.append(_free(f"in-{domain.kind}", names))
+    return Split(domains, names[len(terms) :], loss, terms, start)
 
 
-def _start(point: np.ndarray, domain: Domain) -> DenseAtom:
-    point = fit(point, domain.shape, "the start", "the domain")
-    if not domain.contains(point, 1e-6):
-        raise ProblemError("the start lies outside the domain")
+def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
+    """The domain, or those whose intersection it is. Raises ProblemError unless their points have one shape."""
+    if spec.domain is not None:
+        with located("domain"):
+            return [_domain(spec.domain, context)]
+    domains, faults = [], Gathering()
+    for number, given in enumerate(spec.domains):
+        with faults.part("domains", number):
+            domains.append(_domain(given, context))
+            if domains[-1].shape != domains[0].shape:
+                shapes = named(domains[-1].shape), named(domains[0].shape)
+                raise ProblemError(
+                    f"x lies in every one of the domains, but this one is {shapes[0]}, the first {shapes[1]}"
+                )
+    faults.settle()
+    return domains
+
+
+def _domain(spec: BlockSpec, context: BuildContext) -> Domain:
+    domain = spec.build(context)
+    if not domain.spectral:  # a vector is always written out; a matrix may do without
+        context.reserve("start", domain.memory)
+    return domain
+
+
+def _start(point: np.ndarray, domains: list[Domain]) -> DenseAtom:
+    point = fit(point, domains[0].shape, "the start", "the domain")
+    if not all(domain.contains(point, 1e-6) for domain in domains):
+        raise ProblemError(
+            "the start lies outside the domain" if len(domains) == 1 else "the start is not in every domain"
+        )
     return DenseAtom(np.array(point))
 
 
@@ -54,9 +87,13 @@ def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[st
     penalty = spec.build(context, linear.out_shape)
     if spec.offset is not None:
         with located("offset"):
-            penalty = Shifted(penalty, context.array(spec.offset))
+            offset = context.array(spec.offset)
+            penalty = penalty.moved(offset) if isinstance(penalty, InDomain) else Shifted(penalty, offset)
     if spec.name in taken:
         raise ProblemError(f"two terms are called `{spec.name}`", ("name",))
-    numbered = (f"{spec.kind}-{number}" for number in count(2))
-    name = spec.name or next(name for name in chain([spec.kind], numbered) if name not in taken)
-    return Term(name, linear, penalty, spec.weight)
+    return Term(spec.name or _free(spec.kind, taken), linear, penalty, spec.weight)
+
+
+def _free(name: str, taken: list[str]) -> str:
+    """The name, with a number behind it if it is taken."""
+    return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in taken)

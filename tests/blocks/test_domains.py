@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 
 from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, SparseAtom
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.errors import ProblemError
 from tests.blocks.support import (
@@ -216,7 +217,7 @@ def value_twin(example, g):
     radius = example.get("radius", 1.0)
     if kind == "l2-ball":
         return -radius * sum(entry**2 for entry in g) ** 0.5
-    if kind == "group-l1-ball":
+    if kind in ("group-l1-ball", "latent-group-ball"):
         return -radius * max(sum(g[i] ** 2 for i in group) ** 0.5 for group in example["groups"])
     if kind == "product":
         total, start = 0.0, 0
@@ -311,6 +312,8 @@ def test_group_ball_with_groups_of_very_different_size():
         ({"kind": "group-l1-ball", "groups": [[0], []]}, "group 1 is empty"),
         ({"kind": "group-l1-ball", "groups": [[0, 1], [1, 2]]}, "entry 1 is in more than one group"),
         ({"kind": "group-l1-ball", "groups": [[0, 3], [1]]}, "entry 2 is in no group"),
+        ({"kind": "latent-group-ball", "groups": [[0, 1], [1, 1]]}, "entry 1 is in more than one group, or twice in"),
+        ({"kind": "latent-group-ball", "groups": [[0, 3], [1, 0]]}, "entry 2 is in no group"),
         ({"kind": "product", "blocks": []}, "at least 1 item"),
     ],
 )
@@ -342,6 +345,49 @@ def test_a_fault_inside_a_product_says_where():
 def test_bounds_from_a_file_are_checked_when_built(lower, upper):
     with pytest.raises(ProblemError):
         Box(np.full(2, lower), np.full(2, upper))
+
+
+# ---- latent groups: the gauge ----
+
+
+def latent_norm(groups, x):
+    """min sum_G |v_G| with sum_G v_G = x: SLSQP on epigraph variables, from an even split."""
+    sizes = [len(group) for group in groups]
+    ends = np.cumsum(sizes)
+    split = np.zeros((x.size, ends[-1]))
+    split[np.concatenate(groups), np.arange(ends[-1])] = 1.0
+    even = x[np.concatenate(groups)] / split.sum(axis=1)[np.concatenate(groups)]
+    found = minimize(
+        lambda v: sum(np.linalg.norm(part) for part in np.split(v, ends[:-1])),
+        even,
+        constraints={"type": "eq", "fun": lambda v: split @ v - x, "jac": lambda v: split},
+        method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )
+    return found.fun
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_latent_gauge_against_another_solver(seed):
+    rng = np.random.default_rng(seed)
+    groups = [[0, 1, 2], [2, 3, 4], [4, 5, 0], [1, 3, 5], [6]]
+    x = LatentGroupBall(groups)
+    point = rng.standard_normal(7)
+    gauge = x.gauge(point)
+    assert gauge == pytest.approx(latent_norm(groups, point), rel=1e-5)
+    assert x.gauge(1e150 * point) == pytest.approx(1e150 * gauge, rel=1e-11)
+    assert LatentGroupBall(groups, gauge * (1 + 1e-8)).contains(point, 0.0)
+    assert not LatentGroupBall(groups, gauge * (1 - 1e-8)).contains(point, 0.0)
+
+
+def test_latent_gauge_in_closed_form():
+    """Without overlap: the group norm. With singletons: the l1-norm. One group: the l2-norm. Nested: the largest."""
+    point = np.array([3.0, -4.0, 1.0, 0.0])
+    assert LatentGroupBall([[0, 1], [2, 3]]).gauge(point) == pytest.approx(6.0, rel=1e-11)
+    assert LatentGroupBall([[3], [2], [1], [0]]).gauge(point) == pytest.approx(8.0, rel=1e-11)
+    for groups in ([[0, 1, 2, 3]], [[0, 1, 2, 3], [0, 1], [2]]):
+        assert LatentGroupBall(groups).gauge(point) == pytest.approx(np.linalg.norm(point), rel=1e-11)
+    assert LatentGroupBall([[0, 1], [2, 3]]).gauge(np.zeros(4)) == 0.0
 
 
 # ---- product: what passes between it and its blocks ----

@@ -19,8 +19,10 @@ from cgm_cli.blocks.directions import (
 )
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.maps.block import Block
+from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.maps.stack import Stack
@@ -237,6 +239,16 @@ def test_blocks_within_blocks():
     np.testing.assert_array_equal(a.forward_atom(start), a.forward(start.dense()))
 
 
+def test_differences_of_a_vector_and_of_an_image():
+    a = Differences((4,))
+    np.testing.assert_array_equal(a.forward(np.array([1.0, 4.0, 2.0, 2.0])), [[3.0, -2.0, 0.0, 0.0]])
+    image = Differences((2, 3)).forward(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 9.0]]))
+    np.testing.assert_array_equal(image[0], [[-1.0, -2.0, 5.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(image[1], [[1.0, 2.0, 0.0], [0.0, 9.0, 0.0]])
+    assert Differences((300, 200)).norm == pytest.approx(np.sqrt(8.0), rel=1e-4)
+    assert Differences((300, 200)).norm < np.sqrt(8.0)
+
+
 @pytest.mark.parametrize(
     ("example", "shape", "words"),
     [
@@ -252,6 +264,13 @@ def test_blocks_within_blocks():
         ({"kind": "row-sums"}, (3,), "a point of the domain is a vector of 3"),
         ({"kind": "diagonal"}, (2, 3), "a point of the domain is 2 x 3"),
         ({"kind": "block", "index": 0}, (3,), "needs a product domain"),
+        ({"kind": "block-difference", "first": 0, "second": 1}, (3,), "needs a product domain"),
+        (
+            {"kind": "matrices", "matrices": [[[1, 2]]]},
+            (2, 2),
+            "the matrix is 1 x 2, but a point of the domain is 2 x 2",
+        ),
+        ({"kind": "matrices", "matrices": [[1, 2]]}, (2,), "a point of the domain is a vector of 2"),
     ],
 )
 def test_refused(example, shape, words):
@@ -285,3 +304,33 @@ def test_a_cost_that_does_not_fit(cost):
 
 def test_a_column_from_a_file_fits_a_vector():
     assert InnerProduct(np.ones((4, 1)), (4,)).forward(np.arange(4.0)) == 6.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (0, 0, "two different blocks"),
+        (3, 0, "no block 3"),
+        (0, 1, "block 0 is mapped to a vector of 3, but block 1 is 2 x 2"),
+    ],
+)
+def test_differences_of_blocks_that_are_none(first, second, words):
+    product = product_domain()
+    with pytest.raises(ProblemError, match=words):
+        mapped({"kind": "block-difference", "first": first, "second": second}, product.shape, domain=product)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_matrices_stay_sparse_and_know_their_symmetry(sparse):
+    one, two = np.zeros((50, 50)), np.zeros((50, 50))
+    one[3, 7] = one[7, 3] = 2.0
+    two[0, 0], two[3, 7], two[7, 3] = 1.0, -1.0, -1.0
+    askew = np.zeros((50, 50))
+    askew[3, 7] = 1.0
+    for matrices, symmetric in (([one, two], True), ([one, askew], False)):
+        given = [sp.coo_array(matrix) for matrix in matrices] if sparse else matrices
+        direction = Matrices(given, (50, 50)).adjoint(np.array([1.0, 3.0]))
+        assert isinstance(direction, SparseDirection)
+        assert direction.matrix.nnz <= 3
+        assert direction.symmetric == symmetric
+        np.testing.assert_array_equal(direction.dense(), matrices[0] + 3.0 * matrices[1])

@@ -285,6 +285,8 @@ def penalty_twin(example, z, step):
     """prox_{step g}(z), reduced by hand to minimisations over one number that know nothing of projections."""
     kind = example["kind"]
     s = step * example.get("scale", 1.0)
+    if kind == "support":  # Moreau's identity, with the twin of the projection
+        return z - s * set_twin(example["set"], z / s)
     if kind == "hinge":
         labels = np.broadcast_to(example.get("labels", 1.0), z.shape)
         s = s / z.size if example.get("reduction") == "mean" else s
@@ -363,6 +365,9 @@ def set_twin(example, z):
         lower = np.broadcast_to(example.get("lower", 0.0 if kind == "nonnegative" else -np.inf), n)
         upper = np.broadcast_to(example.get("upper", np.inf), n)
         bounds = list(zip(lower, upper, strict=True))
+    elif kind == "simplex" and "length" in example:
+        whole = {key: value for key, value in example.items() if key != "length"}
+        return np.concatenate([set_twin(whole, run) for run in z.reshape(-1, example["length"])])
     elif kind == "simplex":
         bounds = [(0, None)] * n
         form = "ineq" if example.get("sum") == "at-most" else "eq"
@@ -434,6 +439,9 @@ def test_refused_when_the_spec_is_read(family, example, words):
             "a vector of 2, but the image they belong to is a vector of 4",
         ),
         ("penalty", {"kind": "hinge", "labels": [1, 0, 1, 0]}, r"\+1 or -1"),
+        ("penalty", {"kind": "support", "set": {"kind": "nonnegative"}}, "unbounded set"),
+        ("penalty", {"kind": "support", "set": {"kind": "box", "upper": 1.0}}, "unbounded set"),
+        ("set", {"kind": "simplex", "length": 3}, "4 entries do not divide into runs of 3"),
         ("set", {"kind": "equals", "value": [1.0, 2.0]}, "the value is a vector of 2, but the image is a vector of 4"),
         ("set", {"kind": "box", "upper": [[1.0, 2.0]]}, "the upper bound is 1 x 2, but the image is a vector of 4"),
     ],
@@ -452,3 +460,36 @@ def test_an_offset_that_does_not_fit():
     g = spec("penalty", {"kind": "l1"}).build(InlineContext(), (4,))
     with pytest.raises(ProblemError, match="the offset is a vector of 3, but the image is a vector of 4"):
         Shifted(g, np.zeros(3))
+
+
+def test_support_functions_that_have_a_name_of_their_own():
+    """Of the simplex, the l1- and the l2-ball: the maximum, the linf- and the l2-norm."""
+    z = np.random.default_rng(0).standard_normal(4)
+    for inner, other in (("simplex", "max"), ("l1-ball", "linf"), ("l2-ball", "l2")):
+        support = spec("penalty", {"kind": "support", "set": {"kind": inner}, "scale": 2.0}).build(
+            InlineContext(), (4,)
+        )
+        named = spec("penalty", {"kind": other, "scale": 2.0}).build(InlineContext(), (4,))
+        assert support.lipschitz == named.lipschitz
+        assert support.value(z) == pytest.approx(named.value(z))
+        np.testing.assert_allclose(support.smoothed(z, 0.3).y, named.smoothed(z, 0.3).y, atol=1e-14)
+        np.testing.assert_allclose(support.subgradient(z), named.subgradient(z), atol=1e-15)
+
+
+@every_set
+def test_the_farthest_point_of_a_bounded_set(blocks):
+    """It lies in the set, no other point is farther in that direction, and none is farther from zero than `reach`."""
+    rng = np.random.default_rng(1)
+    for g in blocks:
+        if isinstance(g, Shifted):
+            continue
+        z = rng.standard_normal(g.shape)
+        if not np.isfinite(g.reach):
+            with pytest.raises(ProblemError, match="unbounded"):
+                g.farthest(z)
+            continue
+        far = g.farthest(z)
+        assert g.value(far) == 0.0
+        for q in points(g, rng, 20):
+            assert np.vdot(z, q) <= np.vdot(z, far) + 1e-12
+            assert np.linalg.norm(q) <= g.reach * (1 + 1e-12)

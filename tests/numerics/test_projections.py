@@ -11,6 +11,7 @@ from cgm_cli.numerics.projections import (
     project_l1_ball,
     project_l2_ball,
     project_simplex,
+    project_simplex_rows,
     safe_norm,
 )
 
@@ -134,3 +135,13 @@ def test_any_shape(project):
 @pytest.mark.parametrize("magnitude", [0.0, 1e-200, 1.0, 1e200])
 def test_safe_norm(magnitude):
     assert safe_norm(magnitude * np.array([3.0, -4.0])) == pytest.approx(5.0 * magnitude, rel=1e-15)
+
+
+@pytest.mark.parametrize("radius", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("magnitude", [1e-200, 1.0, 1e8, 1e200])
+def test_the_rows_of_a_matrix_are_projected_one_by_one(radius, magnitude):
+    z = magnitude * np.random.default_rng(0).standard_normal((20, 7))
+    z[0] = z[0, 0]
+    z[1, :3] = z[1].max()
+    expected = np.array([project_simplex(row, radius) for row in z])
+    np.testing.assert_allclose(project_simplex_rows(z, radius), expected, rtol=1e-13, atol=1e-15 * radius)

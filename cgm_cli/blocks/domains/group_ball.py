@@ -47,13 +47,7 @@ class GroupL1Ball(Domain):
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = -r max_G |g_G|, at -r g_G / |g_G| on the first such group; zero for g = 0."""
         g = direction.dense()
-        members = self.members[int(np.argmax(self.groups.norms(g)))]
-        part = g[members]
-        length = safe_norm(part)
-        if length == 0.0:
-            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0)
-        value = -self.radius * length
-        return OracleAnswer(SparseAtom(self.shape, members, -self.radius * (part / length)), value, value)
+        return steepest(g, self.groups.norms(g), self.members, self.radius)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         """The projection shrinks each x_G along itself: the distance is that of the group norms to the l1-ball."""
@@ -63,3 +57,14 @@ class GroupL1Ball(Domain):
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)
+
+
+def steepest(g: np.ndarray, norms: np.ndarray, members: list[np.ndarray], radius: float) -> OracleAnswer:
+    """The minimiser of <g, x> over the l2-balls of all groups: in that of the first group with the largest |g_G|."""
+    chosen = members[int(np.argmax(norms))]
+    part = g[chosen]
+    length = safe_norm(part)
+    if length == 0.0:
+        return OracleAnswer(SparseAtom.zero(g.shape), 0.0, 0.0)
+    value = -radius * length
+    return OracleAnswer(SparseAtom(g.shape, chosen, -radius * (part / length)), value, value)

@@ -33,6 +33,17 @@ class L1BallSet(ConvexSet):
     def project(self, z: np.ndarray) -> np.ndarray:
         return project_l1_ball(z, self.radius)
 
+    @property
+    def reach(self) -> float:
+        return self.radius
+
+    def farthest(self, z: np.ndarray) -> np.ndarray:
+        """r sign(z_i) e_i for the first largest |z_i|."""
+        out = np.zeros(z.shape)
+        index = int(np.argmax(np.abs(z)))
+        out.reshape(-1)[index] = np.copysign(self.radius, z.reshape(-1)[index])
+        return out
+
 
 class L2BallSet(ConvexSet):
     """K = {z : |z|_2 <= r}."""
@@ -54,3 +65,15 @@ class L2BallSet(ConvexSet):
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return project_l2_ball(z, self.radius)
+
+    @property
+    def reach(self) -> float:
+        return self.radius
+
+    def farthest(self, z: np.ndarray) -> np.ndarray:
+        """r z / |z|, and 0 for z = 0. z is divided by max |z_i| first, so that a tiny z keeps its direction."""
+        peak = float(np.max(np.abs(z)))
+        if peak == 0.0:
+            return np.zeros(z.shape)
+        unit = z / peak
+        return unit * (self.radius / float(np.linalg.norm(unit.reshape(-1))))

@@ -80,14 +80,22 @@ class Penalty(ABC):
 
 
 class ConvexSet(Penalty):
-    """The indicator of a closed convex set K; its prox is the projection, whatever the step."""
+    """The indicator of a closed convex set K; its prox is the projection, whatever the step.
+
+    reach: max |y| over K, infinite where K is unbounded.
+    """
 
     lipschitz = np.inf
     is_set = True
+    reach: float = np.inf
 
     @abstractmethod
     def project(self, z: np.ndarray) -> np.ndarray:
         """The nearest point of K; a new array."""
+
+    def farthest(self, z: np.ndarray) -> np.ndarray:
+        """A maximiser of <y, z> over y in K, deterministic; a new array. Sets of finite `reach` override it."""
+        raise ProblemError("no point of an unbounded set is the farthest")
 
     def value(self, z: np.ndarray) -> float:
         """0 inside (up to rounding, relative to the size of z), infinity outside."""

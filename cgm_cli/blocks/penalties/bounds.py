@@ -60,6 +60,17 @@ class BoxSet(ConvexSet):
     def project(self, z: np.ndarray) -> np.ndarray:
         return np.clip(np.asarray(z, dtype=float), self.lower, self.upper)
 
+    @property
+    def reach(self) -> float:
+        largest = np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return float(np.linalg.norm(np.broadcast_to(largest, self.shape).reshape(-1)))
+
+    def farthest(self, z: np.ndarray) -> np.ndarray:
+        """The upper bound where z_i > 0, else the lower one."""
+        if not np.isfinite(self.reach):
+            return super().farthest(z)
+        return np.where(z > 0.0, self.upper, self.lower)
+
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         """As for any set, in one pass: y > 0 only where p is the upper bound, y < 0 only where p is the lower one."""
         y, distance, pairing, reference = box_dual(z, self.lower, self.upper, beta)

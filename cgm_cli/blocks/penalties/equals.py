@@ -35,3 +35,10 @@ class Equals(ConvexSet):
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return self.target.copy()
+
+    @property
+    def reach(self) -> float:
+        return float(np.linalg.norm(self.target.reshape(-1)))
+
+    def farthest(self, z: np.ndarray) -> np.ndarray:
+        return self.target.copy()

@@ -1,0 +1,92 @@
+"""Inner products with a list of matrices: the affine part of a semidefinite program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.directions import Direction, SparseDirection
+from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.sampling import Sampling
+from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.norms import operator_norm
+from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+class Matrices(LinearMap):
+    """X -> (<A_1, X>, ..., <A_k, X>) for matrices A_i of the shape of X. The adjoint is y -> sum_i y_i A_i.
+
+    Only the entries that are non-zero in some A_i are ever looked at, or made: of a low-rank atom O(entries * rank).
+    """
+
+    class Spec(BlockSpec):
+        kind: Literal["matrices"]
+        matrices: list[ArrayField] = Field(..., min_length=1, description="A_1, ..., A_k, dense or sparse")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "matrices", "matrices": [[[1, 0, 2], [0, 0, 0], [2, 0, 0]], [[0, 0, 0], [0, -1, 0], [0, 0, 3]]]},
+            {"kind": "matrices", "matrices": [[[0, 1, 0], [0, 0, 0], [0, 0, 2], [0, 5, 0]]]},
+            {"kind": "matrices", "matrices": [[[0, 0, 0], [0, 0, 0], [0, 0, 0]]]},
+        ]
+
+        def build(self, context, in_shape: tuple[int, ...]) -> Matrices:
+            matrices = []
+            for number, value in enumerate(self.matrices):
+                with located("matrices", number):
+                    matrices.append(context.matrix(value))
+                    check_shape(matrices[-1], in_shape)
+            return Matrices(matrices, in_shape)
+
+    def __init__(self, matrices: Sequence[np.ndarray | sp.sparray], in_shape: tuple[int, ...]):
+        """Raises ProblemError if a matrix has not the shape of a point."""
+        for matrix in matrices:
+            check_shape(matrix, in_shape)
+        stacked, positions = _stacked(matrices, in_shape)
+        self.in_shape, self.out_shape = in_shape, (len(matrices),)
+        self._entries = Sampling(positions, in_shape)
+        self._matrix, self._transpose = stacked, stacked.T.tocsr()
+        self._symmetric = _is_symmetric(stacked, positions, in_shape)
+        self.norm = operator_norm(stacked)
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        return self._matrix @ self._entries.forward(x)
+
+    def adjoint(self, y: np.ndarray) -> Direction:
+        return SparseDirection(self._entries.adjoint(self._transpose @ y).matrix, symmetric=self._symmetric)
+
+    def forward_atom(self, atom: Atom) -> np.ndarray:
+        return self._matrix @ self._entries.forward_atom(atom)
+
+
+def check_shape(matrix: np.ndarray | sp.sparray, shape: tuple[int, ...]) -> None:
+    """ProblemError unless the matrix and the points of the domain are matrices of one shape."""
+    if len(shape) != 2 or matrix.shape != shape:
+        raise ProblemError(f"the matrix is {named(matrix.shape)}, but a point of the domain is {named(shape)}")
+
+
+def _stacked(matrices, shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray]:
+    """Row i holds the entries of A_i at the flat positions returned: those that are non-zero somewhere, ascending."""
+    entries = [sp.coo_array(matrix) for matrix in matrices]
+    flat = np.concatenate([e.coords[0].astype(np.intp) * shape[1] + e.coords[1] for e in entries])
+    rows = np.repeat(np.arange(len(entries)), [e.nnz for e in entries])
+    positions, columns = np.unique(flat, return_inverse=True)
+    if positions.size == 0:  # nothing but zeros: a sampling needs an entry
+        positions = np.zeros(1, dtype=np.intp)
+    values = np.concatenate([e.data for e in entries])
+    return sp.coo_array((values, (rows, columns)), shape=(len(entries), positions.size)).tocsr(), positions
+
+
+def _is_symmetric(stacked: sp.csr_array, positions: np.ndarray, shape: tuple[int, int]) -> bool:
+    """Whether every A_i equals its transpose."""
+    rows, columns = np.divmod(positions, shape[1])
+    mirrored = columns * shape[1] + rows
+    order = np.argsort(mirrored)
+    if shape[0] != shape[1] or not np.array_equal(mirrored[order], positions):
+        return False
+    return (stacked != stacked[:, order]).nnz == 0

@@ -1,0 +1,90 @@
+"""The semidefinite program of Garber and Hazan: a game between a density matrix and a simplex (paper, section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.maps.matrices import Matrices
+from cgm_cli.blocks.penalties.simplex import SimplexSet
+from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import ArrayField, Size, StrictModel, TemplateSpec
+from cgm_cli.templates.base import Template
+
+
+class RandomMatrices(StrictModel):
+    """Symmetric sparse matrices drawn from the seed of the spec: Gaussian entries at random places."""
+
+    size: Size = Field(description="n: the matrices are n x n")
+    count: Size = Field(description="how many matrices")
+    entries: Size = Field(10, description="non-zeros drawn for each, mirrored at the diagonal")
+
+
+class SpectrahedronGame(Template):
+    """min over X, max over i of <A_i, X>, with X positive semidefinite and tr X = 1.
+
+    The value is max over p of lambda_min(sum p_i A_i); p, in the simplex, is the dual of the term `payoff`.
+    """
+
+    class Spec(TemplateSpec):
+        template: Literal["spectrahedron-game"]
+        matrices: RandomMatrices | list[ArrayField] = Field(
+            description="A_1, ..., A_k, symmetric, dense or sparse; or the sizes of random ones"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"template": "spectrahedron-game", "matrices": {"size": 50, "count": 10}},
+            {"template": "spectrahedron-game", "matrices": [[[1, 0], [0, -1]], [[0, 1], [1, 0]]]},
+        ]
+
+        def build(self, context: BuildContext) -> SpectrahedronGame:
+            if isinstance(self.matrices, RandomMatrices):
+                with located("matrices"):
+                    context.reserve("matrices", 64 * self.matrices.entries * self.matrices.count)
+                    return SpectrahedronGame(random_matrices(self.matrices, context.seed))
+            matrices = []
+            for number, value in enumerate(self.matrices):
+                with located("matrices", number):
+                    matrices.append(symmetric(context.matrix(value)))
+                    if matrices[-1].shape != matrices[0].shape:
+                        raise ProblemError(
+                            f"this matrix is {named(matrices[-1].shape)}, but the first is {named(matrices[0].shape)}"
+                        )
+            if not matrices:
+                raise ProblemError("a game needs at least one matrix", ("matrices",))
+            return SpectrahedronGame(matrices)
+
+    def __init__(self, matrices: Sequence[np.ndarray | sp.sparray]):
+        """matrices: at least one, all symmetric (n, n)."""
+        shape = matrices[0].shape
+        self.matrices = matrices
+        self.problem = CompositeProblem(
+            PSDTrace(shape[0], 1.0, fixed_trace=True),
+            terms=(Term("payoff", Matrices(matrices, shape), SupportOfSet(SimplexSet((len(matrices),)))),),
+        )
+
+
+def symmetric(matrix: np.ndarray | sp.sparray) -> np.ndarray | sp.sparray:
+    """The matrix itself. Raises ProblemError unless it is square and equal to its transpose."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).sum():
+        raise ProblemError(f"a symmetric matrix is needed, and this one, {named(matrix.shape)}, is none")
+    return matrix
+
+
+def random_matrices(spec: RandomMatrices, seed: int) -> list[sp.csr_array]:
+    """`count` symmetric matrices; entries drawn at the same place add up."""
+    rng, shape, matrices = np.random.default_rng([seed, 4]), (spec.size, spec.size), []
+    for _ in range(spec.count):
+        places = rng.integers(0, spec.size, (2, spec.entries))
+        half = sp.coo_array((rng.standard_normal(spec.entries), tuple(places)), shape=shape).tocsr()
+        matrices.append(sp.csr_array(half + half.T))
+    return matrices

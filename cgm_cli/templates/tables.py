@@ -1,0 +1,112 @@
+"""Tables of samples for the linear models: from files or from scikit-learn, standardised, some rows held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from cgm_cli.blocks.fitting import fit, named
+from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import ArrayField, StrictModel, TemplateSpec
+
+
+class Arrays(StrictModel):
+    """Samples of the user's own."""
+
+    features: ArrayField = Field(description="one row per sample")
+    target: ArrayField = Field(description="one number per sample; of two classes, the larger one counts as +1")
+
+
+class TableSpec(TemplateSpec):
+    """What every linear model takes: the samples, and what is done to them first."""
+
+    data: Literal["diabetes", "breast-cancer"] | Arrays = Field(
+        description="the samples: a data set of scikit-learn, or {features: ..., target: ...}"
+    )
+    standardise: bool = Field(
+        True, description="give each feature, and a target that is no class, mean 0 and variance 1"
+    )
+    test_fraction: float = Field(0.0, ge=0, lt=1, description="fraction of the samples held out, drawn by the seed")
+
+    def table(self, context: BuildContext, classes: bool) -> Table:
+        """The samples. classes: the target is one of two classes, and becomes -1 or +1.
+
+        Raises ProblemError if the shapes do not fit, if there are other than two classes, or if nothing is left to
+        train on.
+        """
+        with located("data"):
+            features, target = _read(self.data, context)
+            if classes:
+                target = _signs(target)
+        context.reserve("samples", 2 * features.nbytes)
+        held_out = round(self.test_fraction * target.size)
+        if held_out == target.size:
+            raise ProblemError("no sample is left to train on", ("test_fraction",))
+        order = np.random.default_rng([context.seed, 5]).permutation(target.size)
+        # Without a test set the rows stay in their order.
+        test, train = order[:held_out], order[held_out:] if held_out else slice(None)
+        table = Table(features[train], target[train], features[test], target[test])
+        return table.standardised(classes) if self.standardise else table
+
+
+@dataclass(frozen=True)
+class Table:
+    """features (m, n) and target (m,) to train on, and the same of the samples that are held out, perhaps none."""
+
+    features: np.ndarray
+    target: np.ndarray
+    test_features: np.ndarray
+    test_target: np.ndarray
+
+    @property
+    def samples(self) -> int:
+        return self.target.size
+
+    @property
+    def size(self) -> int:
+        """Number of features."""
+        return self.features.shape[1]
+
+    def standardised(self, classes: bool) -> Table:
+        """By the means and deviations of the training samples; a constant feature becomes 0."""
+        features, test_features = _standardised(self.features, self.test_features)
+        target, test_target = self.target, self.test_target
+        if not classes:
+            target, test_target = _standardised(target, test_target)
+        return Table(features, target, test_features, test_target)
+
+
+def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    mean, deviation = train.mean(axis=0), train.std(axis=0)
+    # What is left of a constant by rounding is no variation.
+    scale = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
+    return (train - mean) / scale, (test - mean) / scale
+
+
+def _read(data: str | Arrays, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
+    if data == "diabetes":
+        from sklearn.datasets import load_diabetes
+
+        return load_diabetes(return_X_y=True, scaled=False)
+    if data == "breast-cancer":
+        from sklearn.datasets import load_breast_cancer
+
+        return load_breast_cancer(return_X_y=True)
+    with located("features"):
+        features = context.array(data.features)
+        if features.ndim != 2:
+            raise ProblemError(f"the features must be a matrix, one row per sample, but are {named(features.shape)}")
+    with located("target"):
+        target = fit(context.array(data.target), (features.shape[0],), "the target", "the number of samples")
+    return features, target
+
+
+def _signs(target: np.ndarray) -> np.ndarray:
+    classes = np.unique(target)
+    if classes.size != 2:
+        raise ProblemError(f"a classifier needs a target of two classes, but this one has {classes.size} values")
+    return np.where(target == classes[1], 1.0, -1.0)

@@ -1,0 +1,147 @@
+"""Optima of small games and conic programs by other methods: linear programming, cutting planes, SQP, ADMM."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog, minimize
+
+from cgm_cli.numerics.projections import project_l1_ball
+
+
+def game_value(payoff) -> float:
+    """min over x, max over y of <y, A x>, by a linear program in (x, t)."""
+    rows, columns = payoff.shape
+    program = linprog(
+        np.r_[np.zeros(columns), 1.0],
+        A_ub=np.column_stack([payoff, -np.ones(rows)]),
+        b_ub=np.zeros(rows),
+        A_eq=np.r_[np.ones(columns), 0.0][None, :],
+        b_eq=[1.0],
+        bounds=[(0, None)] * columns + [(None, None)],
+    )
+    return float(program.fun)
+
+
+def smallest_eigenvalue_of_a_mixture(matrices, tolerance=1e-7) -> float:
+    """max over p in the simplex of lambda_min(sum p_i A_i), by cutting planes: from below, within the tolerance."""
+    dense = np.array([m.toarray() if hasattr(m, "toarray") else m for m in matrices], dtype=float)
+    count = len(dense)
+    mixture, cuts, best = np.full(count, 1.0 / count), [], -np.inf
+    for _ in range(1000):
+        values, vectors = np.linalg.eigh(np.tensordot(mixture, dense, 1))
+        best = max(best, float(values[0]))
+        # <v v^T, sum p_i A_i> is above the smallest eigenvalue for every unit v: the lowest few are the tightest.
+        cuts += [np.einsum("i,kij,j->k", v, dense, v) for v in vectors[:, :3].T]
+        program = linprog(
+            np.r_[np.zeros(count), -1.0],
+            A_ub=np.column_stack([-np.array(cuts), np.ones(len(cuts))]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=np.r_[np.ones(count), 0.0][None, :],
+            b_eq=[1.0],
+            bounds=[(0, None)] * count + [(None, None)],
+        )
+        if -program.fun - best < tolerance:
+            return best
+        mixture = program.x[:count]
+    raise AssertionError(f"the cutting planes stopped {-program.fun - best:.1e} short")
+
+
+def margin_optimum(points, labels, radius) -> float:
+    """The smallest multiclass hinge loss in a Frobenius ball, by SQP over (W, one slack per point)."""
+    count, size = points.shape
+    classes = int(labels.max()) + 1
+    rows, sides = [], []
+    for i, label in enumerate(labels):
+        for c in range(classes):
+            w = np.zeros((classes, size))
+            w[c] -= points[i]
+            w[label] += points[i]
+            rows.append(np.r_[w.reshape(-1), np.eye(count)[i]])
+            sides.append(float(c != label))
+    rows, sides = np.array(rows), np.array(sides)
+    free = classes * size
+    cost = np.r_[np.zeros(free), np.full(count, 1.0 / count)]
+    inside = {
+        "type": "ineq",
+        "fun": lambda v: radius**2 - v[:free] @ v[:free],
+        "jac": lambda v: np.r_[-2.0 * v[:free], np.zeros(count)],
+    }
+    margins = {"type": "ineq", "fun": lambda v: rows @ v - sides, "jac": lambda v: rows}
+    found = minimize(
+        lambda v: cost @ v,
+        np.r_[np.zeros(free), np.ones(count)],
+        jac=lambda v: cost,
+        constraints=[inside, margins],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    assert found.success, found.message
+    return float(found.fun)
+
+
+def consensus(proxes, shape, steps=20000, rho=1.0, tolerance=1e-10) -> np.ndarray:
+    """A minimiser of sum f_i, by consensus ADMM; each prox takes (z, rho) to argmin f_i(x) + rho/2 |x - z|^2."""
+    z, duals = np.zeros(shape), [np.zeros(shape) for _ in proxes]
+    for _ in range(steps):
+        parts = [prox(z - u, rho) for prox, u in zip(proxes, duals, strict=True)]
+        new = np.mean([x + u for x, u in zip(parts, duals, strict=True)], axis=0)
+        duals = [u + x - new for x, u in zip(parts, duals, strict=True)]
+        moved, z = np.linalg.norm(new - z), new
+        if moved < tolerance and all(np.linalg.norm(x - z) < tolerance for x in parts):
+            break
+    return z
+
+
+def to_psd(z, rho=1.0) -> np.ndarray:
+    values, vectors = np.linalg.eigh(0.5 * (z + z.T))
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+
+def semidefinite_optimum(cost, matrices, right, nonnegative=False) -> float:
+    """min <C, X> subject to <A_i, X> = b_i, X positive semidefinite (and X >= 0), by ADMM."""
+    rows = np.array([np.asarray(m, dtype=float).reshape(-1) for m in matrices])
+    inverse = np.linalg.pinv(rows)
+
+    def affine(z, rho):
+        moved = (z - cost / rho).reshape(-1)
+        return (moved - inverse @ (rows @ moved - right)).reshape(cost.shape)
+
+    proxes = [affine, to_psd] + ([lambda z, rho: np.maximum(z, 0.0)] if nonnegative else [])
+    return float(np.vdot(cost, consensus(proxes, cost.shape)))
+
+
+def theta_program(adjacency):
+    """C, the A_i and b_i of the Lovasz number: max <C, X>, X_ij = 0 on edges, tr X = 1."""
+    n = adjacency.shape[0]
+    matrices = [np.eye(n)]
+    for i, j in np.argwhere(np.triu(adjacency.toarray(), 1)):
+        matrices.append(np.zeros((n, n)))
+        matrices[-1][i, j] = matrices[-1][j, i] = 1.0
+    return np.ones((n, n)), matrices, np.r_[1.0, np.zeros(len(matrices) - 1)]
+
+
+def theta(adjacency, nonnegative=False) -> float:
+    cost, matrices, right = theta_program(adjacency)
+    return -semidefinite_optimum(-cost, matrices, right, nonnegative)
+
+
+def linear_optimum(built) -> float:
+    """Of a template `linear-program`."""
+    bounds = np.column_stack([built.lower, built.upper])
+    return float(linprog(built.cost, A_eq=built.matrix, b_eq=built.equals, bounds=bounds).fun)
+
+
+def completion(places, target, shape, radius, largest) -> float:
+    """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
+
+    def fit(z, rho):
+        x = z.copy()
+        x.reshape(-1)[places] = (rho * z.reshape(-1)[places] + target) / (rho + 1.0)
+        return x
+
+    def to_ball(z, rho):
+        left, values, right = np.linalg.svd(z, full_matrices=False)
+        return (left * project_l1_ball(values, radius)) @ right
+
+    nearest = consensus([fit, to_ball, lambda z, rho: np.clip(z, -largest, largest)], shape)
+    return 0.5 * float(((nearest.reshape(-1)[places] - target) ** 2).sum())

@@ -1,0 +1,162 @@
+"""Semidefinite programs: known optima, another method, files, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cgm_cli.errors import CgmError, DataError, ProblemError
+from cgm_cli.spec.load import load
+from cgm_cli.templates.build import build
+from cgm_cli.templates.lovasz_theta import cycle, petersen
+from tests.templates.programs import semidefinite_optimum, theta_program
+from tests.templates.support import solve, spec, template
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def unit(n, i, j):
+    """The symmetric matrix E with <E, X> = X_ij + X_ji (X_ii on the diagonal)."""
+    out = np.zeros((n, n))
+    out[i, j] = out[j, i] = 1.0
+    return out
+
+
+def as_spec(cost, matrices, right, **fields):
+    constraints = [{"matrix": m.tolist(), "equals": float(b)} for m, b in zip(matrices, right, strict=True)]
+    return {"template": "standard-sdp", "cost": cost.tolist(), "constraints": constraints, **fields}
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize(
+    ("adjacency", "theta"), [(cycle(5), np.sqrt(5.0)), (petersen(), 4.0), (cycle(6), 3.0)], ids=["c5", "petersen", "c6"]
+)
+def test_theta_as_a_standard_program(adjacency, theta, nonnegative):
+    cost, matrices, right = theta_program(adjacency)
+    assert -semidefinite_optimum(-cost, matrices, right, nonnegative) == pytest.approx(theta, abs=1e-5)
+    problem = as_spec(cost, matrices, right, sense="maximise", nonnegative=nonnegative)
+    result = solve(problem, iterations=1000, scaling="auto")
+    assert (result.sense, result.bound_is) == ("maximise", "certified")
+    assert result.record.bound >= theta - 1e-9
+    assert result.record.bound - theta < 0.15
+    assert result.record.infeasibility < 0.06
+    assert abs(result.record.total - theta) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("edges", "value"), [([(0, 1), (1, 2), (0, 2)], 2.25), ([(0, 1), (1, 2), (2, 3), (3, 0)], 4.0)]
+)
+def test_maximum_cut_of_small_cycles(edges, value):
+    """1/4 <L, X>, diag X = 1: 9/4 for the triangle, 4 for the square (a cut)."""
+    n = 1 + max(map(max, edges))
+    laplacian = sum(unit(n, i, i) + unit(n, j, j) - unit(n, i, j) for i, j in edges)
+    matrices, right = [unit(n, i, i) for i in range(n)], np.ones(n)
+    assert -semidefinite_optimum(-0.25 * laplacian, matrices, right) == pytest.approx(value, abs=1e-5)
+    problem = as_spec(0.25 * laplacian, matrices, right, sense="maximise", radius=float(n), trace="equal")
+    result = solve(problem, iterations=1000, scaling="auto")
+    assert result.record.bound >= value - 1e-9
+    assert result.record.bound - value < 0.02
+    assert result.record.infeasibility < 0.06
+    assert abs(result.record.total - value) < 0.1
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_a_random_program_against_another_method(nonnegative):
+    rng = np.random.default_rng(4)
+    factor = rng.standard_normal((6, 3))
+    feasible = np.abs(factor) @ np.abs(factor).T
+    cost = rng.standard_normal((6, 6))
+    cost = cost + cost.T
+    matrices = [m + m.T for m in rng.standard_normal((4, 6, 6))]
+    matrices.append(np.eye(6))
+    right = np.array([np.vdot(m, feasible) for m in matrices])
+    best = semidefinite_optimum(cost, matrices, right, nonnegative)
+    result = solve(as_spec(cost, matrices, right, nonnegative=nonnegative), iterations=3000, scaling="auto")
+    assert result.bound_is == "certified"
+    size = max(1.0, abs(best))
+    assert result.record.bound <= best + 1e-5 * size
+    assert best - result.record.bound < 0.05 * size
+    assert abs(result.record.total - best) < 0.1 * size
+    assert result.record.infeasibility < 0.06
+
+
+def test_an_inequality_and_a_bounded_trace():
+    """min -2 X_11 - X_22, X_11 <= 1/2, tr X <= 1: X = I / 2, value -3/2."""
+    problem = {
+        "template": "standard-sdp",
+        "cost": [[-2, 0], [0, -1]],
+        "constraints": [{"matrix": [[1, 0], [0, 0]], "upper": 0.5}],
+        "radius": 1.0,
+    }
+    result = solve(problem, iterations=2000, scaling="auto")
+    assert result.record.bound <= -1.5 + 1e-12
+    assert result.record.bound == pytest.approx(-1.5, abs=0.01)
+    assert result.record.total == pytest.approx(-1.5, abs=0.03)
+    assert result.record.infeasibilities.keys() == {"inequalities"}
+
+
+def test_a_multiple_of_the_identity_becomes_the_domain():
+    problem = as_spec(np.eye(2), [2.0 * np.eye(2), unit(2, 0, 1)], [6.0, 1.0])
+    built = template(problem.pop("template"), **problem)
+    assert built.problem.domain.radius == 3.0
+    assert built.problem.domain.fixed_trace
+    assert [term.name for term in built.problem.terms] == ["equalities"]
+    assert built.problem.terms[0].map.out_shape == (1,)
+
+
+def test_the_program_file_of_the_configs_is_theta_of_the_petersen_graph():
+    instance = build(load(CONFIGS / "petersen-sdp.yaml"))
+    cost, matrices, _ = theta_program(petersen())
+    np.testing.assert_array_equal(instance.template.cost.toarray(), cost)
+    assert len(instance.template.affine.matrices) == len(matrices) - 1
+    result = instance.solve()
+    assert result.record.bound >= 4.0 - 1e-9
+    assert result.record.bound == pytest.approx(4.0, abs=0.1)
+    assert result.sense == "maximise"
+
+
+def test_slack_of_a_file_is_an_inequality(tmp_path):
+    """max X_11 + 2 X_22 with X_22 + slack = 1/2 and tr X = 1."""
+    text = "2\n2\n2 -1\n1 0.5\n0 1 1 1 1\n0 1 2 2 2\n1 1 1 1 1\n1 1 2 2 1\n2 1 2 2 1\n2 2 1 1 1\n"
+    (tmp_path / "p.dat-s").write_text(text)
+    built = template("standard-sdp", tmp_path, program={"file": "p.dat-s"})
+    assert [term.name for term in built.problem.terms] == ["inequalities"]
+    assert built.problem.terms[0].penalty.upper.tolist() == [0.5]
+    assert built.problem.terms[0].penalty.lower.tolist() == [-np.inf]
+    (tmp_path / "bad.dat-s").write_text("1\n1\n2\n")
+    with pytest.raises(DataError, match="truncated") as caught:
+        template("standard-sdp", tmp_path, program={"file": "bad.dat-s"})
+    assert caught.value.path == ("program", "file")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words", "path"),
+    [
+        ({"cost": [[1, 2], [0, 1]], "radius": 1.0}, "symmetric", ("cost",)),
+        ({"cost": [[1]], "constraints": [{"matrix": [[1, 0], [0, 1]], "equals": 1}]}, "but C is 1 x 1", None),
+        ({"cost": [[1, 0], [0, 1]], "constraints": [{"matrix": [[1, 0], [0, 2]], "equals": 1}]}, "radius", ("radius",)),
+        ({"cost": [[1, 0], [0, 1]], "constraints": [{"matrix": [[1, 0], [0, 1]], "upper": 1}]}, "radius", ("radius",)),
+    ],
+)
+def test_programs_that_do_not_fit(fields, words, path):
+    with pytest.raises(ProblemError, match=words) as caught:
+        template("standard-sdp", **fields)
+    assert caught.value.path == (path or ("constraints", 0, "matrix"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"cost": [[1]], "program": {"file": "x"}},
+        {"program": {"file": "x"}, "constraints": [{"matrix": [[1]], "equals": 1}]},
+        {"cost": [[1]], "constraints": [{"matrix": [[1]]}]},
+        {"cost": [[1]], "constraints": [{"matrix": [[1]], "equals": 1, "upper": 2}]},
+        {"cost": [[1]], "constraints": [{"matrix": [[1]], "lower": 3, "upper": 2}]},
+    ],
+)
+def test_fields_that_are_refused(fields):
+    with pytest.raises(CgmError):
+        spec({"template": "standard-sdp", **fields})
