@@ -52,6 +52,9 @@ class Groups:
         for number, group in enumerate(groups):
             self.labels[group] = number
 
+    def __str__(self) -> str:
+        return f"{self.count} groups of {self.size} entries"
+
     @property
     def size(self) -> int:
         return self.labels.size

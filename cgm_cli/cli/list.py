@@ -39,10 +39,11 @@ def list_blocks(
 
         typer.echo(encoder.dumps([entry.as_dict() for entry in found], indent=2))
         return
+    width = max(14, *(len(entry.name) for entry in found))
     for number, entry in enumerate(found):
         if number == 0 or entry.family != found[number - 1].family:
             typer.echo(("\n" if number else "") + entry.family)
-        typer.echo(f"  {entry.name:<16}{entry.description}")
+        typer.echo(f"  {entry.name:<{width}}  {entry.description}")
         if verbose:
             _print_parameters(entry)
 

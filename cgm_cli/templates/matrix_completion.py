@@ -61,6 +61,7 @@ class MatrixCompletion(Template):
         def build(self, context: BuildContext) -> MatrixCompletion:
             with located("matrix"):
                 full, truth = self._matrix(context)
+            context.reserve("observed and completed matrices", 3 * full.nbytes)
             observed = known_pixels(full.shape, self.missing, context.seed)
             if not observed.any():
                 raise ProblemError("every entry is missing", ("missing",))
@@ -75,7 +76,7 @@ class MatrixCompletion(Template):
                     raise ProblemError(f"what is to be completed must be a matrix, but is {named(full.shape)}")
                 return full, full
             drawn, rng = self.matrix, np.random.default_rng([context.seed, 8])
-            context.reserve("matrix", 3 * 8 * drawn.rows * drawn.columns)
+            context.reserve("matrix", 2 * 8 * drawn.rows * drawn.columns)
             left, right = (rng.standard_normal((side, drawn.rank)) for side in (drawn.rows, drawn.columns))
             truth = left @ right.T / np.sqrt(drawn.rank)
             return truth + drawn.noise * rng.standard_normal(truth.shape), truth

@@ -101,7 +101,7 @@ def _read(data: str | Arrays, context: BuildContext) -> tuple[np.ndarray, np.nda
         if features.ndim != 2:
             raise ProblemError(f"the features must be a matrix, one row per sample, but are {named(features.shape)}")
     with located("target"):
-        target = fit(context.array(data.target), (features.shape[0],), "the target", "the number of samples")
+        target = fit(context.array(data.target), (features.shape[0],), "the target", "the column of samples")
     return features, target
 
 

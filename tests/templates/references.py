@@ -123,6 +123,23 @@ def group_lasso(built, groups, penalty=None):
     return mean_loss(table, built.fit, w) + penalty * sum(np.linalg.norm(w[group]) for group in groups)
 
 
+def overlapping_group_penalty(built, groups, penalty, sweeps=20000):
+    """Least squares with penalty * sum |w_G| for groups that overlap: ADMM with a copy of w_G for every group."""
+    table = built.table
+    entries, ends = np.concatenate(groups), np.cumsum([len(group) for group in groups])
+    copies, a = np.eye(table.size)[entries], table.features
+    inverse = np.linalg.inv(a.T @ a / table.samples + copies.T @ copies)
+    z = dual = np.zeros(entries.size)
+    for _ in range(sweeps):
+        w = inverse @ (a.T @ table.target / table.samples + copies.T @ (z - dual))
+        parts = np.split(copies @ w + dual, ends[:-1])
+        z = np.concatenate([p * max(0.0, 1 - penalty / max(np.linalg.norm(p), 1e-300)) for p in parts])
+        dual = dual + copies @ w - z
+    assert np.abs(copies @ w - z).max() < 1e-9
+    assert np.linalg.norm(w) < built.problem.domain.radius
+    return mean_loss(table, "least-squares", w) + penalty * sum(np.linalg.norm(w[group]) for group in groups)
+
+
 def robust_fit(built):
     """min of the mean of |X w - y| or max(0, 1 - y X w), as sum_i c max(0, h_i) with h = rows w + constant."""
     table, domain = built.table, built.problem.domain

@@ -116,6 +116,14 @@ CASES = [
         4000,
         1e-3,
     ),
+    (
+        "group-lasso",
+        {"data": "diabetes", "groups": OVERLAPPING, "penalty": 0.05},
+        lambda built: references.overlapping_group_penalty(built, OVERLAPPING, 0.05),
+        20.0,
+        2000,
+        1e-4,
+    ),
     ("elastic-net", {"data": "diabetes"}, lambda b: references.elastic_net(b, 0.1, 0.1), 3.0, 4000, 3e-3),
     (
         "elastic-net",
