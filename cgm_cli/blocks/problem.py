@@ -16,6 +16,9 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
 
+SMALLEST, LARGEST = 1e-70, 1e70
+"""Constants outside this range are refused."""
+
 
 @dataclass(frozen=True)
 class Term:
@@ -32,7 +35,7 @@ class CompositeProblem:
     """domain X, loss f (None: zero), terms g_i(A_i x), and where a run starts (None: the domain's own start).
 
     sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the
-    sign. Raises ProblemError if there is nothing to minimise, or shapes do not fit.
+    sign. Raises ProblemError if there is nothing to minimise, shapes do not fit, or constants are extreme.
     """
 
     domain: Domain
@@ -49,10 +52,29 @@ class CompositeProblem:
                 raise ProblemError(
                     f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}"
                 )
+        self._refuse_extremes()
         if self.start is not None and self.start.shape != self.domain.shape:
             raise ProblemError(
                 f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
             )
+
+    def _refuse_extremes(self) -> None:
+        """Products of two squares of these numbers must neither overflow nor vanish."""
+        sizes = {"the radius of the domain": self.domain.radius}
+        if self.loss is not None:
+            sizes["the norm of the objective's map"] = self.loss.map.norm
+            sizes["the Lipschitz constant of the objective's gradient"] = self.loss.lipschitz
+        for term in self.terms:
+            sizes[f"the norm of the map of `{term.name}`"] = term.map.norm
+            sizes[f"the weight of `{term.name}`"] = term.weight
+            if not term.penalty.is_set:
+                sizes[f"the Lipschitz constant of `{term.name}`"] = term.penalty.lipschitz
+        for what, size in sizes.items():
+            if size != 0.0 and not SMALLEST <= size <= LARGEST:
+                raise ProblemError(
+                    f"{what} is {size:.3g}; between {SMALLEST:g} and {LARGEST:g} it can be computed with: "
+                    "choose other units"
+                )
 
     @property
     def sense_sign(self) -> float:

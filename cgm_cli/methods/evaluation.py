@@ -206,4 +206,4 @@ def _bounds_entries(term: Term) -> bool:
 
 
 def _has_dense_cost(problem: CompositeProblem) -> bool:
-    return isinstance(problem.loss, Linear) and isinstance(problem.loss.map.direction, DenseDirection)
+    return isinstance(problem.loss, Linear) and not problem.loss.is_sparse

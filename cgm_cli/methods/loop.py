@@ -218,7 +218,7 @@ class _Run:
     def _proves_infeasible(self) -> bool:
         """A certified bound above every value of the objective on the domain: no point of it meets the constraints."""
         shown, problem = self.best.shown, self.problem
-        if shown is None or not problem.has_constraints or not all(term.penalty.is_set for term in problem.terms):
+        if shown is None or not problem.has_constraints:
             return False
         objective = 0.0 if problem.loss is None else problem.loss.value(self.state.loss_image)
         if shown.value <= objective or shown.value <= self._largest_objective:
@@ -232,21 +232,23 @@ class _Run:
 
     @cached_property
     def _largest_objective(self) -> float:
-        """At least max f over the domain: f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2 for any x_k."""
+        """At least the maximum over the domain of f and the finite g_i, from any x_k:
+
+        f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2 and g(A x) <= g(A x_k) + L_g |A| D.
+        """
         loss, domain, image = self.problem.loss, self.problem.domain, self.state.loss_image
-        if loss is None:
-            return 0.0
-        gradient = loss.gradient(image)
-        opposite = loss.map.adjoint(-gradient)
-        smallest = domain.certified_minimum(opposite.symmetrised() if domain.symmetric else opposite)
-        if smallest is None:
-            return np.inf
-        parts = (
-            loss.value(image),
-            -float(np.vdot(gradient, image)),
-            -smallest,
-            0.5 * loss.lipschitz * domain.diameter**2,
-        )
+        parts = []
+        for term, at in zip(self.problem.terms, self.state.images, strict=True):
+            if not term.penalty.is_set:
+                parts += [term.penalty.value(at), term.penalty.lipschitz * term.map.norm * domain.diameter]
+        if loss is not None:
+            gradient = loss.gradient(image)
+            opposite = loss.map.adjoint(-gradient)
+            smallest = domain.certified_minimum(opposite.symmetrised() if domain.symmetric else opposite)
+            if smallest is None:
+                return np.inf
+            parts += [loss.value(image), -float(np.vdot(gradient, image)), -smallest]
+            parts.append(0.5 * loss.lipschitz * domain.diameter**2)
         return sum(parts) + 64 * float(np.finfo(float).eps) * sum(map(abs, parts))
 
     def _refuse_non_finite(self, point: Evaluation) -> None:

@@ -11,9 +11,11 @@ import numpy as np
 
 def safe_norm(z: np.ndarray) -> float:
     """|z|_2 = t |z / t|_2 with t = max |z_i|: squares neither overflow nor underflow."""
-    peak = float(np.max(np.abs(z), initial=0.0))
+    peak = float(max(np.max(z, initial=0.0), -np.min(z, initial=0.0)))  # no temporary as large as z
     if peak == 0.0 or not np.isfinite(peak):
         return peak
+    if 1e-100 < peak < 1e100:
+        return float(np.linalg.norm(np.ravel(z)))
     return peak * float(np.linalg.norm((z / peak).reshape(-1)))
 
 

@@ -39,6 +39,9 @@ SAMPLES = 100
 FACTOR_BYTES = 2 * 10**8
 """What the columns of a factored iterate may take before they are compressed."""
 
+PROGRAM_BYTES = 2 * 10**8
+"""What Python and the libraries take by themselves."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -246,9 +249,11 @@ def _columns(problem: CompositeProblem, iterations: int) -> int:
 
 def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, context: BuildContext) -> None:
     domain = problem.domain
+    context.reserve("program", PROGRAM_BYTES)
     if iterate == "dense":
         context.reserve("iterate", domain.memory)
-        context.reserve("direction", domain.memory)
+        if "direction" not in context.reserved:
+            context.reserve("direction", domain.memory)
         if problem.needs_array:
             context.reserve("best dual variables", domain.memory)
     elif iterate == "factored":

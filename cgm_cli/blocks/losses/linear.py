@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.spec.fields import ArrayField, BlockSpec
@@ -35,11 +36,17 @@ class Linear(Loss):
             cost = context.matrix(self.cost)
             if not sp.issparse(cost):
                 context.reserve("cost", 8 * math.prod(in_shape))
+                context.reserve("direction", 8 * math.prod(in_shape))  # as large as the cost, whatever the iterate
             return Linear(cost, in_shape)
 
     def __init__(self, cost: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
         self.map = InnerProduct(cost, in_shape)
         self._one = np.ones(())
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the cost is kept as a sparse matrix."""
+        return not isinstance(self.map.direction, DenseDirection)
 
     def value(self, z: np.ndarray) -> float:
         return float(z)

@@ -36,7 +36,7 @@ class InnerProduct(LinearMap):
             array = np.ascontiguousarray(fit(cost, in_shape, "the cost", "the domain"))
             self.norm = safe_norm(array)
             same = array.ndim == 2 and array.shape[0] == array.shape[1] and np.array_equal(array, array.T)
-            peak = float(np.max(np.abs(array)))
+            peak = float(max(array.max(initial=0.0), -array.min(initial=0.0)))
             self.direction = DenseDirection(array, symmetric=bool(same), known_peak=peak)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
