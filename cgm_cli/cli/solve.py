@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from cgm_cli.cli.streams import OutputError
+
 SHORT = 1000
 """The longest solution vector that stands in the JSON output; run.h5 holds every one."""
 
@@ -53,14 +55,22 @@ def solve(
         raise typer.Exit(130) from None
     if not quiet:
         show_result(console, outcome.result, outcome.summary)
+    code = outcome.result.status.exit_code
+    text = ""
     if json:
         x = outcome.result.solution.get("x")
         short = {"x": x} if x is not None and x.ndim == 1 and x.size <= SHORT else {}
-        sys.stdout.write(to_json({**outcome.summary, **short}) + "\n")
+        text = to_json({**outcome.summary, **short}) + "\n"
     elif quiet:
-        sys.stdout.write(result_line(outcome.summary) + "\n")
-    sys.stdout.flush()
+        text = result_line(outcome.summary) + "\n"
+    if text:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError as error:
+            # Of a run that was told to leave, that is what the exit code tells.
+            raise OutputError(error, code) from None
     if outcome.fault is not None:
         # The result above holds; what is raised here is told by `main` like any other error.
         raise outcome.fault
-    raise typer.Exit(outcome.result.status.exit_code)
+    raise typer.Exit(code)
