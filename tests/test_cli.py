@@ -240,6 +240,64 @@ def test_ctrl_c_ends_a_run_that_can_be_read(tmp_path):
     assert sum(run.solution["x"]) == pytest.approx(1.0)
 
 
+ENTRY = "from cgm_cli.__main__ import main; main()"
+# Sends a signal to the process itself when the module is about to be imported.
+SENDER = """
+import os, signal, sys
+class Sender:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.{signal})
+sys.meta_path.insert(0, Sender())
+"""
+
+
+def signalled(module, name, *arguments, cwd, before=""):
+    program = before + SENDER.format(module=module, signal=name) + ENTRY
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("module", ["numpy", "cgm_cli.runs.console", "cgm_cli.templates.build"])
+@pytest.mark.parametrize(
+    ("name", "code", "status"),
+    [
+        ("SIGTERM", 75, "preempted"),
+        ("SIGUSR1", 75, "preempted"),
+        ("SIGUSR2", 75, "preempted"),
+        ("SIGINT", 130, "interrupted"),
+    ],
+)
+def test_a_signal_before_the_loop_ends_the_run_as_one_within_it(tmp_path, module, name, code, status):
+    done = signalled(module, name, "solve", write(tmp_path, SMALL), "--out", "run", "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (code, status), done.stderr
+    assert load_run(tmp_path / "run").status.value == status
+
+
+@pytest.mark.parametrize("module", ["cgm_cli.cli", "typer", "cgm_cli.cli.solve"])
+def test_ctrl_c_while_the_command_line_is_imported_is_silent(tmp_path, module):
+    done = signalled(module, "SIGINT", "list", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_ctrl_c_is_not_for_a_background_job_of_a_script(tmp_path):
+    ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    spec = write(tmp_path, SMALL)
+    for module in ("cgm_cli.cli", "numpy", "cgm_cli.templates.build"):
+        done = signalled(module, "SIGINT", "solve", spec, "--quiet", cwd=tmp_path, before=ignored)
+        assert done.returncode == 0
+        assert done.stdout.startswith("iteration-limit")
+
+
 def test_help_lists_the_commands(tmp_path):
     done = cgm("--help", cwd=tmp_path)
     assert done.returncode == 0

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cgm_cli.cli.streams import OutputError
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.status import Status
 
 SHORT = 1000
 """The longest solution vector that stands in the JSON output; run.h5 holds every one."""
@@ -36,6 +40,24 @@ def solve(
 
     Exit codes: 0 done, 2 spec, 3 data file, 4 numerical failure, infeasible or disk, 75 preempted, 130 interrupted.
     """
+    from cgm_cli.runs.signals import stop_on_signals
+
+    # Before anything heavy is imported: a run that is told to leave in its first second leaves like any other.
+    with stop_on_signals() as should_stop:
+        try:
+            _solve(spec, overrides or (), out, json, quiet, should_stop)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+
+
+def _solve(
+    spec: Path,
+    overrides: Sequence[str],
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+    should_stop: Callable[[], Status | None],
+) -> None:
     from contextlib import ExitStack
 
     from cgm_cli.runs.console import Progress, error_console, result_line, show_result
@@ -43,16 +65,14 @@ def solve(
     from cgm_cli.runs.files import to_json
 
     console = error_console()
-    try:
-        with ExitStack() as stack:
-            outcome = execute(
-                spec,
-                overrides or (),
-                out,
-                lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
-            )
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    with ExitStack() as stack:
+        outcome = execute(
+            spec,
+            overrides,
+            out,
+            lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
+            should_stop,
+        )
     if not quiet:
         show_result(console, outcome.result, outcome.summary)
     code = outcome.result.status.exit_code
