@@ -240,6 +240,64 @@ def test_ctrl_c_ends_a_run_that_can_be_read(tmp_path):
     assert sum(run.solution["x"]) == pytest.approx(1.0)
 
 
+ENTRY = "from cgm_cli.__main__ import main; main()"
+# Sends a signal to the process itself when the module is about to be imported.
+SENDER = """
+import os, signal, sys
+class Sender:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.{signal})
+sys.meta_path.insert(0, Sender())
+"""
+
+
+def signalled(module, name, *arguments, cwd, before=""):
+    program = before + SENDER.format(module=module, signal=name) + ENTRY
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("module", ["numpy", "cgm_cli.runs.console", "cgm_cli.templates.build"])
+@pytest.mark.parametrize(
+    ("name", "code", "status"),
+    [
+        ("SIGTERM", 75, "preempted"),
+        ("SIGUSR1", 75, "preempted"),
+        ("SIGUSR2", 75, "preempted"),
+        ("SIGINT", 130, "interrupted"),
+    ],
+)
+def test_a_signal_before_the_loop_ends_the_run_as_one_within_it(tmp_path, module, name, code, status):
+    done = signalled(module, name, "solve", write(tmp_path, SMALL), "--out", "run", "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (code, status), done.stderr
+    assert load_run(tmp_path / "run").status.value == status
+
+
+@pytest.mark.parametrize("module", ["cgm_cli.cli", "typer", "cgm_cli.cli.solve"])
+def test_ctrl_c_while_the_command_line_is_imported_is_silent(tmp_path, module):
+    done = signalled(module, "SIGINT", "list", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_ctrl_c_is_not_for_a_background_job_of_a_script(tmp_path):
+    ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    spec = write(tmp_path, SMALL)
+    for module in ("cgm_cli.cli", "numpy", "cgm_cli.templates.build"):
+        done = signalled(module, "SIGINT", "solve", spec, "--quiet", cwd=tmp_path, before=ignored)
+        assert done.returncode == 0
+        assert done.stdout.startswith("iteration-limit")
+
+
 def test_help_lists_the_commands(tmp_path):
     done = cgm("--help", cwd=tmp_path)
     assert done.returncode == 0
@@ -254,3 +312,73 @@ def test_check_and_show_do_not_solve(tmp_path):
     assert loads(shown.stdout) == loads(textwrap.dedent(SMALL))
     assert cgm("show", spec, "--expanded", cwd=tmp_path).returncode == 0
     assert not (tmp_path / "runs").exists()
+
+
+def shell(line, cwd):
+    """The line as given to sh, where `cgm` is the command: what a redirection does to it."""
+    quoted = " ".join(f"'{word}'" for word in PROGRAM)
+    done = subprocess.run(
+        ["bash", "-c", f'cgm() {{ {quoted} "$@"; }}\n{line}'],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert "Exception ignored" not in done.stderr, done.stderr
+    return done
+
+
+UNWRITABLE = {
+    "list >&-": "Bad file descriptor",
+    "list >/dev/full": "No space left",
+    "schema >/dev/full": "No space left",
+    "show spec.yaml >/dev/full": "No space left",
+    "check spec.yaml --json >&-": "Bad file descriptor",
+    "--help >/dev/full": "No space left",
+    "solve spec.yaml --json --quiet --out run >&-": "Bad file descriptor",
+    "solve spec.yaml --quiet --out run >/dev/full": "No space left",
+}
+
+
+@pytest.mark.parametrize("line", UNWRITABLE)
+def test_standard_output_that_cannot_be_written_is_one_message_and_exit_code_4(tmp_path, line):
+    write(tmp_path, SMALL)
+    done = shell(f"cgm {line}", tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.startswith("standard output cannot be written: ")
+    assert UNWRITABLE[line] in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    if line.startswith("solve"):
+        assert load_run(tmp_path / "run").status.value == "iteration-limit"
+
+
+@pytest.mark.parametrize("line", ["list", "schema", "solve spec.yaml --json --quiet"])
+def test_a_reader_that_left_is_exit_code_4_without_a_message(tmp_path, line):
+    write(tmp_path, SMALL)
+    done = shell(f"{{ cgm {line}; echo $? >code; }} | true", tmp_path)
+    # The reader may leave before or after the write; `schema` and `list` take far longer to start than `true` to end.
+    assert (tmp_path / "code").read_text() == "4\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("target", ["2>/dev/full", "2>&-", "2>&1 | head -1; exit ${PIPESTATUS[0]}"])
+def test_a_lost_progress_display_does_not_lose_the_run(tmp_path, target):
+    write(tmp_path, SMALL)
+    done = shell(f"cgm solve spec.yaml --out run {target}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_run(tmp_path / "run").status.value == "iteration-limit"
+
+
+@pytest.mark.parametrize("line", ["solve nowhere.yaml", "solve", "init max-cut"])
+def test_a_message_that_cannot_be_written_does_not_change_the_exit_code(tmp_path, line):
+    expected = 0 if line.startswith("init") else 2
+    for target in ("2>/dev/full", "2>&-"):
+        assert shell(f"cgm {line} {target}", tmp_path).returncode == expected
+        (tmp_path / "max-cut.yaml").unlink(missing_ok=True)
+
+
+def test_closed_standard_output_does_not_matter_to_a_command_that_writes_none(tmp_path):
+    write(tmp_path, SMALL)
+    assert shell("cgm solve spec.yaml --out run >&-", tmp_path).returncode == 0

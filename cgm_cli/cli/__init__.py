@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -16,6 +15,7 @@ from cgm_cli.cli.list import list_blocks
 from cgm_cli.cli.schema import schema
 from cgm_cli.cli.show import show
 from cgm_cli.cli.solve import solve
+from cgm_cli.cli.streams import OutputError, is_unwritable, open_closed, settle, tell
 from cgm_cli.errors import CgmError
 
 app = typer.Typer(
@@ -49,13 +49,18 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process: 0, 2 for usage, or the exit code of the CgmError that was raised."""
+    open_closed()
     try:
         code = _run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has left. What is still buffered must not raise once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+    except OSError as error:
+        if not is_unwritable(error):
+            raise
+        # A message that could not be written, about an error with an exit code of its own.
+        code = getattr(error.__context__, "exit_code", 0) or _fail(OutputError(error))
+    lost = settle(sys.stdout)
+    if lost is not None and not code:
+        code = _fail(OutputError(lost))
+    settle(sys.stderr)
     sys.exit(code)
 
 
@@ -63,13 +68,21 @@ def _run(arguments: Sequence[str] | None) -> int | str | None:
     try:
         app(arguments, prog_name="cgm")
     except SystemExit as stop:
+        # typer makes exit code 1 of a broken pipe.
+        if isinstance(stop.__context__, BrokenPipeError):
+            raise stop.__context__ from None
         return stop.code
     except CgmError as error:
-        typer.echo(error.message, err=True)
-        return error.exit_code
+        return _fail(error)
     except MemoryError:
-        typer.echo("out of memory", err=True)
+        tell("out of memory")
         return 4
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _fail(error: CgmError) -> int:
+    if error.message:
+        tell(error.message)
+    return error.exit_code

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cgm_cli.cli.streams import tell
 from cgm_cli.errors import CgmError
 
 
@@ -45,4 +46,4 @@ def init(
         raise FileError(f"{path} exists; --force overwrites it") from None
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from None
-    typer.echo(f"wrote {path}; `cgm check {path}` checks it, `cgm solve {path}` solves it", err=True)
+    tell(f"wrote {path}; `cgm check {path}` checks it, `cgm solve {path}` solves it")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cgm_cli.cli.streams import OutputError
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.status import Status
 
 SHORT = 1000
 """The longest solution vector that stands in the JSON output; run.h5 holds every one."""
@@ -34,6 +40,24 @@ def solve(
 
     Exit codes: 0 done, 2 spec, 3 data file, 4 numerical failure, infeasible or disk, 75 preempted, 130 interrupted.
     """
+    from cgm_cli.runs.signals import stop_on_signals
+
+    # Before anything heavy is imported: a run that is told to leave in its first second leaves like any other.
+    with stop_on_signals() as should_stop:
+        try:
+            _solve(spec, overrides or (), out, json, quiet, should_stop)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+
+
+def _solve(
+    spec: Path,
+    overrides: Sequence[str],
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+    should_stop: Callable[[], Status | None],
+) -> None:
     from contextlib import ExitStack
 
     from cgm_cli.runs.console import Progress, error_console, result_line, show_result
@@ -41,26 +65,32 @@ def solve(
     from cgm_cli.runs.files import to_json
 
     console = error_console()
-    try:
-        with ExitStack() as stack:
-            outcome = execute(
-                spec,
-                overrides or (),
-                out,
-                lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
-            )
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    with ExitStack() as stack:
+        outcome = execute(
+            spec,
+            overrides,
+            out,
+            lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
+            should_stop,
+        )
     if not quiet:
         show_result(console, outcome.result, outcome.summary)
+    code = outcome.result.status.exit_code
+    text = ""
     if json:
         x = outcome.result.solution.get("x")
         short = {"x": x} if x is not None and x.ndim == 1 and x.size <= SHORT else {}
-        sys.stdout.write(to_json({**outcome.summary, **short}) + "\n")
+        text = to_json({**outcome.summary, **short}) + "\n"
     elif quiet:
-        sys.stdout.write(result_line(outcome.summary) + "\n")
-    sys.stdout.flush()
+        text = result_line(outcome.summary) + "\n"
+    if text:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError as error:
+            # Of a run that was told to leave, that is what the exit code tells.
+            raise OutputError(error, code) from None
     if outcome.fault is not None:
         # The result above holds; what is raised here is told by `main` like any other error.
         raise outcome.fault
-    raise typer.Exit(outcome.result.status.exit_code)
+    raise typer.Exit(code)

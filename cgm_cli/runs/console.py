@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -80,7 +81,10 @@ def progress_table(sense: str, records: Iterable[IterationRecord]) -> Table:
 
 
 class Progress:
-    """An observer that shows the records as they come. Use as a context: leaving it shows the last one."""
+    """An observer that shows the records as they come. Use as a context: leaving it shows the last one.
+
+    A console that cannot be written to (any more) is let alone from then on: the run goes on without it.
+    """
 
     def __init__(self, sense: str, console: Console):
         self._view = _LiveView(sense, console) if console.is_terminal else _PlainView(sense, console)
@@ -88,9 +92,12 @@ class Progress:
         self._shown: IterationRecord | None = None
         self._due = -math.inf
         self._mark = 0
+        self._lost = False
 
     def on_record(self, record: IterationRecord) -> None:
         """Take one record, and show it if it is time."""
+        if self._lost:
+            return
         self._last = record
         if record.k >= self._mark:
             self._view.remember(record)
@@ -99,18 +106,25 @@ class Progress:
             self._show(record)
 
     def _show(self, record: IterationRecord) -> None:
-        self._view.show(record)
+        self._try(lambda: self._view.show(record))
         self._shown = record
         self._due = record.seconds + self._view.pause(record.seconds)
 
+    def _try(self, show: Callable[[], None]) -> None:
+        try:
+            show()
+        except OSError:
+            self._lost = True
+
     def __enter__(self) -> Progress:
-        self._view.start()
+        self._try(self._view.start)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._last is not None and self._last is not self._shown:
+        if self._last is not None and self._last is not self._shown and not self._lost:
             self._show(self._last)
-        self._view.stop()
+        # Also when it is lost: the live view gives the console back.
+        self._try(self._view.stop)
 
 
 class _PlainView:
@@ -164,8 +178,12 @@ class _LiveView:
 
 
 def show_result(console: Console, result: Result, summary: dict[str, Any]) -> None:
-    """The summary of a solve: a panel in a terminal, plain lines elsewhere."""
-    rows = _result_rows(result, summary)
+    """The summary of a solve: a panel in a terminal, plain lines elsewhere, nothing where it cannot be written."""
+    with suppress(OSError):
+        _show_rows(console, result, _result_rows(result, summary))
+
+
+def _show_rows(console: Console, result: Result, rows: list[tuple[str, str]]) -> None:
     if not console.is_terminal:
         for label, value in rows:
             _print_plain(console, f"{label}: {value}" if label else value)

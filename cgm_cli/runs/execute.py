@@ -52,16 +52,20 @@ def execute(
     overrides: Sequence[str] = (),
     out: Path | None = None,
     observers: Callable[[str], Sequence[Observer]] = lambda sense: (),
+    should_stop: Callable[[], Status | None] | None = None,
 ) -> Outcome:
     """Solve the spec in the file (or mapping) `source`, with `--set`-like `overrides`, into a run folder.
 
     out: the folder, else runs/<name>/<id> below the current one. observers: given the sense ("minimise" or "maximise"),
-    who shall be told of each record. Raises CgmError, in words that point into the spec, and KeyboardInterrupt on a
-    second Ctrl-C; status.json tells of both. A disk that fails during the solve raises nothing: see `Outcome.fault`.
+    who shall be told of each record. should_stop: the request of a caller who listens to signals already; without it,
+    they are listened to from here to the end. Raises CgmError, in words that point into the spec, and
+    KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that fails during the solve raises nothing:
+    see `Outcome.fault`.
     """
     spec = loads(dump(dict(source)), overrides) if isinstance(source, Mapping) else load(Path(source), overrides)
     with ExitStack() as stack:
-        should_stop = stack.enter_context(stop_on_signals())
+        if should_stop is None:
+            should_stop = stack.enter_context(stop_on_signals())
         folder = stack.enter_context(RunDirectory.create(spec.name, out))
         folder.begin(spec.document.text, resolve(spec))
         stack.enter_context(folder.logging())

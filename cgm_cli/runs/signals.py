@@ -37,15 +37,17 @@ class StopRequest:
 def stop_on_signals() -> Iterator[StopRequest]:
     """Let SIGINT, SIGTERM, SIGUSR1 and SIGUSR2 only set the request; a second SIGINT raises KeyboardInterrupt.
 
-    The former handlers come back at the end. Outside the main thread, where Python allows no handlers, nothing is
-    changed.
+    The former handlers come back at the end. A signal that is ignored stays so: a shell script starts its background
+    jobs with SIGINT ignored, so that Ctrl-C is not for them. Outside the main thread, where Python
+    allows no handlers, nothing is changed.
     """
     request = StopRequest()
     former = {}
     if threading.current_thread() is threading.main_thread():
-        former[signal.SIGINT] = signal.signal(signal.SIGINT, request.on_interrupt)
-        for number in _PREEMPTION:
-            former[number] = signal.signal(number, request.on_preemption)
+        handlers = {signal.SIGINT: request.on_interrupt, **dict.fromkeys(_PREEMPTION, request.on_preemption)}
+        for number, handler in handlers.items():
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                former[number] = signal.signal(number, handler)
     try:
         yield request
     finally:

@@ -150,3 +150,25 @@ def test_the_line_of_a_quiet_run():
     result = Result(record(3, gap=math.nan))
     line = result_line(summarise(result, "runs/a/b"))
     assert line == "converged  objective 1.25  bound ~0.75  infeasibility 0.025  iterations 3  runs/a/b"
+
+
+class Full(io.StringIO):
+    """Takes so many writes, then none."""
+
+    def __init__(self, writes):
+        super().__init__()
+        self.writes = writes
+
+    def write(self, text):
+        self.writes -= 1
+        if self.writes < 0:
+            raise OSError(28, "No space left on device")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("writes", [0, 1, 2, 5])
+def test_a_console_that_cannot_be_written_to_is_let_alone(is_terminal, writes, tmp_path):
+    console = Console(file=Full(writes), force_terminal=is_terminal, width=100, height=40, _environ={})
+    run(console, [record(k, seconds=10.0 * k) for k in range(20)])
+    show_result(console, Result(record(20)), summarise(Result(record(20)), tmp_path))

@@ -54,3 +54,16 @@ def test_elsewhere_than_in_the_main_thread_nothing_is_touched():
     thread.start()
     thread.join()
     assert seen == [(None, before)]
+
+
+@pytest.mark.parametrize("number", HANDLED)
+def test_an_ignored_signal_stays_ignored(number):
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with stop_on_signals() as request:
+            send(number)
+            assert request() is None
+            assert signal.getsignal(number) is signal.SIG_IGN
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)

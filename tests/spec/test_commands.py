@@ -146,7 +146,7 @@ def test_check_places_the_errors_of_building(cgm, build, spec_file):
 
 
 @pytest.mark.parametrize(
-    ("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 4), (BrokenPipeError(32, "Broken pipe"), 1)]
+    ("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 4), (BrokenPipeError(32, "Broken pipe"), 4)]
 )
 def test_ways_to_end(cgm, build, spec_file, error, code):
     build.error = error
