@@ -27,7 +27,8 @@ def solve(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the run into exactly this folder.", show_default="runs/NAME/ID")
+        Path | None,
+        typer.Option(help="Write the run into exactly this folder, new or empty.", show_default="runs/NAME/ID"),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")

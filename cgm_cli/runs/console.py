@@ -70,14 +70,47 @@ _COLUMNS: dict[str, Callable[[IterationRecord], str]] = {
 }
 
 
-def progress_table(sense: str, records: Iterable[IterationRecord]) -> Table:
-    """A row per record."""
+# What a narrow terminal does without, the first first; then headings get short, and then these go.
+_DISPENSABLE = ("matvecs", "beta", "time", "gap")
+_SHORT = {
+    "iteration": "iter",
+    "objective": "value",
+    "infeasible": "infeas",
+    "lower bound": "bound",
+    "upper bound": "bound",
+}
+_LAST_RESORT = ("infeasible", "bound")
+
+
+def progress_table(sense: str, records: Iterable[IterationRecord], width: int | None = None) -> Table:
+    """A row per record. In a `width` that is too narrow there are fewer columns; a number is never cut."""
+    records = list(records)
+    columns = {}
+    for name, cell in _COLUMNS.items():
+        columns[name] = [bound_label(sense) if name == "bound" else name, *(cell(record) for record in records)]
+    if width is not None:
+        _fit(columns, width)
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for heading in _COLUMNS:
-        table.add_column(bound_label(sense) if heading == "bound" else heading, justify="right", no_wrap=True)
-    for record in records:
-        table.add_row(*(cell(record) for cell in _COLUMNS.values()))
+    for heading, *_ in columns.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in range(1, len(records) + 1):
+        table.add_row(*(cells[row] for cells in columns.values()))
     return table
+
+
+def _fit(columns: dict[str, list[str]], width: int) -> None:
+    def too_wide() -> bool:
+        return sum(max(map(len, cells)) + 1 for cells in columns.values()) > width
+
+    for name in _DISPENSABLE:
+        if too_wide():
+            del columns[name]
+    if too_wide():
+        for cells in columns.values():
+            cells[0] = _SHORT[cells[0]]
+    for name in _LAST_RESORT:
+        if too_wide():
+            del columns[name]
 
 
 class Progress:
@@ -174,7 +207,8 @@ class _LiveView:
 
     def show(self, record: IterationRecord) -> None:
         newest = () if self._history and self._history[-1] is record else (record,)
-        self._live.update(progress_table(self._sense, (*self._history, *newest)), refresh=True)
+        table = progress_table(self._sense, (*self._history, *newest), self._live.console.width)
+        self._live.update(table, refresh=True)
 
 
 def show_result(console: Console, result: Result, summary: dict[str, Any]) -> None:

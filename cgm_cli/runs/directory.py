@@ -2,8 +2,9 @@
 
     runs/<name>/<id>/     spec.yaml  resolved.yaml  run.h5  checkpoint.h5  status.json  log.txt
 
-The writer holds an exclusive lock on `.lock` for as long as it lives. The kernel drops the lock with its owner, so
-"status.json says running, but nobody holds the lock" is what a killed run looks like, on this machine or over NFS.
+The writer holds an exclusive lock on `.lock` for as long as it lives, and removes the file at its end. The kernel
+drops the lock with its owner, so "status.json says running, but nobody holds the lock" is what a killed run looks like,
+on this machine or over NFS.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,8 @@ class RunDirectory:
         """Make `root`/<name>/<id>, where `name` is a valid spec name, or take exactly `out`.
 
         The id is the UTC time with a random suffix, so that solves started in the same second never share a folder.
-        Raises ProblemError (exit code 2) when `out` already holds a run, is being written by another process, or no
-        folder can be made there.
+        Raises ProblemError (exit code 2) when `out` is not empty, is being written by another process, or no folder can
+        be made there.
         """
         try:
             if out is None:
@@ -50,17 +51,21 @@ class RunDirectory:
             else:
                 path = Path(out)
                 path.mkdir(parents=True, exist_ok=True)
+                # Once before the lock file is made, so that a folder which is refused stays as it was.
+                _refuse_unless_empty(path)
             lock = _acquire(path)
         except FileExistsError as error:
             raise ProblemError(f"{error.filename} is a file; a run needs a folder.") from error
         except OSError as error:
             where = error.filename or out or root
             raise ProblemError(f"The run folder {where} cannot be made or written to: {error.strerror}.") from error
-        present = [file for file in RUN_FILES if (path / file).exists()]
-        if present:
-            os.close(lock)
-            raise ProblemError(f"{path} already holds a run ({', '.join(present)}); choose another folder.")
-        return cls(path, lock)
+        folder = cls(path, lock)
+        try:
+            _refuse_unless_empty(path)
+        except BaseException:
+            folder.close()
+            raise
+        return folder
 
     def begin(self, spec_text: str, resolved: str) -> None:
         """Write the spec as given, the resolved spec, and the status `running`. Raises CgmError if the disk refuses."""
@@ -109,7 +114,11 @@ class RunDirectory:
             handler.close()
 
     def close(self) -> None:
-        """Give the lock back. The lock file stays: removing it would let two writers lock two different files."""
+        """Give the lock back and remove its file."""
+        # In this order: whoever opened the file before finds, once it has the lock, that the file is gone.
+        with suppress(OSError):
+            if _is_current(self.path, self._lock):
+                os.unlink(self.path / _LOCK)
         os.close(self._lock)
 
     def __enter__(self) -> RunDirectory:
@@ -141,7 +150,39 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
+def _refuse_unless_empty(path: Path) -> None:
+    present = {entry.name for entry in path.iterdir()} - {_LOCK}
+    if not present:
+        return
+    if is_being_written(path):
+        raise _taken(path)
+    run = [name for name in RUN_FILES if name in present]
+    if run:
+        raise ProblemError(f"{path} already holds a run ({', '.join(run)}); choose another folder.")
+    raise ProblemError(f"{path.absolute()} is not empty; a run needs a new or an empty folder.")
+
+
+def _taken(path: Path) -> ProblemError:
+    return ProblemError(f"{path} is being written by another process; choose another folder.")
+
+
+def _is_current(path: Path, descriptor: int) -> bool:
+    """Whether the lock file of the folder is still the one that was opened, and was not removed by its last owner."""
+    try:
+        return os.path.samestat(os.stat(path / _LOCK), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
 def _acquire(path: Path) -> int:
+    while True:
+        descriptor = _lock(path)
+        if _is_current(path, descriptor):
+            return descriptor
+        os.close(descriptor)
+
+
+def _lock(path: Path) -> int:
     descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last
     # attempt.
@@ -151,7 +192,7 @@ def _acquire(path: Path) -> int:
         except BlockingIOError as error:
             if pause is None:
                 os.close(descriptor)
-                raise ProblemError(f"{path} is being written by another process; choose another folder.") from error
+                raise _taken(path) from error
             time.sleep(pause)
         except OSError:
             # Some cluster file systems are mounted without locks; a run there is worth more than the lock.

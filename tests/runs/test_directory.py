@@ -4,12 +4,13 @@ import json
 import logging
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from cgm_cli.errors import CgmError, ProblemError
 from cgm_cli.methods.status import Status
-from cgm_cli.runs import files
+from cgm_cli.runs import directory, files
 from cgm_cli.runs.directory import RUN_FILES, RunDirectory, is_being_written
 
 
@@ -57,9 +58,44 @@ def test_out_with_any_file_of_a_run_is_refused(tmp_path, name):
     assert not is_being_written(tmp_path)
 
 
-def test_out_with_other_files_is_fine(tmp_path):
+def test_out_with_any_other_file_is_refused_and_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ProblemError, match="is not empty; a run needs a new or an empty folder") as caught:
+        RunDirectory.create("a", tmp_path)
+    assert caught.value.exit_code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_an_empty_name_of_out_is_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.yml").write_text("mine")
+    with pytest.raises(ProblemError, match=f"^{tmp_path} is not empty"):
+        RunDirectory.create("a", Path(""))
+
+
+def test_an_empty_folder_or_one_with_the_lock_of_a_dead_writer_is_fine(tmp_path):
     RunDirectory.create("a", tmp_path).close()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / ".lock").write_text("")
+    RunDirectory.create("a", tmp_path).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    real, first = directory.fcntl.flock, []
+
+    def flock(descriptor, operation):
+        if not first:
+            # The last owner ends between our opening the file and our locking it.
+            first.append(descriptor)
+            (tmp_path / ".lock").unlink()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(directory.fcntl, "flock", flock)
+    with RunDirectory.create("a", tmp_path):
+        assert is_being_written(tmp_path)
+        with pytest.raises(ProblemError, match="being written by another process"):
+            RunDirectory.create("a", tmp_path)
 
 
 def test_two_writers_of_one_folder_are_refused(tmp_path):
