@@ -113,7 +113,7 @@ def _union(
     if inside:
         return [_complaint(entry, path, tree, schemas) for path, entry in inside]
     for _, entry in members:
-        if entry["type"] in _COMPARED or entry["type"] == "finite_number":
+        if entry["type"] in _COMPARED or entry["type"] in ("finite_number", "ragged", "value_error"):
             return [_complaint(entry, branch, tree, schemas)]
     expected = list(dict.fromkeys(_expected(entry) for _, entry in members))
     value = _node(tree, branch)
@@ -141,6 +141,8 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
         return Complaint(path, f"missing key `{context['tag']}`", f"one of: {names}", at_key=True)
     if kind == "unknown_name":
         return _unknown_name(path, context["family"], context["tag"], value[context["tag"]])
+    if kind == "form_type":
+        return Complaint(path, entry["msg"])
     if kind in ("block_type", "array_type", "ragged"):
         got = "" if kind == "ragged" else f", got {shown(value)}"
         return Complaint(path, entry["msg"] + got, _number_hint(value))
@@ -182,7 +184,7 @@ def _expected(entry: dict[str, Any]) -> str:
     if kind in _COMPARED:
         words, key = _COMPARED[kind]
         return f"{words} {context[key]:g}"
-    return _EXPECTED.get(kind, entry["msg"])
+    return _EXPECTED.get(kind) or entry["msg"].removeprefix("expected ")
 
 
 def _choices(entry: dict[str, Any]) -> list[str]:

@@ -7,12 +7,14 @@ there in YAML is validated by the schema that its `kind` names in the registry, 
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError, core_schema
 
 from cgm_cli.blocks import registry
+from cgm_cli.spec.faults import did_you_mean
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -154,9 +156,7 @@ class _ArrayByForm:
             return _adapter(Finite).validate_python(value)
         if isinstance(value, FileArray):
             return value
-        raise PydanticCustomError(
-            "array_type", "expected a number, a list of numbers, a list of rows, or {{file: ...}}"
-        )
+        raise PydanticCustomError("array_type", "expected a number, a list of numbers, a list of rows, or {file: ...}")
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.with_info_wrap_validator_function(self.validate, handler(source))
@@ -171,3 +171,55 @@ def _adapter(form: Any) -> TypeAdapter:
 
 
 ArrayField = Annotated[Finite | Vector | Matrix | FileArray, _ArrayByForm()]
+
+
+class ByKeys:
+    """Marks a union of mappings: a mapping is validated by the member that knows most of its keys, and by no other.
+
+    So its faults are told once. Other values go through the union as it is: `Annotated[FileArray | Random, ByKeys()]`.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        models = mappings(source)
+
+        def validate(value: Any, inner: Any, info: ValidationInfo) -> Any:
+            if isinstance(value, dict):
+                return _by_keys(models, value).model_validate(value, context=info.context)
+            return inner(value)
+
+        return core_schema.with_info_wrap_validator_function(validate, handler(source))
+
+
+def mappings(annotation: Any) -> list[type[StrictModel]]:
+    """The models among the members of a union, in its order."""
+    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
+        return [annotation]
+    members = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        members = members[:1]
+    elif get_origin(annotation) not in (Union, UnionType):
+        members = ()
+    return [model for member in members for model in mappings(member)]
+
+
+def _by_keys(models: list[type[StrictModel]], value: dict[str, Any]) -> type[StrictModel]:
+    """The model that shares most keys with `value`; misspelt ones count where no other does, then what is missing."""
+
+    def rank(model: type[StrictModel]) -> tuple[int, int, int]:
+        names = _keys(model)
+        exact = sum(key in names for key in value)
+        close = sum(did_you_mean(str(key), names) is not None for key in value)
+        return exact, close, -sum(name not in value for name in _keys(model, required=True))
+
+    best = max(models, key=rank)
+    if rank(best)[:2] == (0, 0):
+        forms = ["{" + ", ".join(_keys(model, required=True)) + "}" for model in models]
+        raise PydanticCustomError(
+            "form_type", "expected a mapping with the keys {forms}", {"forms": " or ".join(forms)}
+        )
+    return best
+
+
+def _keys(model: type[StrictModel], required: bool = False) -> list[str]:
+    fields = model.model_fields.items()
+    return [field.alias or name for name, field in fields if field.is_required() or not required]

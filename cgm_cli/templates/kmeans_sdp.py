@@ -5,7 +5,7 @@ quality.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -22,7 +22,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import ArrayField, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.clustering import (
     kmeans,
@@ -61,7 +61,7 @@ class KMeansSDP(Template):
     class Spec(TemplateSpec):
         template: Literal["kmeans-sdp"]
         clusters: Size = Field(description="k, the number of clusters")
-        points: DigitsData | ArrayField = Field(
+        points: Annotated[DigitsData | ArrayField, ByKeys()] = Field(
             description="the points, one per row, or {dataset: digits, count: 1000}"
         )
         labels: ArrayField | None = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import FileArray, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.max_cut import RandomGraph, random_graph
 
@@ -40,7 +40,7 @@ class LovaszTheta(Template):
 
     class Spec(TemplateSpec):
         template: Literal["lovasz-theta"]
-        graph: FileArray | RandomGraph | Cycle | Literal["petersen"] = Field(
+        graph: Annotated[FileArray | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
             description="a G-set file, a sparse matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
         )
         nonnegative: bool = Field(False, description="X >= 0, entry by entry")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,7 @@ from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.photographs import known_pixels
 
@@ -42,7 +42,7 @@ class MatrixCompletion(Template):
 
     class Spec(TemplateSpec):
         template: Literal["matrix-completion"]
-        matrix: RandomMatrix | ArrayField = Field(
+        matrix: Annotated[RandomMatrix | ArrayField, ByKeys()] = Field(
             description="the full matrix, or {rows: 60, columns: 40, rank: 3} for a random one"
         )
         missing: float = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,7 @@ from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import ArrayField, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 
 
@@ -37,7 +37,7 @@ class MatrixGame(Template):
 
     class Spec(TemplateSpec):
         template: Literal["matrix-game"]
-        payoff: ArrayField | RandomGame = Field(
+        payoff: Annotated[ArrayField | RandomGame, ByKeys()] = Field(
             description="A: a row for each strategy of the maximiser, a column for each of the minimiser; or its sizes"
         )
 

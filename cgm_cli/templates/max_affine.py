@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,7 @@ from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import ArrayField, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.linear_model import ball
 
@@ -41,7 +41,7 @@ class MaxAffine(Template):
 
     class Spec(TemplateSpec):
         template: Literal["max-affine"]
-        slopes: RandomPieces | ArrayField = Field(
+        slopes: Annotated[RandomPieces | ArrayField, ByKeys()] = Field(
             description="one row a_i per affine function, or {pieces: 50, size: 10} for random ones"
         )
         offsets: ArrayField | None = Field(None, description="b_i; left out: 0, or Gaussian with random slopes")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import FileArray, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 
 
@@ -40,7 +40,7 @@ class MaxCut(Template):
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
-        graph: FileArray | RandomGraph = Field(
+        graph: Annotated[FileArray | RandomGraph, ByKeys()] = Field(
             description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph"
         )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
