@@ -46,7 +46,9 @@ class DigitsData(StrictModel):
     """The embedded data set: softmax features of scikit-learn's digits."""
 
     dataset: Literal["digits"] = Field(description="the digits that scikit-learn ships")
-    count: int = Field(1000, ge=20, lt=DIGITS, description="how many digits to cluster; the rest train the features")
+    count: int = Field(
+        1000, ge=20, le=DIGITS - 97, description="how many digits to cluster; the rest train the features"
+    )
 
 
 class KMeansSDP(Template):

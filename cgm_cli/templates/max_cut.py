@@ -16,7 +16,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, located
+from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -54,7 +54,10 @@ class MaxCut(Template):
                 if isinstance(self.graph, FileArray):
                     adjacency = context.graph(self.graph)
                 else:
+                    context.reserve("graph", 8 * self.graph.nodes + 150 * self.graph.edges)
                     adjacency = random_graph(self.graph, context.seed)
+                adjacency.setdiag(0.0)  # an edge from a node to itself is never cut
+                adjacency.eliminate_zeros()
                 if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: every cut is empty")
             return MaxCut(adjacency, self.hyperplanes)
@@ -126,11 +129,11 @@ def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
 
 
 def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:
-    """A random simple graph with exactly the given number of edges. Raises DataError if that many do not fit."""
+    """A random simple graph with exactly the given number of edges. Raises ProblemError if that many do not fit."""
     n = spec.nodes
     most = n * (n - 1) // 2
     if spec.edges > most:
-        raise DataError(f"{spec.edges} edges do not fit between {n} nodes: at most {most}")
+        raise ProblemError(f"{spec.edges} edges do not fit between {n} nodes: at most {most}")
     rng = np.random.default_rng([seed, 2])
     chosen = rng.choice(most, size=spec.edges, replace=False) if most <= 10**7 else _distinct(rng, most, spec.edges)
     # Pair number c counts the pairs (i, j), i < j, row by row of the lower triangle: c = j (j - 1) / 2 + i.

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import ProblemError
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.max_cut import MaxCut, RandomGraph, improve, random_graph
@@ -134,7 +134,7 @@ def test_every_pair_is_as_likely():
 
 
 def test_too_many_edges_are_refused():
-    with pytest.raises(DataError, match="at most 3"):
+    with pytest.raises(ProblemError, match="at most 3"):
         graph(3, 4)
 
 

@@ -16,7 +16,7 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
 class BoxSet(ConvexSet):
-    """K = {z : lower <= z <= upper}, entry by entry; a bound may be infinite."""
+    """K = {z : lower <= z <= upper}, entry by entry; a bound may be left out."""
 
     class Spec(BlockSpec):
         kind: Literal["box"]
