@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.max_cut import MaxCut, RandomGraph, improve, random_graph
