@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.runs.console import Progress, error_console
 from cgm_cli.runs.execute import Observer, execute
@@ -29,10 +31,17 @@ def solve(
 ) -> Result:
     """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
 
-    overrides: as for `--set`, for instance ["solver.beta0=0.5"]. out: the run folder, else runs/<name>/<id> below the
+    A mapping may hold arrays and numbers of NumPy. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a
+    single one may be given as it is. out: the run folder, else runs/<name>/<id> below the
     current folder. on_record: called with each IterationRecord. quiet=False shows the progress on standard error.
     Raises CgmError; warns (RuntimeWarning) when the result is there but the run folder could not be written to the end.
     """
+    if isinstance(spec, Mapping):
+        spec = _plain(spec)
+    elif not isinstance(spec, str | Path):
+        raise TypeError(f"a spec is the path of a file or a mapping, not {_kind(spec)}")
+    if isinstance(overrides, str):
+        overrides = [overrides]
     with ExitStack() as stack:
 
         def observers(sense: str) -> list[Observer]:
@@ -45,6 +54,27 @@ def solve(
     if outcome.fault is not None:
         warnings.warn(outcome.fault.message, RuntimeWarning, stacklevel=2)
     return outcome.result
+
+
+def _plain(value: Any, place: str = "") -> Any:
+    """The value in YAML's own types. TypeError, with the place in the spec, for what has none."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {
+            _plain(key, place): _plain(item, f"{place}.{key}" if place else f"{key}") for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{place}.{index}") for index, item in enumerate(value)]
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not {_kind(value)}")
+
+
+def _kind(value: Any) -> str:
+    return f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True)

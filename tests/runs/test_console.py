@@ -177,8 +177,9 @@ def test_a_console_that_cannot_be_written_to_is_let_alone(is_terminal, writes, t
 WIDTHS = {
     120: "iteration time objective infeasible lower bound gap beta matvecs",
     80: "iteration time objective infeasible lower bound gap beta matvecs",
-    70: "iteration time objective infeasible lower bound gap",
-    60: "iteration objective infeasible lower bound gap",
+    70: "iteration time objective infeasible lower bound gap beta",
+    60: "iteration time objective infeasible lower bound gap",
+    55: "iteration objective infeasible lower bound gap",
     40: "iter value infeas bound",
 }
 
@@ -190,7 +191,8 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_number_is_cut(width, sense):
     numbers = {"total": -12345.6, "bound": -23456.7, "certified": False, "beta": 0.00123, "seconds": 754.0}
     text = run(console, [record(12345, **numbers)], sense)
     assert "…" not in text
-    heading, row = (line.split() for line in text.splitlines()[-2:])
+    # Past the codes that take the former table away.
+    heading, row = (line.rpartition("\x1b[2K")[2].split() for line in text.splitlines()[-3:-1])
     assert " ".join(heading) == WIDTHS[width].replace("lower", bound_word(sense))
     assert {"12345", "-12345.6", "~-23456.7", "8.1e-06"} <= set(row)
     assert len(row) == len(heading) - ("bound" in heading and bound_word(sense) in heading)
@@ -200,7 +202,7 @@ def bound_word(sense):
     return "upper" if sense == "maximise" else "lower"
 
 
-@pytest.mark.parametrize("width", range(20, 121))
+@pytest.mark.parametrize("width", range(24, 121))
 def test_the_longest_numbers_fit_at_every_width(width):
     console = Console(file=io.StringIO(), force_terminal=True, width=width, height=40, color_system=None, _environ={})
     numbers = {"total": -1.23456e-05, "bound": -1.23456e-05, "certified": False, "beta": 1.23e-05, "seconds": 7540.0}

@@ -9,6 +9,7 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cgm_cli.errors import CgmError, NumericalError
@@ -193,6 +194,38 @@ def test_a_mapping_is_a_spec(instance, tmp_path):
 
     solve({"name": "fake", "solver": {"beta0": 1e-3}}, out=tmp_path / "out")
     assert "name: fake" in load_run(tmp_path / "out").spec_text
+
+
+def test_a_mapping_may_hold_what_numpy_makes(tmp_path):
+    from cgm_cli import solve
+
+    spec = {
+        "problem": {
+            "domain": {"kind": "simplex", "size": np.int64(3)},
+            "objective": {"kind": "least-squares", "target": np.array([0.5, 0.25, 0.25])},
+            "constraints": ({"kind": "box", "lower": np.float64(0.1), "upper": [np.float32(0.5), 1, np.array(1)]},),
+        },
+        "solver": {"iterations": np.int32(5)},
+    }
+    result = solve(spec, "solver.iterations=7", out=tmp_path / "out")
+    assert result.record.k == 7
+    assert load_run(tmp_path / "out").resolved["problem"]["objective"]["target"] == [0.5, 0.25, 0.25]
+
+
+@pytest.mark.parametrize("spec", [None, 3, ["name"], b"spec.yaml"])
+def test_what_is_no_spec_is_a_type_error(instance, spec):
+    from cgm_cli import solve
+
+    with pytest.raises(TypeError, match="a spec is the path of a file or a mapping, not a value of type"):
+        solve(spec)
+
+
+@pytest.mark.parametrize("value", [{1, 2}, np.array([1j]), object()])
+def test_what_a_spec_cannot_hold_is_a_type_error_with_its_place(instance, value):
+    from cgm_cli import solve
+
+    with pytest.raises(TypeError, match=r"^problem\.terms\.0"):
+        solve({"problem": {"terms": [value]}})
 
 
 @pytest.mark.parametrize("error", [NumericalError("Not a number."), RuntimeError("boom")])
