@@ -8,6 +8,8 @@ Saunderson, "Memory-efficient approximation algorithms for Max-k-Cut and correla
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -31,6 +33,14 @@ class Iterate(ABC):
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that make up the iterate, by name: what is saved as the solution."""
 
+    def pack(self) -> dict[str, Any]:
+        """All that `unpack` needs, as arrays and plain values, by reference."""
+        return dict(self.arrays())
+
+    @abstractmethod
+    def unpack(self, tree: Mapping[str, Any]) -> None:
+        """Become the iterate of the same kind and shape that `pack` made the tree of."""
+
 
 class DenseIterate(Iterate):
     """x as one C-contiguous array, changed in place."""
@@ -47,6 +57,9 @@ class DenseIterate(Iterate):
     def arrays(self) -> dict[str, np.ndarray]:
         return {"x": self.array}
 
+    def unpack(self, tree: Mapping[str, Any]) -> None:
+        self.array[...] = tree["x"]
+
 
 class FactoredIterate(Iterate):
     """x = left diag(weights) right^T with at most `columns` columns; symmetric iterates keep left alone.
@@ -58,12 +71,15 @@ class FactoredIterate(Iterate):
 
     def __init__(self, start: Atom, columns: int, symmetric: bool):
         self._symmetric = symmetric
-        self._left = np.zeros((start.shape[0], columns), order="F")
-        self._right = self._left if self._symmetric else np.zeros((start.shape[1], columns), order="F")
-        self._weights = np.zeros(columns)
+        self._allocate(*start.shape, columns)
         self._used = 0
         self.truncation = 0.0
         self.blend(start, 1.0)
+
+    def _allocate(self, rows: int, others: int, columns: int) -> None:
+        self._left = np.zeros((rows, columns), order="F")
+        self._right = self._left if self._symmetric else np.zeros((others, columns), order="F")
+        self._weights = np.zeros(columns)
 
     def blend(self, atom: Atom, eta: float) -> None:
         if eta >= 1.0:
@@ -113,6 +129,19 @@ class FactoredIterate(Iterate):
         left, right, weights = self._parts()
         return {"left": left, "weights": weights} | ({} if self._symmetric else {"right": right})
 
+    def pack(self) -> dict[str, Any]:
+        return {**self.arrays(), "truncation": self.truncation, "columns": self._weights.size}
+
+    def unpack(self, tree: Mapping[str, Any]) -> None:
+        """With the columns of the former iterate or of this one, whichever are more."""
+        used, columns = tree["weights"].size, max(tree["columns"], self._weights.size)
+        if columns > self._weights.size:
+            self._allocate(self._left.shape[0], self._right.shape[0], columns)
+        self._left[:, :used], self._weights[:used] = tree["left"], tree["weights"]
+        if not self._symmetric:
+            self._right[:, :used] = tree["right"]
+        self._used, self.truncation = used, tree["truncation"]
+
 
 class SampledIterate(Iterate):
     """`count` vectors z ~ N(0, x) for a positive semidefinite x: z <- sqrt(1 - eta) z + sqrt(eta) (a sample of the
@@ -141,3 +170,10 @@ class SampledIterate(Iterate):
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"samples": self._samples}
+
+    def pack(self) -> dict[str, Any]:
+        return {"samples": self._samples, "rng": self._rng.bit_generator.state}
+
+    def unpack(self, tree: Mapping[str, Any]) -> None:
+        self._samples[...] = tree["samples"]
+        self._rng.bit_generator.state = tree["rng"]

@@ -12,6 +12,7 @@ from cgm_cli import __version__
 from cgm_cli.cli.check import check
 from cgm_cli.cli.init import init
 from cgm_cli.cli.list import list_blocks
+from cgm_cli.cli.resume import resume
 from cgm_cli.cli.schema import schema
 from cgm_cli.cli.show import show
 from cgm_cli.cli.solve import solve
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("solve")(solve)
+app.command("resume")(resume)
 app.command("check")(check)
 app.command("show")(show)
 app.command("list")(list_blocks)

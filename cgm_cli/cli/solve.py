@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cgm_cli.cli.streams import OutputError
+from cgm_cli.cli.streams import OutputError, tell
 
 if TYPE_CHECKING:
     from cgm_cli.methods.status import Status
@@ -18,46 +18,59 @@ SHORT = 1000
 """The longest solution vector that stands in the JSON output; run.h5 holds every one."""
 
 
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary: one line with the result.")]
+
+
 def solve(
     spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."
-        ),
-    ] = None,
+    overrides: Setting = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write the run into exactly this folder, new or empty.", show_default="runs/NAME/ID"),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no summary: one line with the result.")
-    ] = False,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Go on with the run in this folder; begin it there if it is new or empty."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Solve a problem and write its run folder. Progress goes to standard error.
 
     Exit codes: 0 done, 2 spec, 3 data file, 4 numerical failure, infeasible or disk, 75 preempted, 130 interrupted.
     """
+    if out is not None and resume is not None:
+        raise typer.BadParameter("a run goes on in its own folder: give either --out or --resume")
+    run_command(spec, overrides or (), out, json, quiet, resume)
+
+
+def run_command(
+    spec: Path | None, overrides: Sequence[str], out: Path | None, json: bool, quiet: bool, resume: Path | None
+) -> None:
+    """Solve or go on, and leave with the exit code of how it ended."""
     from cgm_cli.runs.signals import stop_on_signals
 
     # Before anything heavy is imported: a run that is told to leave in its first second leaves like any other.
     with stop_on_signals() as should_stop:
         try:
-            _solve(spec, overrides or (), out, json, quiet, should_stop)
+            _solve(spec, overrides, out, json, quiet, should_stop, resume)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 
 
 def _solve(
-    spec: Path,
+    spec: Path | None,
     overrides: Sequence[str],
     out: Path | None,
     json: bool,
     quiet: bool,
     should_stop: Callable[[], Status | None],
+    resume: Path | None,
 ) -> None:
     from contextlib import ExitStack
 
@@ -73,13 +86,16 @@ def _solve(
             out,
             lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
             should_stop,
+            resume,
         )
-    if not quiet:
+    if outcome.result is None and not quiet:
+        tell(f"{outcome.run} has ended and has nothing left to do: {outcome.status.sentence}")
+    elif not quiet:
         show_result(console, outcome.result, outcome.summary)
-    code = outcome.result.status.exit_code
+    code = outcome.status.exit_code
     text = ""
     if json:
-        x = outcome.result.solution.get("x")
+        x = None if outcome.result is None else outcome.result.solution.get("x")
         short = {"x": x} if x is not None and x.ndim == 1 and x.size <= SHORT else {}
         text = to_json({**outcome.summary, **short}) + "\n"
     elif quiet:

@@ -12,7 +12,9 @@ never truth.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +50,32 @@ class DualPoint:
             pieces.insert(0, problem.loss.map.adjoint(self.loss_gradient))
         total = SumDirection(tuple(pieces))
         return total.symmetrised() if problem.domain.symmetric else total
+
+    def blended(self, other: DualPoint, share: float) -> DualPoint:
+        """(1 - share) self + share other, in new arrays; the larger of the two margins."""
+        gradients = self.loss_gradient, other.loss_gradient
+        return DualPoint(
+            None if gradients[0] is None else (1.0 - share) * gradients[0] + share * gradients[1],
+            tuple((1.0 - share) * y + share * z for y, z in zip(self.duals, other.duals, strict=True)),
+            (1.0 - share) * self.constant + share * other.constant,
+            max(self.margin, other.margin),
+        )
+
+    def pack(self) -> dict[str, Any]:
+        """The parts by name, as arrays and plain values."""
+        tree: dict[str, Any] = {"constant": self.constant, "margin": self.margin, "duals": indexed(self.duals)}
+        return tree if self.loss_gradient is None else {**tree, "loss_gradient": self.loss_gradient}
+
+    @classmethod
+    def unpacked(cls, tree: Mapping[str, Any]) -> DualPoint:
+        """What `pack` made the tree of."""
+        duals = tuple(tree["duals"][key] for key in sorted(tree["duals"], key=int))
+        return cls(tree.get("loss_gradient"), duals, tree["constant"], tree["margin"])
+
+
+def indexed(arrays: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays by their place, as text."""
+    return {str(index): array for index, array in enumerate(arrays)}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,8 +14,8 @@ import numpy as np
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.errors import NumericalError, ProblemError
-from cgm_cli.methods.bounds import BestBound, Bound, certify, estimate
+from cgm_cli.errors import DataError, NumericalError, ProblemError
+from cgm_cli.methods.bounds import Bound, certify, estimate
 from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
@@ -46,17 +45,21 @@ class Schedule:
     certify: str = "final"
 
 
+AVERAGE_EVERY = 10
+"""A dual point joins the average every so many iterations: it is written out for that, which costs a few passes."""
+
+
 @dataclass
 class Outcome:
-    """How a run ended: status, last record, the iterate and its state, the bound reported and its dual point."""
+    """How a run ended: status, last record, the bound reported and its dual point, and the state, from which the run
+    could go on.
+    """
 
     status: Status
     record: IterationRecord
     state: State
     bound: Bound | None
     message: str = ""
-    unconverged_calls: int = 0
-    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def dual(self) -> DualPoint | None:
@@ -75,8 +78,11 @@ def run(
     metrics: Callable[[Iterate], Mapping[str, float]] | None = None,
     should_stop: Callable[[], Status | None] = lambda: None,
     theory: Theory | None = None,
+    resume: Mapping[str, Any] | None = None,
+    keep: Callable[[State], None] = lambda state: None,
 ) -> Outcome:
-    """Solve `problem` from `iterate` (which holds problem.first and is changed in place).
+    """Solve `problem` from `iterate` (which holds problem.first and is changed in place), or from `resume`: what
+    `State.pack` gave. `keep` is called with the state of the start and after every step, and may pack it.
 
     The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
     evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
@@ -88,25 +94,30 @@ def run(
             f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`",
             ("solver", "method"),
         )
-    return _Run(problem, method, stop, iterate, schedule, seed, tuple(observers), metrics, should_stop, theory).solve()
+    state = State(problem, iterate, np.random.default_rng(seed))
+    if resume is not None:
+        try:
+            state.unpack(resume)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise DataError(f"the checkpoint does not fit this problem: {error}") from error
+    return _Run(problem, method, stop, state, schedule, tuple(observers), metrics, should_stop, theory, keep).solve()
 
 
 class _Run:
-    def __init__(self, problem, method, stop, iterate, schedule, seed, observers, metrics, should_stop, theory):
+    def __init__(self, problem, method, stop, state, schedule, observers, metrics, should_stop, theory, keep):
         self.problem, self.method, self.stop, self.schedule = problem, method, stop, schedule
         self.observers, self.metrics, self.should_stop = observers, metrics, should_stop
-        self.theory = theory
-        self.state = State(problem, iterate, np.random.default_rng(seed))
-        self.evaluator = Evaluator(problem, iterate)
-        self.best = BestBound()
-        self.unconverged = 0
-        self.failed_certificate = -np.inf  # the estimate whose certificate last fell short of the tolerance
-        self.failed_proof = -np.inf  # the estimate whose certificate last proved nothing about feasibility
-        self.clock = _Clock()
+        self.theory, self.state, self.keep = theory, state, keep
+        self.evaluator = Evaluator(problem, state.iterate)
+        self.clock = _Clock(state)
+        self.requested: Status | None = None
 
     def solve(self) -> Outcome:
         state, clock, schedule = self.state, self.clock, self.schedule
         while True:
+            clock.stamp()
+            self.keep(state)
+            mark = state.mark()
             turn = state.k + 1
             beta = self.method.smoothing.beta(turn)
             former = self.method.smoothing.beta(turn - 1)
@@ -133,14 +144,10 @@ class _Run:
                 for observer in self.observers:
                     observer.on_record(record)
             if status is not None:
-                return Outcome(
-                    status,
-                    record,
-                    state,
-                    self.best.final,
-                    unconverged_calls=self.unconverged,
-                    phases=dict(clock.totals),
-                )
+                bound = state.tally.bounds.final
+                clock.stamp()
+                state.revert(mark)
+                return Outcome(status, record, state, bound)
             with clock.phase("update"):
                 atom = answer.atom
                 if self.method.correction is not None:
@@ -152,22 +159,41 @@ class _Run:
     def _ask_oracle(self, point: Evaluation, turn: int, beta: float | None) -> OracleAnswer:
         policy = self.method.oracle
         allowance = policy.allowance(self.method.step.planned(turn), beta, point.pairing)
-        request = OracleRequest(policy.tolerance, self.state.warm, self.state.rng, allowance=allowance)
+        tally = self.state.tally
+        request = OracleRequest(
+            policy.tolerance, tally.warm, self.state.rng, allowance=allowance, leave=self._must_leave
+        )
         answer = self.problem.domain.lmo(point.direction, request)
         if self.method.perturb and answer.exact and allowance is not None:
             answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
-        self.state.warm = answer.warm
-        self.state.matvecs += answer.products
-        self.unconverged += not answer.converged
+        tally.warm = answer.warm
+        tally.matvecs += answer.products
+        tally.unconverged += not answer.converged
         return answer
 
+    def _must_leave(self) -> bool:
+        """Whether there is no time to make an oracle's answer any better."""
+        return self.stop.out_of_time(self.clock.elapsed()) or self._request() is not None
+
+    def _request(self) -> Status | None:
+        """How somebody else wants the run to end; once said, it stands."""
+        self.requested = self.requested or self.should_stop()
+        return self.requested
+
     def _bound(self, point: Evaluation, answer: OracleAnswer, beta: float | None) -> None:
+        bounds = self.state.tally.bounds
+        if self.state.k % AVERAGE_EVERY == 0:
+            bounds.average = bounds.average.joined_by(self._dual_point(point, beta))
+            if answer.exact or self.schedule.certify == "always":
+                bounds.certify_average(self.problem)
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
         if not answer.exact and self.schedule.certify == "always" and self._certify_here(point, beta):
             return
-        if self.best.improves(value, answer.exact):
-            dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
-            self.best.offer(Bound(value, answer.exact, dual))
+        if bounds.improves(value, answer.exact):
+            bounds.offer(Bound(value, answer.exact, self._dual_point(point, beta)))
+
+    def _dual_point(self, point: Evaluation, beta: float | None) -> DualPoint:
+        return self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
 
     def _decide(
         self, point: Evaluation, answer: OracleAnswer, record: IterationRecord, beta: float | None
@@ -178,60 +204,73 @@ class _Run:
         ending = None
         if self.stop.converged(record) and self._stands_when_certified(point, answer, record):
             ending = Status.CONVERGED
-        ending = ending or self.stop.exhausted(record) or self.should_stop()
+        ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
+        ending = ending or self._request() or self._stagnated(record)
         if ending is not None and self.schedule.certify != "never":
             with self.clock.phase("certify"):
-                self.best.certify(self.problem)
+                self.state.tally.bounds.certify(self.problem)
                 if not answer.exact:
                     self._certify_here(point, beta)
             if self._proves_infeasible():
                 return Status.INFEASIBLE
         return ending
 
+    def _stagnated(self, record: IterationRecord) -> Status | None:
+        """STAGNATED if max(gap, infeasibility) has not fallen by a hundredth within `stop.stagnation` iterations."""
+        tally, figure = self.state.tally, max(record.gap, record.infeasibility)
+        if figure < 0.99 * tally.progress or np.isnan(figure):
+            tally.progress, tally.progress_at = figure if np.isfinite(figure) else np.inf, record.k
+        return self.stop.stagnated(record.k - tally.progress_at)
+
     def _certify_here(self, point: Evaluation, beta: float | None) -> bool:
         """Certify the dual of the current point, where the domain can; whether it did.
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
-        dual = self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
+        dual = self._dual_point(point, beta)
         value = certify(self.problem, dual)
         if value is not None:
-            self.best.offer(Bound(value, True, dual))
+            self.state.tally.bounds.offer(Bound(value, True, dual))
         return value is not None
 
     def _stands_when_certified(self, point, answer, record) -> bool:
         """Whether the tolerances still hold with the bound certified; tried again only once the estimate has grown."""
-        held = self.best.estimated
+        held = self.state.tally.bounds.estimated
         if self.stop.gap is None or self.schedule.certify == "never" or held is None:
             return True
         if record.certified:
             return True
-        if held.value <= self.failed_certificate:
+        if held.value <= self.state.tally.failed_certificate:
             return False
         with self.clock.phase("certify"):
-            self.best.certify(self.problem)
-        if self.best.estimated is not None:  # out of reach for this domain: the estimate is all there is
+            self.state.tally.bounds.certify(self.problem)
+        if self.state.tally.bounds.estimated is not None:  # out of reach for this domain: the estimate is all there is
             return True
-        self.failed_certificate = held.value + abs(held.value) * 1e-6
+        self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
         return self.stop.converged(self._record(point, answer, None, 0.0))
 
     def _proves_infeasible(self) -> bool:
         """A certified bound above every value of the objective on the domain: no point of it meets the constraints."""
-        shown, problem = self.best.shown, self.problem
+        shown, problem = self.state.tally.bounds.shown, self.problem
         if shown is None or not problem.has_constraints:
             return False
         objective = 0.0 if problem.loss is None else problem.loss.value(self.state.loss_image)
-        if shown.value <= objective or shown.value <= self._largest_objective:
+        if shown.value <= objective or shown.value <= self._largest_objective():
             return False
-        if not shown.certified and self.schedule.certify != "never" and shown.value > self.failed_proof:
+        if not shown.certified and self.schedule.certify != "never" and shown.value > self.state.tally.failed_proof:
             with self.clock.phase("certify"):
-                self.best.certify(problem)
-            self.failed_proof = shown.value + abs(shown.value) * 1e-6
-        certified = self.best.certified
-        return certified is not None and certified.value > self._largest_objective
+                self.state.tally.bounds.certify(problem)
+            self.state.tally.failed_proof = shown.value + abs(shown.value) * 1e-6
+        certified = self.state.tally.bounds.certified
+        return certified is not None and certified.value > self._largest_objective()
 
-    @cached_property
     def _largest_objective(self) -> float:
+        tally = self.state.tally
+        if tally.ceiling is None:
+            tally.ceiling = self._ceiling()
+        return tally.ceiling
+
+    def _ceiling(self) -> float:
         """At least the maximum over the domain of f and the finite g_i, from any x_k:
 
         f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2 and g(A x) <= g(A x_k) + L_g |A| D.
@@ -269,7 +308,8 @@ class _Run:
         )
 
     def _record(self, point, answer, beta, eta, full=False, last=False) -> IterationRecord:
-        shown = (self.best.final if last else self.best.shown) if self.best else None
+        bounds = self.state.tally.bounds
+        shown = bounds.final if last else bounds.shown
         bound = np.nan if shown is None else shown.value
         total = point.objective + point.penalty
         sign = self.problem.sense_sign
@@ -300,21 +340,26 @@ class _Run:
 
 
 class _Clock:
-    """Wall time since the start, and by phase: in all, and since it was last asked."""
+    """Wall time since the start of the run, in this process and those before it; by phase in all, and since last asked."""
 
-    def __init__(self):
-        self._start = time.perf_counter()
-        self.totals: dict[str, float] = {}
+    def __init__(self, state: State):
+        self._state = state
+        self._start = time.perf_counter() - state.seconds
         self._recent: dict[str, float] = {}
 
     def elapsed(self) -> float:
         return time.perf_counter() - self._start
 
+    def stamp(self) -> None:
+        """Let the state know the time."""
+        self._state.seconds = self.elapsed()
+
     def phase(self, name: str):
         return _Phase(self, name)
 
     def add(self, name: str, seconds: float) -> None:
-        self.totals[name] = self.totals.get(name, 0.0) + seconds
+        phases = self._state.phases
+        phases[name] = phases.get(name, 0.0) + seconds
         self._recent[name] = self._recent.get(name, 0.0) + seconds
 
     def take(self) -> dict[str, float]:

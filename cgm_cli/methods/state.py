@@ -1,8 +1,11 @@
-"""Everything the loop carries from one iteration to the next, in one object."""
+"""Everything the loop carries from one iteration to the next, in one object: so a checkpoint of it is complete."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +14,47 @@ from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import NumericalError
+from cgm_cli.methods.bounds import BestBound
+from cgm_cli.methods.evaluation import indexed
 from cgm_cli.methods.segment import ImageSegment
+
+
+@dataclass
+class Tally:
+    """What one turn of the loop changes before the step is taken. warm: what the oracle wants back. bounds: the best
+    ones. matvecs: products spent. unconverged: oracle calls that fell short of their tolerance.
+
+    failed_certificate, failed_proof: the estimates whose certificates last fell short of the tolerance, and last proved
+    nothing about feasibility. ceiling: at least the maximum of the objective over the domain, once it was needed.
+    progress, progress_at: the smallest max(gap, infeasibility) that counted as progress, and the k it was reached at.
+    """
+
+    warm: np.ndarray | None = None
+    bounds: BestBound = field(default_factory=BestBound)
+    matvecs: int = 0
+    unconverged: int = 0
+    failed_certificate: float = -np.inf
+    failed_proof: float = -np.inf
+    ceiling: float | None = None
+    progress: float = np.inf
+    progress_at: int = 0
+
+    def pack(self) -> dict[str, Any]:
+        """All of it as nested mappings of arrays and plain values."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"bounds": self.bounds.pack()}
+
+    @classmethod
+    def unpacked(cls, tree: Mapping[str, Any]) -> Tally:
+        """What `pack` made the tree of."""
+        return cls(**{**tree, "bounds": BestBound.unpacked(tree["bounds"])})
 
 
 @dataclass
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
-    only source of randomness. warm: what the oracle wants back. matvecs: products spent so far. memory: of the
-    correction, by name.
+    only source of randomness. tally: what a turn of the loop keeps. memory: of the correction, by name. seconds: wall
+    time spent so far; phases: by phase.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """
@@ -27,15 +63,53 @@ class State:
     iterate: Iterate
     rng: np.random.Generator
     k: int = 0
-    warm: np.ndarray | None = None
-    matvecs: int = 0
+    tally: Tally = field(default_factory=Tally)
     loss_image: np.ndarray | None = None
     images: list[np.ndarray] | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
+    seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.images is None:
             self._image_all(self.problem.first)
+
+    def mark(self) -> tuple[Tally, dict[str, Any]]:
+        """What a turn may change before its step is taken; for `revert`."""
+        tally = copy.copy(self.tally)
+        tally.bounds = copy.copy(tally.bounds)
+        return tally, self.rng.bit_generator.state
+
+    def revert(self, mark: tuple[Tally, dict[str, Any]]) -> None:
+        """Take a turn back whose step was not taken. A run that goes on from here does it again, to the last bit."""
+        self.tally, self.rng.bit_generator.state = mark
+
+    def pack(self) -> dict[str, Any]:
+        """All that changes, as nested mappings of arrays and plain values, by reference."""
+        shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
+        tree: dict[str, Any] = {
+            "k": self.k,
+            "iterate": self.iterate.pack(),
+            "rng": self.rng.bit_generator.state,
+            "tally": self.tally.pack(),
+            "images": {key: image for key, image in indexed(self.images).items() if image is not shared},
+            "memory": self.memory,
+            "seconds": self.seconds,
+            "phases": self.phases,
+        }
+        return tree if self.loss_image is None or self.loss_image is shared else tree | {"loss_image": self.loss_image}
+
+    def unpack(self, tree: Mapping[str, Any]) -> None:
+        """Go back to what `pack` made the tree of; the problem, and the kind of iterate, are the same."""
+        self.k, self.seconds = tree["k"], tree["seconds"]
+        self.iterate.unpack(tree["iterate"])
+        self.rng.bit_generator.state = tree["rng"]
+        self.tally = Tally.unpacked(tree["tally"])
+        self.memory, self.phases = dict(tree["memory"]), dict(tree["phases"])
+        shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
+        if self.loss_image is not None:
+            self.loss_image = _same_shape(tree.get("loss_image", shared), self.loss_image)
+        self.images = [_same_shape(tree["images"].get(key, shared), old) for key, old in indexed(self.images).items()]
 
     def images_of(self, atom: Atom) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """M s and the A_i s of an atom, each an array of its own."""
@@ -48,14 +122,27 @@ class State:
         return ImageSegment(self.problem, self.loss_image, self.images, *self.images_of(atom), beta)
 
     def advance(self, atom: Atom, eta: float) -> None:
-        """x <- x + eta (atom - x), in the iterate and, by linearity, in every image: A x + eta (A atom - A x)."""
+        """x <- x + eta (atom - x), in the iterate and, by linearity, in every image: A x + eta (A atom - A x).
+
+        Raises NumericalError, and changes nothing, if an image is no longer finite.
+        """
+        loss_image, images = self.loss_image, list(self.images)
         if self.problem.loss is not None and not self._shares(self.problem.loss.map):
-            self.loss_image = _blend(self.loss_image, self.problem.loss.map.forward_atom(atom), eta)
+            loss_image = _blend(loss_image, self.problem.loss.map.forward_atom(atom), eta)
+            self._require_finite("the objective", loss_image)
         for i, term in enumerate(self.problem.terms):
             if not self._shares(term.map):
-                self.images[i] = _blend(self.images[i], term.map.forward_atom(atom), eta)
+                images[i] = _blend(images[i], term.map.forward_atom(atom), eta)
+                self._require_finite(f"the term `{term.name}`", images[i])
         self.iterate.blend(atom, eta)
+        self.loss_image, self.images = loss_image, images
         self.k += 1
+
+    def _require_finite(self, name: str, image: np.ndarray) -> None:
+        if not np.isfinite(image).all():
+            raise NumericalError(
+                f"iteration {self.k + 1}: {name} is not finite; the step that leads to it is not taken"
+            )
 
     def refresh(self) -> None:
         """Compute every image anew from the iterate: rounding errors of many averagings drift apart otherwise."""
@@ -77,3 +164,9 @@ class State:
 
 def _blend(image: np.ndarray, atom_image: np.ndarray, eta: float) -> np.ndarray:
     return (1.0 - eta) * image + eta * atom_image
+
+
+def _same_shape(image: np.ndarray, former: np.ndarray) -> np.ndarray:
+    if np.shape(image) != np.shape(former):
+        raise ValueError(f"an image has the shape {np.shape(image)} instead of {np.shape(former)}")
+    return image

@@ -11,6 +11,11 @@ class Status(Enum):
     sentence: str
     exit_code: int
 
+    @property
+    def resumable(self) -> bool:
+        """Whether a run that ended like this may go on: it was stopped, or its budget may be raised."""
+        return self not in (Status.CONVERGED, Status.TARGET_REACHED, Status.STAGNATED, Status.INFEASIBLE)
+
     def __new__(cls, name: str, sentence: str, exit_code: int):
         member = object.__new__(cls)
         member._value_ = name
@@ -18,10 +23,12 @@ class Status(Enum):
         member.exit_code = exit_code
         return member
 
-    RUNNING = ("running", "The run is still going, or its process died.", 75)
+    RUNNING = ("running", "The run is still going, or its process died and `cgm resume` goes on with it.", 75)
     CONVERGED = ("converged", "Every stopping tolerance was met.", 0)
     ITERATION_LIMIT = ("iteration-limit", "The iteration budget was spent.", 0)
     TIME_LIMIT = ("time-limit", "The time budget was spent.", 0)
+    TARGET_REACHED = ("target-reached", "The target objective was reached.", 0)
+    STAGNATED = ("stagnated", "Neither gap nor infeasibility fell for as long as `stop.stagnation` allows.", 0)
     STOPPED = ("stopped", "A callback asked to stop.", 0)
     INFEASIBLE = (
         "infeasible",
@@ -29,5 +36,5 @@ class Status(Enum):
         4,
     )
     FAILED = ("failed", "The run ended with an error.", 4)
-    PREEMPTED = ("preempted", "The run was told to leave (SIGTERM or SIGUSR); its log is complete up to here.", 75)
-    INTERRUPTED = ("interrupted", "The run was interrupted from the keyboard; its log is complete up to here.", 130)
+    PREEMPTED = ("preempted", "The run was told to leave (SIGTERM or SIGUSR); `cgm resume` goes on from here.", 75)
+    INTERRUPTED = ("interrupted", "The run was interrupted from the keyboard; `cgm resume` goes on from here.", 130)

@@ -11,24 +11,44 @@ from cgm_cli.methods.status import Status
 @dataclass(frozen=True)
 class StopRules:
     """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together. time:
-    seconds.
+    seconds. objective: a value that is good enough, in the user's sense, at the infeasibility asked for. stagnation:
+    iterations without progress.
     """
 
     iterations: int
     gap: float | None = None
     infeasibility: float | None = None
     time: float | None = None
+    objective: float | None = None
+    stagnation: int | None = None
 
     def converged(self, record: IterationRecord) -> bool:
-        """Whether every tolerance given is met (never, if none is given); a gap that is not a number is not met."""
+        """Whether every tolerance given is met (never, if none is given); a gap that is not a number is not met.
+
+        Beside a target objective, the infeasibility alone is no end.
+        """
         limits = [(record.gap, self.gap), (record.infeasibility, self.infeasibility)]
         given = [(value, limit) for value, limit in limits if limit is not None]
-        return bool(given) and all(value <= limit for value, limit in given)
+        alone = self.gap is None and self.objective is not None
+        return bool(given) and not alone and all(value <= limit for value, limit in given)
+
+    def reached(self, record: IterationRecord, sign: float) -> Status | None:
+        """TARGET_REACHED at the target objective; sign: 1 for a minimisation, -1 for a maximisation."""
+        if self.objective is None or sign * record.total > sign * self.objective:
+            return None
+        near_enough = self.infeasibility is None or record.infeasibility <= self.infeasibility
+        return Status.TARGET_REACHED if near_enough else None
 
     def exhausted(self, record: IterationRecord) -> Status | None:
         """The budget that is spent, if one is."""
         if record.k >= self.iterations:
             return Status.ITERATION_LIMIT
-        if self.time is not None and record.seconds >= self.time:
-            return Status.TIME_LIMIT
-        return None
+        return Status.TIME_LIMIT if self.out_of_time(record.seconds) else None
+
+    def out_of_time(self, seconds: float) -> bool:
+        """Whether the time is spent."""
+        return self.time is not None and seconds >= self.time
+
+    def stagnated(self, iterations: int) -> Status | None:
+        """STAGNATED after so many iterations without progress, if that is too many."""
+        return Status.STAGNATED if self.stagnation is not None and iterations >= self.stagnation else None

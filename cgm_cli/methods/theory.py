@@ -10,6 +10,7 @@ For the iterate after k >= 1 steps, x_{k+1}, in the minimisation's units and for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +125,20 @@ class Rates:
         self._k.append(record.k)
         self._residual.append(abs(record.theory.get("residual", np.nan)))
         self._infeasibility.append(record.infeasibility)
+
+    def pack(self) -> dict[str, np.ndarray]:
+        """What was noted, as arrays."""
+        return {
+            "k": np.array(self._k, dtype=np.int64),
+            "residual": np.array(self._residual, dtype=float),
+            "infeasibility": np.array(self._infeasibility, dtype=float),
+        }
+
+    def unpack(self, tree: Mapping[str, np.ndarray], stop: int) -> None:
+        """Go back to what `pack` gave, as far as records of k < stop are concerned."""
+        known = tree["k"] < stop
+        self._k = tree["k"][known].tolist()
+        self._residual, self._infeasibility = tree["residual"][known].tolist(), tree["infeasibility"][known].tolist()
 
     def slopes(self) -> dict[str, float]:
         """slope_residual and slope_infeasibility, d log / d log k, where there is something to fit."""

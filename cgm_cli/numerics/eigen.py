@@ -49,6 +49,7 @@ def smallest_eigenpairs(
     start: np.ndarray | None = None,
     max_products: int = 10_000,
     enough: Callable[[np.ndarray, np.ndarray], bool] | None = None,
+    leave: Callable[[], bool] = lambda: False,
 ) -> Eigenpairs:
     """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or
     (n,).
@@ -57,15 +58,15 @@ def smallest_eigenpairs(
     1000): relative to the value, but no tighter near zero than the size of A makes sensible; with tolerance 0 and no
     `enough` the matrix is written out and factorised. `start` (n,
     r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
-    approximates; value - residual is only an estimate from below. Out of products, the best pairs so far are returned
-    with converged = False. The entries of A should be of order one (divide by the largest before).
+    approximates; value - residual is only an estimate from below. Out of products, or once `leave()` is true, the best
+    pairs so far are returned with converged = False. The entries of A should be of order one (divide by the largest before).
     """
     # From 6 * count on, the basis of 5 * count columns and the block after it fit into n dimensions.
     if (tolerance == 0.0 and enough is None) or n <= max(DENSE_BELOW, 6 * count):
         matrix = multiply(np.eye(n))
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
         return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)
-    return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough)
+    return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough, leave)
 
 
 def rounding_error(matrix: np.ndarray) -> float:
@@ -80,7 +81,7 @@ def rounding_error(matrix: np.ndarray) -> float:
     return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
 
 
-def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enough) -> Eigenpairs:
+def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enough, leave) -> Eigenpairs:
     room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
     keep = max(width, room // 3)  # Ritz vectors that survive a restart
     basis = np.zeros((n, room + width), order="F")
@@ -97,7 +98,7 @@ def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enou
         projected[old:new, :new] = coefficients.T
         following, coupling = _next_block(basis[:, :new], image, np.abs(projected[:new, :new]).max(), rng)
         full = new + width > room
-        spent = products >= max_products
+        spent = products >= max_products or leave()
         if full or spent or _worth_checking(new, width, eager=enough is not None):
             ritz, rotation = scipy.linalg.eigh(projected[:new, :new], check_finite=False)
             residuals = np.linalg.norm(coupling @ rotation[old:new, :width], axis=0)

@@ -37,15 +37,17 @@ def largest_singular_triplet(
     start: np.ndarray | None = None,
     max_products: int = 10_000,
     enough: Callable[[float, float], bool] | None = None,
+    leave: Callable[[], bool] = lambda: False,
 ) -> SingularTriplet:
     """The largest singular triplet of G (m, n), with multiply(V) = G @ V and multiply_transposed(U) = G^T @ U.
 
     By the smallest eigenpair of -G^T G (or of -G G^T when that is smaller): squaring costs accuracy in small singular
     values, not in the largest. `start` (n, 1) or (m, 1) is an approximate singular vector of the smaller side. The
     entries of G should be of order one. Raises nothing; `converged` says whether residual <= tolerance
-    * sigma, or `enough(sigma, residual)`.
+    * sigma, or `enough(sigma, residual)`. Once `leave()` is true, the best so far will do.
     """
-    options = {"tolerance": tolerance, "rng": rng, "start": start, "max_products": max_products, "enough": enough}
+    options = {"tolerance": tolerance, "rng": rng, "start": start, "max_products": max_products, "leave": leave}
+    options["enough"] = enough
     if shape[0] < shape[1]:
         found = largest_singular_triplet(multiply_transposed, multiply, (shape[1], shape[0]), **options)
         return replace(found, left=found.right, right=found.left)

@@ -38,9 +38,12 @@ class BuildContext:
     _checked: set[Path] = field(default_factory=set, repr=False)
 
     @classmethod
-    def for_spec(cls, spec: Spec) -> BuildContext:
-        """The context of a spec: its sources and seed, and the folders that its data files are looked up in."""
-        path = spec.document.path if spec.document is not None else None
+    def for_spec(cls, spec: Spec, file: Path | None = None) -> BuildContext:
+        """The context of a spec: its sources and seed, and the folders that its data files are looked up in.
+
+        file: where the spec came from, if not from where its text was read.
+        """
+        path = file if file is not None or spec.document is None else spec.document.path
         return cls(data_folders(path), spec.seed, sources=spec.source)
 
     def find(self, name: str) -> Path:

@@ -30,11 +30,14 @@ _LOCK = ".lock"
 
 
 class RunDirectory:
-    """A run folder that this process alone may write to. Made by `create`; `close` (or `with`) gives the lock back."""
+    """A run folder that this process alone may write to. Made by `create` or `reopen`; `close` (or `with`) gives the
+    lock back.
+    """
 
     def __init__(self, path: Path, lock: int):
         self.path = path
         self.started = utc_now()
+        self.source: str | None = None
         self._lock = lock
 
     @classmethod
@@ -67,8 +70,26 @@ class RunDirectory:
             raise
         return folder
 
-    def begin(self, spec_text: str, resolved: str) -> None:
-        """Write the spec as given, the resolved spec, and the status `running`. Raises CgmError if the disk refuses."""
+    @classmethod
+    def reopen(cls, path: Path) -> RunDirectory:
+        """Take the folder of a run that is no longer written. Raises ProblemError (exit code 2) if it still is, or if
+        the folder cannot be written to.
+        """
+        try:
+            folder = cls(path, _acquire(path, "wait for its end"))
+        except OSError as error:
+            raise ProblemError(f"The run folder {path} cannot be written to: {error.strerror}.") from error
+        for left_over in path.glob(".*.tmp"):  # of a process that was killed while it wrote
+            with suppress(OSError):
+                left_over.unlink()
+        return folder
+
+    def begin(self, spec_text: str, resolved: str, source: Path | None = None) -> None:
+        """Write the spec as given, the resolved spec, and the status `running`; source: the file the spec came from.
+
+        Raises CgmError if the disk refuses.
+        """
+        self.source = None if source is None else os.path.abspath(source)
         write_atomically(self.path / "spec.yaml", spec_text)
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
@@ -85,6 +106,7 @@ class RunDirectory:
             "exit_code": status.exit_code,
             "pid": os.getpid(),
             "host": socket.gethostname(),
+            "spec": self.source,
             "started": self.started,
             "ended": None if status is Status.RUNNING else utc_now(),
             "result": result,
@@ -162,8 +184,8 @@ def _refuse_unless_empty(path: Path) -> None:
     raise ProblemError(f"{path.absolute()} is not empty; a run needs a new or an empty folder.")
 
 
-def _taken(path: Path) -> ProblemError:
-    return ProblemError(f"{path} is being written by another process; choose another folder.")
+def _taken(path: Path, advice: str = "choose another folder") -> ProblemError:
+    return ProblemError(f"{path} is being written by another process; {advice}.")
 
 
 def _is_current(path: Path, descriptor: int) -> bool:
@@ -174,15 +196,15 @@ def _is_current(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path, advice: str = "choose another folder") -> int:
     while True:
-        descriptor = _lock(path)
+        descriptor = _lock(path, advice)
         if _is_current(path, descriptor):
             return descriptor
         os.close(descriptor)
 
 
-def _lock(path: Path) -> int:
+def _lock(path: Path, advice: str) -> int:
     descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last
     # attempt.
@@ -192,7 +214,7 @@ def _lock(path: Path) -> int:
         except BlockingIOError as error:
             if pause is None:
                 os.close(descriptor)
-                raise _taken(path) from error
+                raise _taken(path, advice) from error
             time.sleep(pause)
         except OSError:
             # Some cluster file systems are mounted without locks; a run there is worth more than the lock.

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import threadpoolctl
 
-from cgm_cli.errors import CgmError
+from cgm_cli.errors import CgmError, DataError, NumericalError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.runs import provenance
+from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.log import RunLog
+from cgm_cli.runs.resume import check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise
 from cgm_cli.spec.load import describe_error, dump, load, loads
@@ -25,6 +27,7 @@ from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import build
 
 if TYPE_CHECKING:
+    from cgm_cli.runs.load import Run
     from cgm_cli.spec.model import Spec
     from cgm_cli.templates.build import Result
 
@@ -39,50 +42,109 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """run: the folder. summary: the object that `--json` prints. fault: why the folder is incomplete, or None."""
+    """status: how the run ended. run: the folder. summary: the object that `--json` prints. fault: why the folder is
+    incomplete, or None. result: None where there was nothing left to do for a run that had ended.
+    """
 
-    result: Result
+    status: Status
+    result: Result | None
     run: Path
     summary: dict[str, Any]
-    fault: CgmError | None
+    fault: CgmError | None = None
 
 
 def execute(
-    source: str | Path | Mapping[str, Any],
+    source: str | Path | Mapping[str, Any] | None,
     overrides: Sequence[str] = (),
     out: Path | None = None,
     observers: Callable[[str], Sequence[Observer]] = lambda sense: (),
     should_stop: Callable[[], Status | None] | None = None,
+    resume: Path | None = None,
 ) -> Outcome:
     """Solve the spec in the file (or mapping) `source`, with `--set`-like `overrides`, into a run folder.
 
-    out: the folder, else runs/<name>/<id> below the current one. observers: given the sense ("minimise" or "maximise"),
-    who shall be told of each record. should_stop: the request of a caller who listens to signals already; without it,
-    they are listened to from here to the end. Raises CgmError, in words that point into the spec, and
-    KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that fails during the solve raises nothing:
-    see `Outcome.fault`.
+    out: the folder, else runs/<name>/<id> below the current one. resume: instead, the folder of a run to go on with; it
+    is begun if it is not there yet, and `source` None stands for the spec it holds. observers: given the sense
+    ("minimise" or "maximise"), who shall be told of each record. should_stop: the request of a caller who listens to
+    signals already; without it, they are listened to from here to the end. Raises CgmError, in words that point into
+    the spec, and KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that fails during the solve
+    raises nothing: see `Outcome.fault`.
     """
-    spec = loads(dump(dict(source)), overrides) if isinstance(source, Mapping) else load(Path(source), overrides)
+    former = None if resume is None else former_run(resume)
+    if source is not None:
+        spec = loads(dump(dict(source)), overrides) if isinstance(source, Mapping) else load(Path(source), overrides)
+        file = spec.document.path
+    elif former is None:
+        raise DataError(f"{resume} is not a run: there is nothing in it to go on with.")
+    else:
+        spec = spec_of(former, overrides)
+        file = None if former.state.get("spec") is None else Path(former.state["spec"])
+    if former is not None:
+        check_unchanged(former, spec)
+        if former.is_final:
+            return Outcome(former.status, None, former.path, former.summary)
     with ExitStack() as stack:
         if should_stop is None:
             should_stop = stack.enter_context(stop_on_signals())
-        folder = stack.enter_context(RunDirectory.create(spec.name, out))
-        folder.begin(spec.document.text, resolve(spec))
-        stack.enter_context(folder.logging())
-        stack.enter_context(_ending_recorded(folder, spec))
-        # The libraries are loaded by now, and a limit holds for loaded libraries only.
-        stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
-        instance = build(spec)
-        log = stack.enter_context(
-            RunLog(folder.path / "run.h5", provenance.collect(resolve(spec), spec.seed, folder.started))
+        if former is None:
+            folder = stack.enter_context(RunDirectory.create(spec.name, resume or out))
+        else:
+            folder = stack.enter_context(RunDirectory.reopen(former.path))
+            folder.started = former.state.get("started", folder.started)
+        return _solve(spec, file, folder, former, observers, should_stop, stack)
+
+
+def _solve(
+    spec: Spec,
+    file: Path | None,
+    folder: RunDirectory,
+    former: Run | None,
+    observers: Callable[[str], Sequence[Observer]],
+    should_stop: Callable[[], Status | None],
+    stack: ExitStack,
+) -> Outcome:
+    # Read before anything is written, so that a checkpoint of no use leaves the run as it was.
+    checkpoint = None if former is None else checkpoint_of(former)
+    at = 0 if checkpoint is None else checkpoint["state"]["k"]
+    rows = {} if checkpoint is None else rows_before(former, at)
+    text = spec.document.text if former is None else former.spec_text
+    folder.begin(text, resolve(spec), file)
+    stack.enter_context(folder.logging())
+    stack.enter_context(_ending_recorded(folder, spec))
+    # The libraries are loaded by now, and a limit holds for loaded libraries only.
+    stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
+    instance = build(spec, file)
+    origin = provenance.collect(resolve(spec), spec.seed, folder.started)
+    if former is not None:
+        origin = provenance.continued(former.provenance, origin, at, utc_now())
+    log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
+    every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
+    checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
+    logger.info("%s in %s", "started" if checkpoint is None else f"goes on from iteration {at}", folder.path)
+    try:
+        result = instance.solve(
+            observers=[log, *observers(instance.sense)],
+            should_stop=should_stop,
+            resume=checkpoint,
+            keep=checkpointer,
         )
-        logger.info("started in %s", folder.path)
-        result = instance.solve(observers=[log, *observers(instance.sense)], should_stop=should_stop)
-        log.finish(result.solution, result.duals, {"ended": utc_now(), "status": result.status.value})
-        log.close()
-        summary = summarise(result, folder.path)
-        logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
-        return Outcome(result, folder.path, summary, log.fault or _end(folder, result.status, result.message, summary))
+    except NumericalError:
+        # What the oracle was not asked about is the last good state.
+        checkpointer.write()
+        raise
+    wanted = result.status.resumable and (result.status.exit_code != 0 or spec.checkpoint.final)
+    if wanted:
+        checkpointer.write()
+    log.finish(result.solution, result.duals, {"ended": utc_now(), "status": result.status.value})
+    log.close()
+    summary = summarise(result, folder.path)
+    logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
+    logger.info("%.3f of %.3f seconds went into checkpoints", checkpointer.seconds, result.record.seconds)
+    fault = log.fault or checkpointer.fault or _end(folder, result.status, result.message, summary)
+    if not wanted and fault is None:
+        # Not before the end is on the disk: whatever happens before goes on from the last checkpoint.
+        checkpointer.discard()
+    return Outcome(result.status, result, folder.path, summary, fault)
 
 
 @contextmanager

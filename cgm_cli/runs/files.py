@@ -41,18 +41,18 @@ def write_atomically(path: Path, text: str) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            rename_durably(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
     except OSError as error:
         raise write_fault(path, error) from error
 
 
-def _sync_folder(folder: Path) -> None:
-    # Without this the rename itself may be lost with the power.
-    descriptor = os.open(folder, os.O_RDONLY)
+def rename_durably(temporary: Path, path: Path) -> None:
+    """Rename a file whose content is on the disk, and bring the rename itself there, too. Raises OSError."""
+    os.replace(temporary, path)
+    descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

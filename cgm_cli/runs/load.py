@@ -53,6 +53,11 @@ class Run:
         return self.status is Status.RUNNING and not self.alive
 
     @property
+    def is_final(self) -> bool:
+        """The run has a result that nothing can be added to: a process that goes on with it has nothing to do."""
+        return self.summary is not None and not self.status.resumable
+
+    @property
     def summary(self) -> dict[str, Any] | None:
         """The object that `cgm solve --json` printed; None for a run that gave no result."""
         return self.state.get("result")
@@ -151,20 +156,20 @@ def _arrays(file: h5py.File, name: str) -> dict[str, np.ndarray]:
     """Every dataset of the group `name`; a file may only speak for itself, so whatever points elsewhere is refused."""
     if not file.id.links.exists(name.encode()):
         return {}
-    group = _own(file, name)
+    group = own_member(file, name)
     if not isinstance(group, h5py.Group):
         raise ValueError(f"{group.name} is not a group")
-    return {key: _numbers(_own(group, key)) for key in group}
+    return {key: own_array(own_member(group, key)) for key in group}
 
 
-def _own(group: h5py.Group, name: str) -> h5py.Group | h5py.Dataset:
+def own_member(group: h5py.Group, name: str) -> h5py.Group | h5py.Dataset:
     # The low-level call looks at the link only; `group.get(name, getlink=True)` opens what it points to.
     if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
         raise ValueError(f"{group.name.rstrip('/')}/{name} is a link, and links are not followed")
     return group[name]
 
 
-def _numbers(dataset: h5py.Group | h5py.Dataset) -> np.ndarray:
+def own_array(dataset: h5py.Group | h5py.Dataset) -> np.ndarray:
     if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "biufc":
         raise ValueError(f"{dataset.name} is not an array of numbers")
     if dataset.external or dataset.is_virtual:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,22 @@ _TYPES = {"k": np.int64, "lmo_matvecs": np.int64, "certified": np.bool_}
 class RunLog:
     """An observer that writes every record to `path`, at the latest `flush_seconds` or `flush_rows` records later.
 
+    former: column -> the rows of a run that this one goes on with; an older file at `path` is replaced once they are
+    written.
+
     Raises CgmError (exit code 4) when the file cannot be opened. After that a failing disk never stops the solve: the
     first fault is kept in `fault`, nothing more is written, and the file stays as it was after the last flush that went
     through.
     """
 
     def __init__(
-        self, path: Path, provenance: Mapping[str, Any], *, flush_seconds: float = 1.0, flush_rows: int = 1000
+        self,
+        path: Path,
+        provenance: Mapping[str, Any],
+        former: Mapping[str, np.ndarray] | None = None,
+        *,
+        flush_seconds: float = 1.0,
+        flush_rows: int = 1000,
     ):
         self.path = path
         self.fault: CgmError | None = None
@@ -60,6 +69,8 @@ class RunLog:
         self._file.create_group("trace")
         for key, value in provenance.items():
             self._file.attrs[key] = _attribute(value)
+        if former:
+            self._append(former, min(map(len, former.values())))
         self._commit()
         if self.fault is None:
             os.replace(temporary, path)
@@ -80,6 +91,12 @@ class RunLog:
             self._write_pending()
             self._commit()
         self._due = time.monotonic() + self._flush_seconds
+
+    def synchronise(self) -> None:
+        """Bring the buffered records to the disk itself."""
+        self.flush()
+        self._storage.synchronise()
+        self._note_fault()
 
     def finish(
         self, solution: Mapping[str, np.ndarray], duals: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
@@ -124,18 +141,23 @@ class RunLog:
 
     def _write_pending(self) -> None:
         rows = [record.columns() for record in self._pending]
-        start, stop = self._rows, self._rows + len(rows)
-        for name in dict.fromkeys(key for row in rows for key in row):
+        names = dict.fromkeys(key for row in rows for key in row)
+        self._append({name: [row.get(name) for row in rows] for name in names}, len(rows))
+        self._pending.clear()
+
+    def _append(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
+        """So many rows; None where a record lacks the column."""
+        start, stop = self._rows, self._rows + rows
+        for name, values in columns.items():
             column = self._columns.get(name) or self._new_column(name)
             column.resize((stop,))
             missing = column.fillvalue
-            column[start:stop] = np.array([row.get(name, missing) for row in rows], dtype=column.dtype)
+            column[start:stop] = np.array([missing if value is None else value for value in values], dtype=column.dtype)
         # A column that no record of this batch has still gets its rows, as fill values, which take no space.
         for column in self._columns.values():
             if len(column) < stop:
                 column.resize((stop,))
         self._rows = stop
-        self._pending.clear()
 
     def _new_column(self, name: str) -> h5py.Dataset:
         dtype = _TYPES.get(name, np.float64)

@@ -7,6 +7,7 @@ import platform
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,18 @@ def collect(resolved: str, seed: int, started: str) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "thread_pools": thread_pools(),
     }
+
+
+def continued(former: Mapping[str, Any], now: Mapping[str, Any], iteration: int, when: str) -> dict[str, Any]:
+    """Provenance of a run that goes on: its own, with the budgets of now, and a list `resumed` of where, when and by
+    what it went on.
+    """
+    earlier = former.get("resumed")
+    entry = {"iteration": iteration, "started": when} | {
+        key: now[key] for key in ("argv", "folder", "versions", "git", "host", "cpu", "thread_pools")
+    }
+    known = {key: former.get(key, value) for key, value in now.items()}
+    return known | {"resolved": now["resolved"], "resumed": [*(earlier if isinstance(earlier, list) else []), entry]}
 
 
 def versions() -> dict[str, str]:

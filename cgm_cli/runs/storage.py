@@ -52,6 +52,14 @@ class CommittedFile(io.RawIOBase):
         except OSError as error:
             self.fault = error
 
+    def synchronise(self) -> None:
+        """Bring what is committed from the operating system to the disk itself."""
+        if self.fault is None:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                self.fault = error
+
     def write(self, data) -> int:
         data = memoryview(data).cast("B")
         start, stop = self._position, self._position + len(data)

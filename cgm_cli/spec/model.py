@@ -107,11 +107,19 @@ class SolverSpec(StrictModel):
 
 
 class StopSpec(StrictModel):
-    """When to stop before the budget of iterations is spent: as soon as every tolerance given is met, or at `time`."""
+    """When to stop before the budget of iterations is spent: as soon as gap and infeasibility are both as small as
+    given, or any other rule holds.
+    """
 
     gap: Positive | None = Field(None, description="relative gap between objective and bound")
     infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")
     time: Duration | None = Field(None, description="wall time: seconds, or 90s, 10m, 1h30m")
+    objective: Finite | None = Field(
+        None, description="an objective (with its penalties) that is good enough, at the infeasibility asked for"
+    )
+    stagnation: Size | None = Field(
+        None, description="iterations in which the larger of gap and infeasibility has not fallen by a hundredth"
+    )
 
 
 class TheorySpec(StrictModel):
@@ -128,6 +136,15 @@ class LogSpec(StrictModel):
 
     every: Size = Field(1, description="a record every so many iterations")
     metrics_every: Size = Field(10, description="the template's metrics every so many iterations")
+
+
+class CheckpointSpec(StrictModel):
+    """What a run that was stopped goes on from."""
+
+    every: Duration | Literal["never"] = Field(
+        60.0, union_mode="left_to_right", description="wall time between checkpoints, or never; longer if they are slow"
+    )
+    final: bool = Field(True, description="keep one of a run that spent its budget, which may be raised later")
 
 
 class BoundSpec(StrictModel):
@@ -202,6 +219,7 @@ class Spec(StrictModel):
     stop: StopSpec = Field(default_factory=StopSpec)
     log: LogSpec = Field(default_factory=LogSpec)
     bound: BoundSpec = Field(default_factory=BoundSpec)
+    checkpoint: CheckpointSpec = Field(default_factory=CheckpointSpec)
     theory: TheorySpec = Field(default_factory=TheorySpec)
     seed: Count = Field(0, description="seed of every random choice")
     source: dict[str, SourceSpec] = Field(default_factory=dict, description="data file -> where it comes from")

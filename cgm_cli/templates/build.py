@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from cgm_cli.methods.policies import (
 )
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0, scaled
+from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
@@ -41,6 +44,10 @@ FACTOR_BYTES = 2 * 10**8
 
 PROGRAM_BYTES = 2 * 10**8
 """What Python and the libraries take by themselves."""
+
+
+Pack = Callable[[], dict[str, Any]]
+"""Packs all that a solve needs to go on from where it is."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +92,24 @@ class Instance:
         self,
         observers: Iterable[Observer] = (),
         should_stop: Callable[[], Status | None] = lambda: None,
+        resume: Mapping[str, Any] | None = None,
+        keep: Callable[[Pack], None] = lambda pack: None,
     ) -> Result:
-        """Run the loop from the problem's start, then round. Raises NumericalError on non-finite numbers."""
+        """Run the loop from the problem's start, or from `resume`, and round. Raises NumericalError on non-finite
+        numbers.
+
+        keep: called before every turn of the loop, and when it has ended, with a function that packs all that the solve
+        would need to go on from there: nested mappings of arrays and plain values, valid until `keep` returns. `resume`
+        is what such a function gave.
+        """
         rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
         rates = Rates()
+        if resume is not None:
+            rates.unpack(resume["rates"], resume["state"]["k"])
+
+        def pack(state: State) -> Callable[[], dict[str, Any]]:
+            return lambda: {"state": state.pack(), "rates": rates.pack()}
+
         outcome = run(
             self.problem,
             self.method,
@@ -100,7 +121,10 @@ class Instance:
             metrics=self.template.metrics,
             should_stop=should_stop,
             theory=self.theory,
+            resume=None if resume is None else resume["state"],
+            keep=lambda state: keep(pack(state)),
         )
+        keep(pack(outcome.state))
         return self._result(outcome, rng, rates)
 
     def _start(self, rng: np.random.Generator) -> Iterate:
@@ -128,9 +152,12 @@ class Instance:
         )
 
 
-def build(spec: Spec) -> Instance:
-    """Read the data, build the problem, choose what the spec leaves open. Raises ProblemError or DataError, located."""
-    context = BuildContext.for_spec(spec)
+def build(spec: Spec, file: Path | None = None) -> Instance:
+    """Read the data, build the problem, choose what the spec leaves open. Raises ProblemError or DataError, located.
+
+    file: where the spec came from, if not from where its text was read.
+    """
+    context = BuildContext.for_spec(spec, file)
     with located("problem"):
         composed = isinstance(spec.problem, ComposedProblem)
         template = compose(spec.problem, context) if composed else spec.problem.build(context)
@@ -220,7 +247,12 @@ def _stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:
     if stop.gap is not None and infeasibility is None and problem.has_constraints:
         # A small gap at an infeasible point says nothing: the objective passes the bound on its way.
         infeasibility = stop.gap
-    return StopRules(spec.solver.iterations, stop.gap, infeasibility, stop.time)
+    if stop.objective is not None and infeasibility is None and problem.has_constraints:
+        # Where constraints may be missed, an objective may be passed on the way.
+        raise ProblemError(
+            "beside constraints a target objective needs a tolerance `stop.infeasibility`", ("stop", "objective")
+        )
+    return StopRules(spec.solver.iterations, stop.gap, infeasibility, stop.time, stop.objective, stop.stagnation)
 
 
 def _iterate_kind(solver: SolverSpec, template: Template) -> str:
@@ -255,7 +287,7 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
         if "direction" not in context.reserved:
             context.reserve("direction", domain.memory)
         if problem.needs_array:
-            context.reserve("best dual variables", domain.memory)
+            context.reserve("best and averaged dual variables", 2 * domain.memory)
     elif iterate == "factored":
         context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
     else:
@@ -266,11 +298,9 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
 
 def _remark(outcome: Outcome) -> str:
     """What a reader of the summary might stumble over."""
-    record, remarks = outcome.record, []
-    if outcome.unconverged_calls:
-        remarks.append(
-            f"{outcome.unconverged_calls} oracle calls ended short of their tolerance; their best vectors were used."
-        )
+    record, remarks, unconverged = outcome.record, [], outcome.state.tally.unconverged
+    if unconverged:
+        remarks.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     beyond = outcome.bound is not None and outcome.state.problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0:
         remarks.append("The objective lies beyond the bound, as it may: x misses its constraints.")

@@ -367,8 +367,8 @@ def test_a_request_to_stop_ends_the_run_under_its_name(status):
 
     outcome, keep = solve_scaled(problem, 100, 1e-3, should_stop=should_stop)
     assert outcome.status is status
-    assert outcome.record.k == 7
-    assert keep.records[-1].k == 7
+    # The oracle asks, too, so that a long call ends early; once said, the request stands.
+    assert keep.records[-1].k == outcome.record.k < 8
     # Also an unplanned end reports a certified bound.
     assert outcome.bound.certified
     assert outcome.bound.value <= optimum

@@ -24,7 +24,8 @@ class OracleRequest:
     the direction; 0 asks for a full factorisation; closed forms ignore it. warm: the `warm` of the previous answer, or
     None. rng: the run's generator, the only source of randomness. max_products: the most matrix products it may spend.
     allowance: given <v, atom>, how far above the minimum it may lie; takes the place of `tolerance` where an iteration
-    can estimate that distance.
+    can estimate that distance. leave: asked now and then by an iteration; once it is true, the best answer so far will
+    do.
     """
 
     tolerance: float = 1e-9
@@ -32,6 +33,7 @@ class OracleRequest:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     max_products: int = 10_000
     allowance: Callable[[float], float] | None = None
+    leave: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def solver_options(request: OracleRequest) -> dict[str, Any]:
         "rng": request.rng,
         "start": request.warm,
         "max_products": request.max_products,
+        "leave": request.leave,
     }
 
 

@@ -1,0 +1,24 @@
+"""`cgm resume RUN`: go on with a run that was stopped or killed, or whose budget is raised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cgm_cli.cli.solve import Json, Quiet, Setting, run_command
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    overrides: Setting = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run where its last checkpoint is, to the numbers it would have had if it had never been stopped.
+
+    Only budgets may be raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that
+    has nothing left to do shows its result again.
+    """
+    run_command(None, overrides or (), None, json, quiet, run)

@@ -1,0 +1,96 @@
+"""What it takes to go on with a run: its spec, unchanged but for its budgets; the checkpoint, and the rows before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.runs.checkpoint import read_checkpoint
+from cgm_cli.runs.load import Run, load_run
+from cgm_cli.spec.load import loads, one_line, resolved
+from cgm_cli.spec.yaml_reader import parse
+
+if TYPE_CHECKING:
+    from cgm_cli.spec.model import Spec
+
+BUDGETS = ("solver.iterations", "stop.time")
+"""What may be raised from one process to the next. (None, no limit, is the largest.)"""
+
+FREE = ("checkpoint.every", "checkpoint.final")
+"""What may differ altogether, because no number depends on it."""
+
+
+def former_run(path: Path) -> Run | None:
+    """The run in the folder `path`; None if it is absent or empty, or its process died before there was a status."""
+    if not path.exists() or (path.is_dir() and not _holds_run(path)):
+        return None
+    return load_run(path)
+
+
+def _holds_run(path: Path) -> bool:
+    try:
+        return any(not entry.name.startswith(".") for entry in path.iterdir())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def spec_of(run: Run, overrides: Sequence[str] = ()) -> Spec:
+    """The spec of a run as it was resolved, changed by `--set` arguments."""
+    file = run.path / "resolved.yaml"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file} cannot be read: {error}.") from error
+    return loads(text, overrides, file)
+
+
+def check_unchanged(run: Run, spec: Spec) -> None:
+    """Raises ProblemError, with every difference, if `spec` is not that of the run with equal or larger budgets."""
+    old, new = _flat(run.resolved), _flat(parse(resolved(spec)).tree)
+    changed = []
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if before == after or key in FREE:
+            continue
+        if key in BUDGETS and before is not None and (after is None or after > before):
+            continue
+        note = " (a budget can only be raised)" if key in BUDGETS else ""
+        changed.append(f"    {key}: {one_line(before)} there, {one_line(after)} here{note}")
+    if changed:
+        listed = "\n".join(changed)
+        raise ProblemError(
+            f"{run.path} cannot go on with a changed spec; it is left as it is. What differs:\n{listed}\n"
+            "Give it the spec that it was started with, or start a run of its own."
+        )
+
+
+def rows_before(run: Run, k: int) -> dict[str, np.ndarray]:
+    """The rows of a trace that belong to iterations before k."""
+    trace = run.trace
+    if not trace or "k" not in trace:
+        return {}
+    kept = trace["k"] < k
+    return {name: column[kept] for name, column in trace.items()}
+
+
+def checkpoint_of(run: Run) -> dict[str, Any] | None:
+    """The checkpoint of a run, None if it has none yet; DataError if it is of no use."""
+    path = run.path / "checkpoint.h5"
+    tree = read_checkpoint(path)
+    if tree is not None and not isinstance(tree.get("state", {}).get("k"), int):
+        raise DataError(f"{path} cannot be read as a checkpoint of cgm: it does not say how far the run was.")
+    return tree
+
+
+def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """Dotted key -> value, for mappings within mappings."""
+    if not isinstance(tree, Mapping) or not tree:
+        return {prefix: tree}
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= _flat(value, f"{prefix}.{key}" if prefix else str(key))
+    return flat

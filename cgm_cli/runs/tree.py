@@ -1,0 +1,56 @@
+"""Nested mappings of arrays and plain values in an HDF5 file: what a checkpoint is made of.
+
+A mapping is a group, an array a dataset, and all plain values of a mapping (text, numbers, None) are one attribute of
+its group, as JSON: Python writes and reads floats and integers of any size exactly. The order of an array in memory is
+kept, because the last bits of a product may depend on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import h5py
+import numpy as np
+
+from cgm_cli.runs.load import own_array, own_member
+
+_VALUES = "values"
+_FORTRAN = "fortran"
+
+
+def write_tree(group: h5py.Group, tree: Mapping[str, Any]) -> None:
+    """Put `tree` into an empty group. Keys are text without slashes."""
+    values = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and _has_arrays(value):
+            write_tree(group.create_group(key), value)
+        elif isinstance(value, np.ndarray | np.generic):
+            array = np.asarray(value)
+            fortran = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+            group.create_dataset(key, data=array.T if fortran else array).attrs[_FORTRAN] = fortran
+        else:
+            values[key] = value
+    group.attrs[_VALUES] = json.dumps(values)
+
+
+def read_tree(group: h5py.Group) -> dict[str, Any]:
+    """What `write_tree` put there. KeyError, ValueError or OSError for any other group."""
+    tree: dict[str, Any] = json.loads(group.attrs[_VALUES])
+    for key in group:
+        member = own_member(group, key)
+        if isinstance(member, h5py.Group):
+            tree[key] = read_tree(member)
+        else:
+            array = own_array(member)
+            tree[key] = array.T if member.attrs[_FORTRAN] else array
+    return tree
+
+
+def _has_arrays(tree: Mapping[str, Any]) -> bool:
+    """Whether a mapping has to be a group; a mapping of plain values alone is a plain value."""
+    return any(
+        _has_arrays(value) if isinstance(value, Mapping) else isinstance(value, np.ndarray | np.generic)
+        for value in tree.values()
+    )
