@@ -97,6 +97,7 @@ CASES = [
     ),
     Case("sparse-regression", "sparse-logistic.yaml", references.sparse_regression, PROJECTED, ("stop.gap=1e-9",)),
     Case("matrix-completion", "matrix-completion.yaml", references.matrix_completion, PROJECTED),
+    Case("matrix-completion", "one-bit-completion.yaml", references.matrix_completion, PROJECTED, ("stop.gap=1e-9",)),
     Case("group-lasso", "group-lasso.yaml", latent, PROJECTED),
     # Regularised
     Case("group-lasso", "group-lasso.yaml", penalised, "accelerated proximal gradients", PENALISED),

@@ -14,7 +14,7 @@ import scipy.linalg
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.projections import project_simplex
@@ -62,7 +62,7 @@ class _Subspace:
 
     spread = 1.0  # the lift is an isometry
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, small: Domain):
+    def __init__(self, left: np.ndarray, right: np.ndarray, small: SpectralDomain):
         self._left, self._right, self._small = left, right, small
 
     @classmethod

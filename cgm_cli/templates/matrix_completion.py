@@ -1,4 +1,7 @@
-"""Matrix completion: a matrix of low rank from some of its entries (paper, section 5.1)."""
+"""Matrix completion: a matrix of low rank from some of its entries (paper, section 5.1), or from some of their signs.
+
+The latter is 1-bit matrix completion (Davenport, Plan, van den Berg and Wootters, Information and Inference 3, 2014).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
+from scipy.special import expit
 
 from cgm_cli.blocks.domains.nuclear import NuclearBall
-from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.fitting import named, signs
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
@@ -25,16 +30,21 @@ NEGLIGIBLE = 1e-2
 
 
 class RandomMatrix(StrictModel):
-    """A random matrix L R^T of low rank, with entries of variance 1, plus noise; drawn by the seed."""
+    """A random matrix L R^T of low rank, plus noise; drawn by the seed."""
 
     rows: Size = Field(description="number of rows")
     columns: Size = Field(description="number of columns")
     rank: Size = Field(description="columns of L and R")
+    scale: Positive = Field(1.0, description="standard deviation of the entries, without the noise")
     noise: NonNegative = Field(0.0, description="standard deviation of the noise on each entry")
 
 
 class MatrixCompletion(Template):
-    """Minimise |A X - b|^2 / 2 over |X|_* <= r; A picks the observed entries, and the others are for the test.
+    """Minimise |A X - b|^2 / 2 or a logistic loss over |X|_* <= r; A picks the observed entries, others are the test.
+
+    With `loss: logistic` the entries b are +1 or -1, and the loss is the mean of log(1 + exp(-b z)) over z = A X: X_ij
+    is the log-odds of +1. Of a random matrix M, noise included, the signs are drawn from that model: +1 with
+    probability 1 / (1 + exp(-M_ij)), which is the sign of M_ij plus standard logistic noise.
 
     Smooth: this is the classical conditional-gradient method, at its rate of O(1/k). X is kept as a sum of rank-one
     matrices, and never written out.
@@ -45,65 +55,103 @@ class MatrixCompletion(Template):
         matrix: Annotated[RandomMatrix | ArrayField, ByKeys()] = Field(
             description="the full matrix, or {rows: 60, columns: 40, rank: 3} for a random one"
         )
+        loss: Literal["least-squares", "logistic"] = Field(
+            "least-squares",
+            description="half the sum of (z - b)^2; or the mean of log(1 + exp(-b z)) for entries b of +1 or -1. Of a "
+            "random matrix M those are drawn: +1 with probability 1 / (1 + exp(-M_ij))",
+        )
         missing: float = Field(
             0.5, ge=0, lt=1, description="fraction of the entries that are held out, drawn by the seed"
         )
         # Left to right, because 1 equals True.
         radius: Positive | Literal[True] = Field(
-            True, union_mode="left_to_right", description="r; true: the nuclear norm of the full matrix"
+            True,
+            union_mode="left_to_right",
+            description="r; true: the nuclear norm of the full matrix, of a random one before noise and signs. Given "
+            "signs need a number: a sqrt(k m n) for m x n log-odds of size a and rank k",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "matrix-completion", "matrix": {"rows": 60, "columns": 40, "rank": 3, "noise": 0.1}},
             {"template": "matrix-completion", "matrix": [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], "radius": 5.0},
+            {
+                "template": "matrix-completion",
+                "matrix": {"rows": 60, "columns": 40, "rank": 2, "scale": 3.0},
+                "loss": "logistic",
+            },
+            {
+                "template": "matrix-completion",
+                "matrix": [[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]],
+                "loss": "logistic",
+                "radius": 5.0,
+            },
         ]
 
         def build(self, context: BuildContext) -> MatrixCompletion:
             with located("matrix"):
                 full, truth = self._matrix(context)
+            if self.loss == "logistic" and self.radius is True and not isinstance(self.matrix, RandomMatrix):
+                raise ProblemError(
+                    "the nuclear norm of given signs says nothing of that of the log-odds: give `radius` a number, for "
+                    f"instance {np.sqrt(full.size):.3g}, which goes with log-odds of size 1 and rank 1",
+                    ("radius",),
+                )
             context.reserve("observed and completed matrices", 3 * full.nbytes)
             observed = known_pixels(full.shape, self.missing, context.seed)
             if not observed.any():
                 raise ProblemError("every entry is missing", ("missing",))
             radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
-            return MatrixCompletion(full, observed, radius)
+            return MatrixCompletion(full, observed, radius, self.loss)
 
         def _matrix(self, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
-            """The matrix that entries are observed of, and the same without noise."""
+            """The matrix that entries are observed of, and the one sought: without noise, log-odds instead of signs."""
             if not isinstance(self.matrix, RandomMatrix):
                 full = context.array(self.matrix)
                 if full.ndim != 2:
                     raise ProblemError(f"what is to be completed must be a matrix, but is {named(full.shape)}")
-                return full, full
+                return (signs(full, full.shape) if self.loss == "logistic" else full), full
             drawn, rng = self.matrix, np.random.default_rng([context.seed, 8])
-            context.reserve("matrix", 2 * 8 * drawn.rows * drawn.columns)
+            arrays = 4 if self.loss == "logistic" else 2
+            context.reserve("matrix", arrays * 8 * drawn.rows * drawn.columns)
             left, right = (rng.standard_normal((side, drawn.rank)) for side in (drawn.rows, drawn.columns))
-            truth = left @ right.T / np.sqrt(drawn.rank)
-            return truth + drawn.noise * rng.standard_normal(truth.shape), truth
+            truth = drawn.scale * (left @ right.T / np.sqrt(drawn.rank))
+            full = truth + drawn.noise * rng.standard_normal(truth.shape)
+            if self.loss == "logistic":
+                full = np.where(rng.random(full.shape) < expit(full), 1.0, -1.0)
+            return full, truth
 
-    def __init__(self, matrix: np.ndarray, observed: np.ndarray, radius: float):
-        """matrix (m, n); observed (m, n): True where an entry is known."""
+    def __init__(self, matrix: np.ndarray, observed: np.ndarray, radius: float, loss: str = "least-squares"):
+        """matrix (m, n), of +1 and -1 if the loss is "logistic"; observed (m, n): True where an entry is known."""
         self.matrix, self.observed = matrix, observed
         sampling = Sampling(np.flatnonzero(observed), matrix.shape)
         hidden = np.flatnonzero(~observed)
         self._hidden = Sampling(hidden, matrix.shape) if hidden.size else None
-        self.problem = CompositeProblem(NuclearBall(matrix.shape, radius), LeastSquares(sampling, matrix[observed]))
+        self._error, fit = (_wrong_signs, Logistic) if loss == "logistic" else (_rms, LeastSquares)
+        self.problem = CompositeProblem(NuclearBall(matrix.shape, radius), fit(sampling, matrix[observed]))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
-        """train_error and, with entries missing, test_error: root mean squared errors where observed and elsewhere."""
+        """train_error and, with entries missing, test_error, where observed and elsewhere: the root mean squared error,
+        or the fraction of wrong signs of a logistic loss.
+        """
         atom, sampling = iterate.atom(), self.problem.loss.map
-        errors = {"train_error": _rms(sampling.forward_atom(atom) - self.matrix[self.observed])}
+        errors = {"train_error": self._error(sampling.forward_atom(atom), self.matrix[self.observed])}
         if self._hidden is not None:
-            errors["test_error"] = _rms(self._hidden.forward_atom(atom) - self.matrix[~self.observed])
+            errors["test_error"] = self._error(self._hidden.forward_atom(atom), self.matrix[~self.observed])
         return errors
 
     def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
-        """rank: the number of singular values that are not negligible. completed: the matrix written out."""
+        """rank: the number of singular values that are not negligible. completed: the matrix written out (log-odds, if
+        the loss is logistic).
+        """
         completed = iterate.atom().dense()
         values = np.linalg.svd(completed, compute_uv=False)
         rank = float(np.count_nonzero(values > NEGLIGIBLE * values[0]))
         return Rounding({"rank": rank}, {"completed": completed})
 
 
-def _rms(gap: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(gap**2)))
+def _rms(z: np.ndarray, entries: np.ndarray) -> float:
+    return float(np.sqrt(np.mean((z - entries) ** 2)))
+
+
+def _wrong_signs(z: np.ndarray, entries: np.ndarray) -> float:
+    return float(np.mean(z * entries <= 0.0))

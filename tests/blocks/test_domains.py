@@ -18,6 +18,7 @@ from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.errors import ProblemError
 from tests.blocks.support import (
     InlineContext,
@@ -239,6 +240,53 @@ def test_value_against_a_twin(example, seed):
     if twin is None:
         pytest.skip("spectral domains have twins of their own")
     assert x.lmo(direction, REQUEST).value == pytest.approx(twin, rel=1e-9, abs=1e-9)
+
+
+# ---- spectral domains: what the corrective steps take from them ----
+
+
+spectral_example = pytest.mark.parametrize(
+    "example", [example for example in examples("domain") if domain(**example.values[0]).spectral]
+)
+
+
+def test_spectral_domains_are_those_that_say_so():
+    for example in examples("domain"):
+        built = domain(**example.values[0])
+        assert built.spectral == isinstance(built, SpectralDomain), example.id
+
+
+@spectral_example
+@few
+@seeds
+def test_the_projection_is_the_nearest_point(example, seed):
+    """p is nearest to y if and only if <y - p, x - p> <= 0 for every x in X."""
+    x, rng = domain(**example), np.random.default_rng(seed)
+    far = 3.0 * x.radius * random_direction(x, rng).dense()
+    nearest = x.project(far)
+    assert x.contains(nearest)
+    normal = DenseDirection(nearest - far, symmetric=x.symmetric)
+    least = x.lmo(normal, REQUEST)
+    assert np.vdot(nearest - far, nearest) <= least.value + slack(x, normal, least) + 1e-12 * np.linalg.norm(far) ** 2
+    inside = random_point(x, rng)
+    np.testing.assert_allclose(x.project(inside), inside, atol=1e-6 * x.radius)
+
+
+@spectral_example
+@few
+@seeds
+def test_a_restricted_domain_lifts_into_the_domain(example, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    columns = min(3, *x.shape)
+    left = np.linalg.qr(rng.standard_normal((x.shape[0], columns)))[0]
+    right = left if x.symmetric else np.linalg.qr(rng.standard_normal((x.shape[1], columns)))[0]
+    small = x.restricted(columns, columns)
+    if small is None:
+        assert columns < x.rank
+        return
+    assert small.shape == (columns, columns)
+    for point in (random_vertex(small, rng), random_point(small, rng)):
+        assert x.contains(left @ point @ right.T)
 
 
 # ---- edge cases of the vector domains ----

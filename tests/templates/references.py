@@ -213,11 +213,17 @@ def max_affine(built):
 
 
 def matrix_completion(built):
-    """Projections onto the nuclear-norm ball."""
+    """Projections onto the nuclear-norm ball; |A X - b|^2 / 2, or for signs b the mean of log(1 + exp(-b A X))."""
     known, matrix, radius = built.observed, built.matrix, built.problem.domain.radius
-    x = accelerated(
-        lambda x: np.where(known, x - matrix, 0.0), 1.0, lambda x: onto_nuclear(x, radius), np.zeros(matrix.shape)
-    )
+    share, signs = known / known.sum(), type(built.problem.loss).__name__ == "Logistic"
+
+    def gradient(x):
+        return -share * matrix / (1 + np.exp(matrix * x)) if signs else known * (x - matrix)
+
+    lipschitz = share.max() / 4 if signs else 1.0
+    x = accelerated(gradient, lipschitz, lambda x: onto_nuclear(x, radius), np.zeros(matrix.shape))
+    if signs:
+        return (share * np.log1p(np.exp(-matrix * x))).sum()
     return 0.5 * ((x - matrix)[known] ** 2).sum()
 
 

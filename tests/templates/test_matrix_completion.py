@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.special import expit
 
+from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.iterates import FactoredIterate
+from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.status import Status
+from cgm_cli.spec.load import load
+from cgm_cli.templates.build import build
 from tests.templates import references
 from tests.templates.support import solve, template
 
 RANDOM = {"rows": 30, "columns": 20, "rank": 2, "noise": 0.1}
+CONFIG = Path(__file__).parents[2] / "configs" / "one-bit-completion.yaml"
+ODDS = {"rows": 30, "columns": 20, "rank": 2, "scale": 3.0}
 
 
 def test_the_random_matrix():
@@ -23,6 +33,54 @@ def test_the_random_matrix():
     assert noisy.problem.domain.radius == pytest.approx(values.sum()), "the radius is that of the matrix without noise"
     assert (noisy.matrix - clean.matrix).std() == pytest.approx(0.1, rel=0.2)
     assert not np.array_equal(noisy.matrix, template("matrix-completion", matrix=RANDOM, seed=3).matrix)
+
+
+def test_the_scale_of_the_random_matrix():
+    unit, larger = (template("matrix-completion", matrix={**ODDS, "scale": scale}, seed=2) for scale in (1.0, 3.0))
+    np.testing.assert_allclose(larger.matrix, 3 * unit.matrix)
+    assert larger.problem.domain.radius == pytest.approx(3 * unit.problem.domain.radius)
+
+
+@pytest.mark.parametrize("noise", [0.0, 2.0])
+def test_signs_are_drawn_with_the_probabilities_of_the_model(noise):
+    """Sums of signs over small, middling and large log-odds lie within four standard deviations of their means."""
+    fields = {"matrix": {"rows": 300, "columns": 200, "rank": 2, "scale": 2.0, "noise": noise}, "seed": 4}
+    odds = template("matrix-completion", **fields)
+    drawn = template("matrix-completion", loss="logistic", **fields)
+    assert set(np.unique(drawn.matrix)) == {-1.0, 1.0}
+    assert isinstance(drawn.problem.loss, Logistic)
+    np.testing.assert_array_equal(drawn.problem.loss.labels, drawn.matrix[drawn.observed])
+    np.testing.assert_array_equal(drawn.observed, odds.observed)
+    assert drawn.problem.domain.radius == odds.problem.domain.radius, "that of the log-odds without noise"
+    mean = 2 * expit(odds.matrix) - 1
+    for group in (odds.matrix < -1, np.abs(odds.matrix) <= 1, odds.matrix > 1):
+        deviation = np.sqrt((1 - mean[group] ** 2).sum())
+        assert abs((drawn.matrix - mean)[group].sum()) < 4 * deviation
+    other = template("matrix-completion", loss="logistic", **{**fields, "seed": 5})
+    assert not np.array_equal(drawn.matrix, other.matrix)
+
+
+def test_given_signs_are_kept():
+    given = [[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]
+    built = template("matrix-completion", loss="logistic", matrix=given, radius=3.0, missing=1 / 3)
+    np.testing.assert_array_equal(built.matrix, given)
+    assert built.problem.loss.labels.size == 4
+    assert built.problem.domain.radius == 3.0
+
+
+def test_fractions_of_wrong_signs():
+    """The point is a u v^T with the signs of u v^T; of the given signs, two differ."""
+    given = np.outer([1.0, 1.0, -1.0], [1.0, -1.0, 1.0, 1.0])
+    built = template("matrix-completion", loss="logistic", matrix=given.tolist(), radius=8.0, missing=0.5)
+    atom = LowRankAtom(np.array([[1.0], [1.0], [-1.0]]), np.array([0.5]), np.array([[1.0], [-1.0], [1.0], [1.0]]))
+    assert built.metrics(FactoredIterate(atom, 4, False)) == {"train_error": 0.0, "test_error": 0.0}
+    seen, unseen = (tuple(np.argwhere(mask)[0]) for mask in (built.observed, ~built.observed))
+    built.matrix[seen] *= -1
+    assert built.metrics(FactoredIterate(atom, 4, False)) == {"train_error": pytest.approx(1 / 6), "test_error": 0.0}
+    built.matrix[unseen] *= -1
+    assert built.metrics(FactoredIterate(atom, 4, False))["test_error"] == pytest.approx(1 / 6)
+    undecided = built.metrics(FactoredIterate(built.problem.first, 4, False))
+    assert undecided == {"train_error": 1.0, "test_error": 1.0}, "zero is no sign"
 
 
 def test_errors_where_observed_and_elsewhere():
@@ -47,6 +105,30 @@ def test_the_optimum_is_that_of_another_method(radius):
     assert built.problem.domain.contains(result.solution["completed"])
 
 
+@pytest.mark.parametrize("radius", [20.0, 40.0])
+def test_the_optimum_for_signs_is_that_of_another_method(radius):
+    fields = {"matrix": ODDS, "loss": "logistic", "radius": radius}
+    built = template("matrix-completion", **fields)
+    expected = references.matrix_completion(built)
+    result = solve({"template": "matrix-completion", **fields}, iterations=1000)
+    assert expected * (1 - 1e-9) <= result.record.total <= expected * (1 + 1e-3)
+    assert result.bound_is == "certified"
+    assert expected * (1 - 1e-2) <= result.record.bound <= expected * (1 + 1e-9)
+    assert built.problem.domain.contains(result.solution["completed"])
+
+
+def test_the_shipped_signs_are_predicted_almost_as_well_as_can_be():
+    """On hidden entries, almost as well as by the log-odds they were drawn from."""
+    result = build(load(CONFIG)).solve()
+    assert result.status is Status.CONVERGED
+    assert result.bound_is == "certified"
+    odds = template("matrix-completion", matrix={"rows": 100, "columns": 80, "rank": 2, "scale": 5}, missing=0.3)
+    drawn = build(load(CONFIG)).template
+    best = np.mean((odds.matrix * drawn.matrix < 0)[~drawn.observed])
+    assert 0.15 < best < 0.18
+    assert result.metrics["test_error"] < best + 0.03
+
+
 def test_it_is_completed():
     """Without noise, the hidden entries are found to within a few percent of their size, 1."""
     fields = {"template": "matrix-completion", "matrix": {**RANDOM, "noise": 0.0}, "missing": 0.3}
@@ -59,6 +141,17 @@ def test_it_is_completed():
     [
         ({"matrix": [1.0, 2.0]}, "must be a matrix, but is a vector of 2", ("matrix",)),
         ({"matrix": [[1.0, 2.0]], "missing": 0.9}, "every entry is missing", ("missing",)),
+        (
+            {"matrix": [[1.0, 0.0], [1.0, -1.0]], "loss": "logistic", "radius": 1.0},
+            r"labels must be \+1 or -1 \(write 0/1 labels",
+            ("matrix",),
+        ),
+        ({"matrix": [1.0, -1.0], "loss": "logistic", "radius": 1.0}, "must be a matrix", ("matrix",)),
+        (
+            {"matrix": [[1.0, -1.0]] * 8, "loss": "logistic"},
+            "give `radius` a number, for instance 4, which goes with log-odds of size 1 and rank 1",
+            ("radius",),
+        ),
     ],
 )
 def test_what_cannot_be_completed(fields, message, path):

@@ -60,8 +60,8 @@ class Domain(ABC):
     """A compact convex set X of points of the given `shape`.
 
     Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
-    X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by
-    products with the direction, which therefore need not be written out as an array.
+    X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: X is a
+    SpectralDomain, whose `lmo` works by products with the direction, which need not be written out as an array.
     """
 
     shape: tuple[int, ...]
@@ -84,17 +84,6 @@ class Domain(ABC):
     def start(self) -> Atom:
         """The point of X a run starts from when the spec names none: zero where X contains it."""
 
-    def restricted(self, left: int, right: int) -> Domain | None:
-        """For spectral domains: the left x right matrices S with U S W^T in X, for any orthonormal U and W.
-
-        None where those are too few columns for it to be non-empty.
-        """
-        raise NotImplementedError
-
-    def project(self, x: np.ndarray) -> np.ndarray:
-        """For spectral domains: the nearest point of X, by a full decomposition; meant for small matrices."""
-        raise NotImplementedError
-
     def certified_minimum(self, direction: Direction) -> float | None:
         """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach.
 
@@ -107,8 +96,6 @@ class Domain(ABC):
         """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts
         its own.
         """
-        if self.spectral:
-            return 0.0
         return float(np.prod(self.shape)) * _EPS * self.radius * safe_norm(direction.dense())
 
     @property

@@ -9,23 +9,12 @@ import scipy.linalg
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
-from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import (
-    DENSE_CERTIFICATE,
-    enough_pairs,
-    is_symmetric,
-    project_eigenvalues,
-    scaled_product,
-    smallest_sum,
-    solver_options,
-)
-from cgm_cli.numerics.eigen import smallest_eigenpairs
+from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
 from cgm_cli.numerics.projections import project_hypersimplex
 from cgm_cli.spec.fields import BlockSpec, Size
 
 
-class Fantope(Domain):
+class Fantope(EigenDomain):
     """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k}.
 
     LMO: the minimum of <V, X> is the sum of the k smallest eigenvalues of V (Ky Fan), at U U^T with U their
@@ -53,48 +42,20 @@ class Fantope(Domain):
         def build(self, context) -> Fantope:
             return Fantope(self.size, self.rank)
 
-    symmetric = True
-    spectral = True
+    weight = 1.0
 
     def __init__(self, size: int, rank: int):
         self.shape = (size, size)
-        self.rank = rank
+        self.rank = self.count = rank
         self.radius = float(np.sqrt(rank))
         self.diameter = float(np.sqrt(2.0 * min(rank, size - rank)))
-
-    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
-        n, peak = self.shape[0], direction.peak()
-        if peak == 0.0:
-            return OracleAnswer(self.start(), 0.0, 0.0, warm=request.warm)
-        pairs = smallest_eigenpairs(
-            scaled_product(direction, peak),
-            n,
-            self.rank,
-            enough=enough_pairs(request, peak),
-            **solver_options(request),
-        )
-        value = float(pairs.values.sum())
-        worst = float(np.max(pairs.residuals / np.maximum(np.abs(pairs.values), np.finfo(float).tiny)))
-        return OracleAnswer(
-            LowRankAtom.symmetric(pairs.vectors, np.ones(self.rank)),
-            peak * value,
-            peak * (value - float(pairs.residuals.sum())),
-            exact=pairs.exact,
-            products=pairs.products,
-            residual=worst,
-            converged=pairs.converged,
-            warm=pairs.vectors,
-        )
 
     def restricted(self, left: int, right: int) -> Fantope | None:
         return Fantope(left, self.rank) if left >= self.rank else None
 
-    def project(self, x: np.ndarray) -> np.ndarray:
-        """The eigenvalues go to {0 <= p <= 1, sum p = k}."""
-        return project_eigenvalues(x, lambda values: project_hypersimplex(values, float(self.rank)))
-
-    def certified_minimum(self, direction: Direction) -> float | None:
-        return smallest_sum(direction, self.rank) if self.shape[0] <= DENSE_CERTIFICATE else None
+    def nearest_eigenvalues(self, values: np.ndarray) -> np.ndarray:
+        """In {0 <= p <= 1, sum p = k}."""
+        return project_hypersimplex(values, float(self.rank))
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         slack = tolerance * max(1.0, self.radius)

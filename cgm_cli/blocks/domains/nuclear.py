@@ -9,15 +9,15 @@ from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, scaled_product, solver_options
+from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.spectral import SpectralDomain, answer, scaled_product, solver_options
 from cgm_cli.numerics.eigen import rounding_error
 from cgm_cli.numerics.projections import project_capped_simplex
 from cgm_cli.numerics.svd import largest_singular_triplet
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
-class NuclearBall(Domain):
+class NuclearBall(SpectralDomain):
     """{X (m, n), |X|_* <= r}, the sum of singular values at most r.
 
     LMO: the nuclear and the spectral norm are dual, so min <V, X> = -r sigma_1(V), at -r u v^T with u, v the singular
@@ -38,17 +38,12 @@ class NuclearBall(Domain):
         def build(self, context) -> NuclearBall:
             return NuclearBall((self.shape[0], self.shape[1]), self.radius)
 
-    spectral = True
-
     def __init__(self, shape: tuple[int, int], radius: float):
         self.shape = shape
         self.radius = radius
         self.diameter = 2.0 * radius
 
-    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
-        peak = direction.peak()
-        if peak == 0.0:
-            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0, warm=request.warm)
+    def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         scale = self.radius * peak
 
         def within_allowance(value: float, residual: float) -> bool:
@@ -63,16 +58,8 @@ class NuclearBall(Domain):
         )
         atom = LowRankAtom(top.left[:, None], np.array([-self.radius]), top.right[:, None])
         smaller_side = top.right if self.shape[1] <= self.shape[0] else top.left
-        return OracleAnswer(
-            atom,
-            -scale * top.value,
-            -scale * (top.value + top.residual),
-            exact=top.exact,
-            products=top.products,
-            residual=top.residual / max(top.value, np.finfo(float).tiny),
-            converged=top.converged,
-            warm=smaller_side[:, None],
-        )
+        values, residuals = np.array([-top.value]), np.array([top.residual])
+        return answer(top, values, residuals, scale, atom, smaller_side[:, None])
 
     def restricted(self, left: int, right: int) -> NuclearBall:
         return NuclearBall((left, right), self.radius)
@@ -82,10 +69,7 @@ class NuclearBall(Domain):
         left, values, right = np.linalg.svd(x, full_matrices=False)
         return (left * project_capped_simplex(values, self.radius)) @ right
 
-    def certified_minimum(self, direction: Direction) -> float | None:
-        if min(self.shape) > DENSE_CERTIFICATE:
-            return None
-        matrix = direction.dense()
+    def dense_minimum(self, matrix: np.ndarray) -> float:
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:

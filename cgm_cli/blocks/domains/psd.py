@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,22 +11,13 @@ from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import (
-    DENSE_CERTIFICATE,
-    enough_pairs,
-    is_symmetric,
-    project_eigenvalues,
-    scaled_product,
-    smallest_sum,
-    solver_options,
-)
-from cgm_cli.numerics.eigen import smallest_eigenpairs
+from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
-class PSDTrace(Domain):
+class PSDTrace(EigenDomain):
     """{X symmetric n x n, X >= 0 (semidefinite), tr X <= r} or, with trace "equal", tr X = r.
 
     LMO: with lambda the smallest eigenvalue of V and u its unit vector, the minimum of <V, X> is r lambda at r u u^T;
@@ -47,56 +39,33 @@ class PSDTrace(Domain):
         def build(self, context) -> PSDTrace:
             return PSDTrace(self.size, self.radius, self.trace == "equal")
 
-    symmetric = True
-    spectral = True
+    count = 1
 
     def __init__(self, size: int, radius: float, fixed_trace: bool):
         self.shape = (size, size)
-        self.radius = radius
+        self.radius = self.weight = radius
         self.fixed_trace = fixed_trace
         if size > 1:
             self.diameter = float(np.sqrt(2.0)) * radius
         else:
             self.diameter = 0.0 if fixed_trace else radius
 
-    def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
-        n, peak = self.shape[0], direction.peak()
-        if peak == 0.0:
-            atom = self.start() if self.fixed_trace else SparseAtom.zero(self.shape)
-            return OracleAnswer(atom, 0.0, 0.0, warm=request.warm)
-        scale = self.radius * peak
-        pairs = smallest_eigenpairs(
-            scaled_product(direction, peak), n, 1, enough=enough_pairs(request, scale), **solver_options(request)
-        )
-        theta, residual = float(pairs.values[0]), float(pairs.residuals[0])
-        if self.fixed_trace or theta < 0.0:
-            atom, value, lower = LowRankAtom.symmetric(pairs.vectors, np.array([self.radius])), theta, theta - residual
-        else:
-            atom, value, lower = SparseAtom.zero(self.shape), 0.0, min(0.0, theta - residual)
-        return OracleAnswer(
-            atom,
-            scale * value,
-            scale * lower,
-            exact=pairs.exact,
-            products=pairs.products,
-            residual=residual / max(abs(theta), np.finfo(float).tiny),
-            converged=pairs.converged,
-            warm=pairs.vectors,
-        )
+    def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
+        found = super().extreme(direction, peak, request)
+        if self.fixed_trace or found.value < 0.0:
+            return found
+        return replace(found, atom=SparseAtom.zero(self.shape), value=0.0, lower=min(0.0, found.lower))
 
     def restricted(self, left: int, right: int) -> PSDTrace:
         return PSDTrace(left, self.radius, self.fixed_trace)
 
-    def project(self, x: np.ndarray) -> np.ndarray:
-        """The eigenvalues go to the simplex of sum r, or of sum at most r (spectral sets project so)."""
-        nearest = project_simplex if self.fixed_trace else project_capped_simplex
-        return project_eigenvalues(x, lambda values: nearest(values, self.radius))
+    def nearest_eigenvalues(self, values: np.ndarray) -> np.ndarray:
+        """In the simplex of sum r, or of sum at most r."""
+        return (project_simplex if self.fixed_trace else project_capped_simplex)(values, self.radius)
 
-    def certified_minimum(self, direction: Direction) -> float | None:
-        if self.shape[0] > DENSE_CERTIFICATE:
-            return None
-        smallest = smallest_sum(direction, 1)
-        return self.radius * (smallest if self.fixed_trace else min(0.0, smallest))
+    def dense_minimum(self, matrix: np.ndarray) -> float:
+        least = super().dense_minimum(matrix)
+        return least if self.fixed_trace else min(0.0, least)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         slack = tolerance * max(1.0, self.radius)
