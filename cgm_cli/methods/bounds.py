@@ -98,7 +98,7 @@ class BestBound:
                 self.estimated = bound
 
     def certify(self, problem: CompositeProblem) -> None:
-        """Certify the averaged dual and that of the best estimate, where the domain can; the estimate is spent by it."""
+        """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate."""
         self.certify_average(problem)
         if self.estimated is not None and self._certify(problem, self.estimated.dual):
             self.estimated = None

@@ -340,7 +340,7 @@ class _Run:
 
 
 class _Clock:
-    """Wall time since the start of the run, in this process and those before it; by phase in all, and since last asked."""
+    """Wall time since the start of the run, earlier processes included; by phase in all, and since last asked."""
 
     def __init__(self, state: State):
         self._state = state

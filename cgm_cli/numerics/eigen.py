@@ -59,7 +59,8 @@ def smallest_eigenpairs(
     `enough` the matrix is written out and factorised. `start` (n,
     r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
     approximates; value - residual is only an estimate from below. Out of products, or once `leave()` is true, the best
-    pairs so far are returned with converged = False. The entries of A should be of order one (divide by the largest before).
+    pairs so far are returned with converged = False. The entries of A should be of order one (divide by the largest
+    before).
     """
     # From 6 * count on, the basis of 5 * count columns and the block after it fit into n dimensions.
     if (tolerance == 0.0 and enough is None) or n <= max(DENSE_BELOW, 6 * count):

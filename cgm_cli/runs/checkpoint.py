@@ -77,7 +77,7 @@ class Checkpointer:
 
 
 def write_checkpoint(path: Path, tree: Mapping[str, Any]) -> None:
-    """Replace the checkpoint at `path`. Raises CgmError (exit code 4), and leaves the old one, when the disk refuses."""
+    """Replace the checkpoint at `path`. Raises CgmError (exit code 4), and leaves the old one, if the disk refuses."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         storage = CommittedFile(temporary)

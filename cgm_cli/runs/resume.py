@@ -1,4 +1,4 @@
-"""What it takes to go on with a run: its spec, unchanged but for its budgets; the checkpoint, and the rows before it."""
+"""What it takes to go on with a run: its spec, unchanged but for budgets; the checkpoint, and the rows before it."""
 
 from __future__ import annotations
 

@@ -72,9 +72,10 @@ class Instance:
     error: BaseException | None = None
     sense: str = "minimise"
 
-    def solve(self, observers: list[Any], should_stop: Any) -> Result:
+    def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any) -> Result:
         status = Status.ITERATION_LIMIT
-        for k in range(self.iterations + 1):
+        for k in range(0 if resume is None else resume["state"]["k"], self.iterations + 1):
+            keep(lambda: {"state": {"k": k}})  # noqa: B023, called at once
             for observer in observers:
                 observer.on_record(record(k))
             if should_stop() is not None:
@@ -98,13 +99,18 @@ def install(instance: Instance, replace: Callable[[Any, str, Any], None] = setat
     replace(execute, "load", lambda path, overrides: _spec(path.read_text(encoding="utf-8"), path))
     replace(execute, "loads", lambda text, overrides: _spec(text, None))
     replace(execute, "resolve", lambda spec: "name: fake\nseed: 7\n")
-    replace(execute, "build", lambda spec: instance)
+    replace(execute, "build", lambda spec, file: instance)
 
 
 def _spec(text: str, path: Path | None) -> SimpleNamespace:
     name = str(path)
     return SimpleNamespace(
-        name="fake", seed=7, threads=1, overrides=(), document=SimpleNamespace(text=text, path=path, name=name)
+        name="fake",
+        seed=7,
+        threads=1,
+        overrides=(),
+        document=SimpleNamespace(text=text, path=path, name=name),
+        checkpoint=SimpleNamespace(every=60.0, final=True),
     )
 
 

@@ -1,17 +1,11 @@
-"""A run that is stopped and resumed ends, to the last bit, where the undisturbed run ends: every template and policy."""
+"""A run that is stopped and resumed ends, to the last bit, where the undisturbed one does: every template, every policy."""
 
-import json
-import os
-import shutil
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 
-from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.methods.status import Status
-from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 
