@@ -1,4 +1,4 @@
-"""The command `cgm`, also as `python -m cgm_cli`. It imports next to nothing before it minds Ctrl-C."""
+"""The command `cgm`, also as `python -m cgm_cli`. It imports next to nothing before it minds signals."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import os
 import signal
 import sys
 
+_EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 75, signal.SIGUSR1: 75, signal.SIGUSR2: 75}
+
 
 def main() -> None:
-    """Import the command line and run it. A Ctrl-C meanwhile ends the process with exit code 130 and no traceback."""
+    """Import the command line and run it. A signal meanwhile ends the process with its exit code and no traceback."""
     try:
-        # A KeyboardInterrupt in one of the import system's callbacks would be printed and forgotten.
-        python = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if python:
-            signal.signal(signal.SIGINT, _leave)
+        # A KeyboardInterrupt in one of the import system's callbacks would be printed and forgotten. A signal that
+        # somebody ignores, or handles, stays with them.
+        defaults = (signal.SIG_DFL, signal.default_int_handler)
+        former = {number: signal.getsignal(number) for number in _EXIT_CODES}
+        ours = [number for number, handler in former.items() if handler in defaults]
+        for number in ours:
+            signal.signal(number, _leave)
         from cgm_cli.cli import main as command_line
 
-        if python:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in ours:
+            signal.signal(number, former[number])
         command_line()
     except KeyboardInterrupt:
         sys.exit(130)
@@ -25,7 +30,7 @@ def main() -> None:
 
 def _leave(number: int, frame: object) -> None:
     # Nothing is open yet, and nothing is printed.
-    os._exit(130)
+    os._exit(_EXIT_CODES[number])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.describe import describe
-from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.differences import Differences
@@ -125,6 +125,20 @@ class CompositeProblem:
     def reweighted(self, weights: dict[str, float]) -> CompositeProblem:
         """The same problem with other smoothing weights, by the name of the term."""
         return replace(self, terms=tuple(replace(t, weight=weights[t.name]) for t in self.terms))
+
+    def is_constant(self) -> bool:
+        """Whether f plus the finite penalties is one number on the whole domain, as far as a linear f without penalties
+        can tell: by one linear minimisation and one maximisation, to nine digits.
+        """
+        if any(not term.penalty.is_set for term in self.terms) or (self.loss is not None and not self.loss.is_linear):
+            return False
+        if self.loss is None:
+            return True
+        direction = self.loss.map.adjoint(self.loss.gradient(self.loss.map.forward_atom(self.first)))
+        direction = direction.symmetrised() if self.domain.symmetric else direction
+        least = self.domain.lmo(direction, OracleRequest()).value
+        largest = -self.domain.lmo(direction.scaled(-1.0), OracleRequest()).value
+        return largest - least <= 1e-9 * max(abs(least), abs(largest))
 
     def describe(self) -> dict[str, object]:
         """The blocks and their constants, as plain data: what `cgm show --expanded` prints."""

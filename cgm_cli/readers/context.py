@@ -27,7 +27,8 @@ class BuildContext:
 
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
     where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
-    domain: of the problem, once built, for maps that need to know more than the shape of its points.
+    domain: of the problem, once built, for maps that need to know more than the shape of its points. digests: data file
+    as named in the spec -> SHA-256 of what was read.
     """
 
     folders: tuple[Path, ...]
@@ -35,7 +36,7 @@ class BuildContext:
     reserved: dict[str, int] = field(default_factory=dict)
     sources: Mapping[str, SourceSpec] = field(default_factory=dict)
     domain: Any = None
-    _checked: set[Path] = field(default_factory=set, repr=False)
+    digests: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def for_spec(cls, spec: Spec, file: Path | None = None) -> BuildContext:
@@ -103,20 +104,20 @@ class BuildContext:
         return available_memory()
 
     def _verify(self, path: Path, name: str) -> None:
-        source = self.sources.get(name)
-        if source is None or source.sha256 is None or path in self._checked:
+        if name in self.digests:
             return
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise DataError(f"{name}: cannot be read: {error.strerror}") from None
-        if digest != source.sha256.lower():
+        source = self.sources.get(name)
+        if source is not None and source.sha256 is not None and digest != source.sha256.lower():
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
                 f"not {source.sha256.lower()}. Get it from {source.from_}"
             )
-        self._checked.add(path)
+        self.digests[name] = digest
 
 
 def data_folders(spec_path: Path | None) -> tuple[Path, ...]:

@@ -16,8 +16,7 @@ from typing import Any
 import h5py
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.runs.files import rename_durably, write_fault
-from cgm_cli.runs.storage import CommittedFile
+from cgm_cli.runs.storage import write_hdf5
 from cgm_cli.runs.tree import read_tree, write_tree
 
 SCHEMA = 1
@@ -78,23 +77,12 @@ class Checkpointer:
 
 def write_checkpoint(path: Path, tree: Mapping[str, Any]) -> None:
     """Replace the checkpoint at `path`. Raises CgmError (exit code 4), and leaves the old one, if the disk refuses."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        storage = CommittedFile(temporary)
-        try:
-            with h5py.File(storage, "w", libver="earliest") as file:
-                file.attrs["schema"] = SCHEMA
-                write_tree(file.create_group("checkpoint"), tree)
-            storage.commit()
-            storage.synchronise()
-        finally:
-            storage.close()
-        if storage.fault is not None:
-            raise storage.fault
-        rename_durably(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise write_fault(path, error) from error
+
+    def fill(file: h5py.File) -> None:
+        file.attrs["schema"] = SCHEMA
+        write_tree(file.create_group("checkpoint"), tree)
+
+    write_hdf5(path, fill, durable=True)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any] | None:

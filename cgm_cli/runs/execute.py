@@ -19,7 +19,7 @@ from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.log import RunLog
-from cgm_cli.runs.resume import check_unchanged, checkpoint_of, former_run, rows_before, spec_of
+from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise
 from cgm_cli.spec.load import describe_error, dump, load, loads
@@ -114,8 +114,10 @@ def _solve(
     # The libraries are loaded by now, and a limit holds for loaded libraries only.
     stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
     instance = build(spec, file)
-    origin = provenance.collect(resolve(spec), spec.seed, folder.started)
-    if former is not None:
+    digests = instance.context.digests
+    origin = provenance.collect(resolve(spec), spec.seed, folder.started, digests)
+    if checkpoint is not None:
+        check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())
     log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every

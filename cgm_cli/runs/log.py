@@ -1,12 +1,13 @@
-"""run.h5, written while the run goes on, and readable whenever the writer dies.
+"""run.h5, written while the run goes on, and readable at every moment.
 
-    /trace/<column>     one row per record, one dataset per column, extendable; nan where a record lacks the column
+    /trace/<column>     one row per record, one dataset per column; nan where a record lacks the column
     /solution/<name>    the iterate in its own form         /duals/<name>       one array per term
     attributes of /     the provenance, one entry each; nested entries as JSON
 
-Three choices make a killed run readable. `libver="earliest"` has no consistency flags that a dead writer leaves set.
-Rows are buffered, and reach the file in one commit that appends before it overwrites (`storage`). And the file gets its
-name only after its first commit, so there is never a run.h5 without a header.
+While the run goes on, every column has room for rows to come, which are filled with nan (zeros, if it holds integers).
+New rows go right into that room: bytes of numbers, and none of HDF5's own, so that there is nothing a kill could leave
+half done but the last rows, and `seconds`, written last, says which of them have arrived. Where a column is new or the
+room is used up, and at the end, without any room, the file is written anew and renamed over its predecessor.
 """
 
 from __future__ import annotations
@@ -23,23 +24,22 @@ import numpy as np
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.runs.files import to_json, write_fault
-from cgm_cli.runs.storage import CommittedFile
+from cgm_cli.runs.storage import write_all, write_hdf5
 
-# A flush rewrites the last chunk of each column: 4 kB, one page. Every other column may be missing in a record, hence
-# float.
-_CHUNK_ROWS = 512
+_ROOM = 512
+"""Rows that a new file has room for; doubled whenever they are used up, so that rewriting costs little in all."""
+
+# Every other column may be missing in a record, hence float.
 _TYPES = {"k": np.int64, "lmo_matvecs": np.int64, "certified": np.bool_}
+_LAST = "seconds"
 
 
 class RunLog:
     """An observer that writes every record to `path`, at the latest `flush_seconds` or `flush_rows` records later.
 
-    former: column -> the rows of a run that this one goes on with; an older file at `path` is replaced once they are
-    written.
-
-    Raises CgmError (exit code 4) when the file cannot be opened. After that a failing disk never stops the solve: the
-    first fault is kept in `fault`, nothing more is written, and the file stays as it was after the last flush that went
-    through.
+    former: column -> the rows of a run that this one goes on with. Raises CgmError (exit code 4) when the file cannot
+    be made; an older file stays until then. After that a failing disk never stops the solve: the first fault is kept in
+    `fault`, nothing more is written, and the file stays as it was after the last flush that went through.
     """
 
     def __init__(
@@ -53,29 +53,17 @@ class RunLog:
     ):
         self.path = path
         self.fault: CgmError | None = None
+        self._attributes = dict(provenance)
         self._flush_seconds = flush_seconds
         self._flush_rows = flush_rows
         self._pending: list[IterationRecord] = []
-        self._columns: dict[str, h5py.Dataset] = {}
         self._rows = 0
+        self._room = 0
+        self._places: dict[str, int] = {}  # where in the file a column begins
+        self._descriptor: int | None = None
         # The first record is flushed at once: it creates the columns.
         self._due = 0.0
-        temporary = path.with_name(f".{path.name}.tmp")
-        try:
-            self._storage = CommittedFile(temporary)
-        except OSError as error:
-            raise write_fault(path, error) from error
-        self._file = h5py.File(self._storage, "w", libver="earliest")
-        self._file.create_group("trace")
-        for key, value in provenance.items():
-            self._file.attrs[key] = _attribute(value)
-        if former:
-            self._append(former, min(map(len, former.values())))
-        self._commit()
-        if self.fault is None:
-            os.replace(temporary, path)
-        else:
-            temporary.unlink()
+        self._rewrite(former or {}, min(map(len, (former or {}).values()), default=0), _ROOM)
 
     def on_record(self, record: IterationRecord) -> None:
         """Take one record; most calls only append to a list."""
@@ -86,17 +74,23 @@ class RunLog:
             self.flush()
 
     def flush(self) -> None:
-        """Bring the buffered records to the file and the file to the operating system."""
+        """Bring the buffered records to the operating system: they survive the end of this process."""
         if self._pending and self.fault is None:
-            self._write_pending()
-            self._commit()
+            try:
+                self._append([record.columns() for record in self._pending])
+            except CgmError as fault:
+                self.fault = fault
+            self._pending.clear()
         self._due = time.monotonic() + self._flush_seconds
 
     def synchronise(self) -> None:
-        """Bring the buffered records to the disk itself."""
+        """Bring the buffered records to the disk itself: they survive a loss of power."""
         self.flush()
-        self._storage.synchronise()
-        self._note_fault()
+        if self.fault is None:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                self.fault = write_fault(self.path, error)
 
     def finish(
         self, solution: Mapping[str, np.ndarray], duals: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
@@ -105,23 +99,20 @@ class RunLog:
         self.flush()
         if self.fault is not None:
             return
-        for name, arrays in (("solution", solution), ("duals", duals)):
-            group = self._file.create_group(name)
-            for key, array in arrays.items():
-                group.create_dataset(_key(key), data=np.asarray(array))
-        for key, value in attributes.items():
-            self._file.attrs[key] = _attribute(value)
-        self._commit()
+        self._attributes |= attributes
+        groups = {name: arrays for name, arrays in (("solution", solution), ("duals", duals)) if arrays}
+        try:
+            self._rewrite(self._columns(), self._rows, 0, groups)
+        except CgmError as fault:
+            self.fault = fault
 
     def close(self) -> None:
-        """Write what is still buffered and close the file. Closing twice is harmless."""
-        if not self._file:
-            return
-        self.flush()
-        self._file.close()
-        self._storage.commit()
-        self._storage.close()
-        self._note_fault()
+        """Write what is still buffered, take the room away, and close the file. Closing twice is harmless."""
+        if self._descriptor is not None:
+            if self._room:
+                self.finish({}, {}, {})
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def __enter__(self) -> RunLog:
         return self
@@ -129,49 +120,79 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _commit(self) -> None:
-        self._file.flush()
-        self._storage.commit()
-        self._note_fault()
+    def _append(self, rows: list[dict[str, Any]]) -> None:
+        names = dict.fromkeys(_key(name) for row in rows for name in row)
+        total = self._rows + len(rows)
+        if total > self._room or any(name not in self._places for name in names):
+            room = max(self._room, _ROOM)
+            while room < total:
+                room *= 2
+            self._rewrite(self._columns() | {name: () for name in names if name not in self._places}, self._rows, room)
+        cells: dict[str, list[Any]] = {name: [_missing(name)] * len(rows) for name in self._places}
+        for index, row in enumerate(rows):
+            for name, value in row.items():
+                cells[_key(name)][index] = value
+        try:
+            for name in sorted(cells, key=lambda name: name == _LAST):
+                data = np.array(cells[name], dtype=_dtype(name))
+                write_all(self._descriptor, data.tobytes(), self._places[name] + self._rows * data.itemsize)
+        except OSError as error:
+            raise write_fault(self.path, error) from error
+        self._rows = total
 
-    def _note_fault(self) -> None:
-        if self.fault is None and self._storage.fault is not None:
-            self.fault = write_fault(self.path, self._storage.fault)
-            self._pending.clear()
+    def _columns(self) -> dict[str, np.ndarray]:
+        """The rows so far, from the file."""
+        columns = {}
+        for name, place in self._places.items():
+            dtype = np.dtype(_dtype(name))
+            data = os.pread(self._descriptor, self._rows * dtype.itemsize, place)
+            columns[name] = np.frombuffer(data, dtype=dtype)
+        return columns
 
-    def _write_pending(self) -> None:
-        rows = [record.columns() for record in self._pending]
-        names = dict.fromkeys(key for row in rows for key in row)
-        self._append({name: [row.get(name) for row in rows] for name in names}, len(rows))
-        self._pending.clear()
+    def _rewrite(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        rows: int,
+        room: int,
+        groups: Mapping[str, Mapping[str, np.ndarray]] = {},
+    ) -> None:
+        """Replace the file by one with these columns, `rows` long, and room for `room` rows in all; 0: no room."""
+        places = {}
 
-    def _append(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
-        """So many rows; None where a record lacks the column."""
-        start, stop = self._rows, self._rows + rows
-        for name, values in columns.items():
-            column = self._columns.get(name) or self._new_column(name)
-            column.resize((stop,))
-            missing = column.fillvalue
-            column[start:stop] = np.array([missing if value is None else value for value in values], dtype=column.dtype)
-        # A column that no record of this batch has still gets its rows, as fill values, which take no space.
-        for column in self._columns.values():
-            if len(column) < stop:
-                column.resize((stop,))
-        self._rows = stop
+        def fill(file: h5py.File) -> None:
+            for key, value in self._attributes.items():
+                file.attrs[key] = _attribute(value)
+            trace = file.create_group("trace")
+            for name, values in columns.items():
+                padded = np.full(max(room, rows), _missing(name), dtype=_dtype(name))
+                padded[: min(len(values), rows)] = values[:rows]
+                places[name] = trace.create_dataset(name, data=padded).id.get_offset()
+            for group, arrays in groups.items():
+                members = file.create_group(group)
+                for key, array in arrays.items():
+                    members.create_dataset(_key(key), data=np.asarray(array))
 
-    def _new_column(self, name: str) -> h5py.Dataset:
-        dtype = _TYPES.get(name, np.float64)
-        fill = np.nan if dtype is np.float64 else None
-        column = self._file["trace"].create_dataset(
-            _key(name), shape=(self._rows,), maxshape=(None,), chunks=(_CHUNK_ROWS,), dtype=dtype, fillvalue=fill
-        )
-        self._columns[name] = column
-        return column
+        write_hdf5(self.path, fill)
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise write_fault(self.path, error) from error
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self._places, self._rows, self._room = descriptor, places, rows, room
 
 
 def _key(name: str) -> str:
     # A slash would make groups of it.
     return name.replace("/", "_")
+
+
+def _dtype(name: str) -> type:
+    return _TYPES.get(name, np.float64)
+
+
+def _missing(name: str) -> float | int:
+    return np.nan if _dtype(name) is np.float64 else 0
 
 
 def _attribute(value: Any) -> Any:

@@ -18,14 +18,16 @@ _PACKAGES = ("cgm", "numpy", "scipy", "numba", "h5py")
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
-def collect(resolved: str, seed: int, started: str) -> dict[str, Any]:
+def collect(resolved: str, seed: int, started: str, data: Mapping[str, str]) -> dict[str, Any]:
     """Provenance of a run that starts now in this process, under the thread limits in force.
 
-    resolved: the resolved spec as YAML. started: UTC, ISO 8601. The end time is added by the run when it ends.
+    resolved: the resolved spec as YAML. started: UTC, ISO 8601. data: name -> SHA-256 of every data file. The end time
+    is added by the run when it ends.
     """
     return {
         "resolved": resolved,
         "seed": seed,
+        "data": dict(data),
         "started": started,
         "argv": list(sys.argv),
         "folder": os.getcwd(),

@@ -68,6 +68,17 @@ def check_unchanged(run: Run, spec: Spec) -> None:
         )
 
 
+def check_same_data(run: Run, digests: Mapping[str, str]) -> None:
+    """Raises DataError if a data file is no longer the one that the run was started with. digests: name -> SHA-256."""
+    before = run.provenance.get("data") if (run.path / "run.h5").exists() else None
+    changed = [name for name, digest in digests.items() if isinstance(before, dict) and before.get(name) != digest]
+    if changed:
+        raise DataError(
+            f"{run.path} cannot go on: {', '.join(changed)} changed since it was started. Put back what it was started "
+            "with, or start a run of its own."
+        )
+
+
 def rows_before(run: Run, k: int) -> dict[str, np.ndarray]:
     """The rows of a trace that belong to iterations before k."""
     trace = run.trace

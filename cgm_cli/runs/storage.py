@@ -1,27 +1,56 @@
-"""The file below an HDF5 file: nothing that was committed is touched before everything new is safely on disk.
+"""Whole HDF5 files: written to a temporary name, renamed when complete. A reader, or a crash, sees the old or the new.
 
-HDF5 on a plain file has two weaknesses. A write that fails half-way through a flush (a full disk) leaves headers that
-point to nothing, and the library, unable to close the file any more, may crash the process at exit. Here
-
-- bytes behind the committed end go to disk at once: nothing points to them yet;
-- bytes before it wait in memory until `commit` puts them in place: the superblock first, which knows how long the file
-  is, then all others in the order HDF5 wrote them, numbers before the headers that count them;
-- after the first OSError, kept in `fault`, the disk is left alone: HDF5 goes on in memory, closes in peace, and the
-  file is cut back to its last committed state.
-
-So a full disk costs the rows after the last commit, and a SIGKILL can only do harm within the few small writes of a
-commit.
+HDF5 on a plain file cannot stand a write that fails, a full disk for instance: unable to close the file any more, the
+library may crash the process at exit. So it writes to a `ForgivingFile`, which reports the failure afterwards.
 """
 
 from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import h5py
 
-class CommittedFile(io.RawIOBase):
-    """A new binary file for `h5py.File(file, "w")`. Raises OSError when it cannot be made, and never afterwards."""
+from cgm_cli.runs.files import rename_durably, write_fault
+
+
+def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool = False) -> None:
+    """Put what `fill` writes in place of the file at `path`; with `durable` it survives a loss of power from then on.
+
+    The earliest format has no flags of consistency that a reader could stumble over. Raises CgmError (exit code 4), and
+    leaves the old file, if the disk refuses.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        try:
+            storage = ForgivingFile(temporary)
+            try:
+                with h5py.File(storage, "w", libver="earliest") as file:
+                    fill(file)
+                if durable:
+                    storage.synchronise()
+            finally:
+                storage.close()
+            if storage.fault is not None:
+                raise storage.fault
+            if durable:
+                rename_durably(temporary, path)
+            else:
+                os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise write_fault(path, error) from error
+
+
+class ForgivingFile(io.RawIOBase):
+    """A new binary file for `h5py.File(file, "w")`. Raises OSError when it cannot be made, and never afterwards: after
+    the first one, kept in `fault`, the disk is left alone, and what is written lives in memory, so that HDF5 can close in
+    peace.
+    """
 
     def __init__(self, path: Path):
         super().__init__()
@@ -29,52 +58,19 @@ class CommittedFile(io.RawIOBase):
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         self._position = 0
         self._size = 0  # what HDF5 believes
-        self._end = 0  # what the disk holds
-        self._committed = 0
-        self._pending: dict[int, bytes] = {}
-
-    def commit(self) -> None:
-        """Make the disk hold what HDF5 has written so far."""
-        if self.fault is not None:
-            return
-        try:
-            # Real zeros instead of a hole: a hole would ask for disk space later, when a header already points to it.
-            if self._size > self._end:
-                _write_all(self._descriptor, bytes(self._size - self._end), self._end)
-                self._end = self._size
-            for offset in sorted(self._pending, key=lambda offset: offset > 0):
-                _write_all(self._descriptor, self._pending[offset], offset)
-            self._pending.clear()
-            if self._size < self._end:
-                os.ftruncate(self._descriptor, self._size)
-                self._end = self._size
-            self._committed = self._size
-        except OSError as error:
-            self.fault = error
-
-    def synchronise(self) -> None:
-        """Bring what is committed from the operating system to the disk itself."""
-        if self.fault is None:
-            try:
-                os.fsync(self._descriptor)
-            except OSError as error:
-                self.fault = error
+        self._kept: list[tuple[int, bytes]] = []  # what did not go to the disk, in order
 
     def write(self, data) -> int:
         data = memoryview(data).cast("B")
-        start, stop = self._position, self._position + len(data)
-        split = min(max(self._committed - start, 0), len(data))
-        if self.fault is None and split < len(data):
+        if self.fault is None:
             try:
-                _write_all(self._descriptor, data[split:], start + split)
-                self._end = max(self._end, stop)
+                write_all(self._descriptor, data, self._position)
             except OSError as error:
                 self.fault = error
-        kept = data if self.fault is not None else data[:split]
-        if len(kept):
-            self._remember(start, bytes(kept))
-        self._position = stop
-        self._size = max(self._size, stop)
+        if self.fault is not None:
+            self._kept.append((self._position, bytes(data)))
+        self._position += len(data)
+        self._size = max(self._size, self._position)
         return len(data)
 
     def readinto(self, buffer) -> int:
@@ -83,7 +79,7 @@ class CommittedFile(io.RawIOBase):
         count = max(0, min(len(view), self._size - start))
         data = os.pread(self._descriptor, count, start)
         view[:count] = data + bytes(count - len(data))
-        for offset, kept in self._pending.items():
+        for offset, kept in self._kept:
             low, high = max(start, offset), min(start + count, offset + len(kept))
             if low < high:
                 view[low - start : high - start] = kept[low - offset : high - offset]
@@ -97,14 +93,24 @@ class CommittedFile(io.RawIOBase):
 
     def truncate(self, size: int | None = None) -> int:
         self._size = self._position if size is None else size
+        try:
+            if self.fault is None:
+                os.ftruncate(self._descriptor, self._size)
+        except OSError as error:
+            self.fault = error
         return self._size
 
+    def synchronise(self) -> None:
+        """Bring what was written from the operating system to the disk itself."""
+        try:
+            if self.fault is None:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            self.fault = error
+
     def close(self) -> None:
-        """Cut back what was never committed, and close."""
         if not self.closed:
             try:
-                if self._end > self._committed or self.fault is not None:
-                    os.ftruncate(self._descriptor, self._committed)
                 os.close(self._descriptor)
             except OSError as error:
                 self.fault = self.fault or error
@@ -119,24 +125,9 @@ class CommittedFile(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def _remember(self, start: int, data: bytes) -> None:
-        # A later write of the same bytes must win: dictionaries keep their order, and `commit` needs no overlaps.
-        stop = start + len(data)
-        overlapping = [
-            (offset, old) for offset, old in self._pending.items() if offset < stop and offset + len(old) > start
-        ]
-        if overlapping:
-            low = min(start, *(offset for offset, _ in overlapping))
-            high = max(stop, *(offset + len(old) for offset, old in overlapping))
-            merged = bytearray(high - low)
-            for offset, old in [*overlapping, (start, data)]:
-                merged[offset - low : offset - low + len(old)] = old
-                self._pending.pop(offset, None)
-            start, data = low, bytes(merged)
-        self._pending[start] = data
 
-
-def _write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
+def write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
+    """All of `data` at `offset` of an open file. Raises OSError."""
     view = memoryview(data)
     while len(view):
         written = os.pwrite(descriptor, view, offset)

@@ -301,7 +301,17 @@ def _remark(outcome: Outcome) -> str:
     record, remarks, unconverged = outcome.record, [], outcome.state.tally.unconverged
     if unconverged:
         remarks.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
-    beyond = outcome.bound is not None and outcome.state.problem.sense_sign * (record.total - record.bound) < 0.0
+    problem = outcome.state.problem
+    if _unmoved(problem, problem.sense_sign * record.objective) and problem.is_constant():
+        every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
+        remarks.append(f"The objective is constant on the domain: {every} is optimal.")
+    beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0:
         remarks.append("The objective lies beyond the bound, as it may: x misses its constraints.")
     return " ".join(remarks)
+
+
+def _unmoved(problem: CompositeProblem, objective: float) -> bool:
+    """Whether f at the end is what it was at the start: only then is it worth asking whether it is constant."""
+    start = 0.0 if problem.loss is None else problem.loss.value(problem.loss.map.forward_atom(problem.first))
+    return abs(objective - start) <= 1e-9 * max(abs(objective), abs(start))

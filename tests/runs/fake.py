@@ -71,6 +71,7 @@ class Instance:
     pause: float = 0.0
     error: BaseException | None = None
     sense: str = "minimise"
+    context: Any = field(default_factory=lambda: SimpleNamespace(digests={}))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any) -> Result:
         status = Status.ITERATION_LIMIT

@@ -99,7 +99,7 @@ def _killed(command: list[str], after: float, number: signal.Signals, tally: Tal
         _, errors = process.communicate()
         tally.kills += 1
         # A run may come to its end while the signal is on its way; before Python runs, SIGTERM simply kills.
-        allowed = {-number} if number == signal.SIGKILL else {-number, Status.PREEMPTED.exit_code, 0}
+        allowed = {-number, 0} if number == signal.SIGKILL else {-number, Status.PREEMPTED.exit_code, 0}
         if process.returncode not in allowed or "Traceback" in errors:
             tally.faults.append(f"exit code {process.returncode} after {after:.3f} s: {errors}")
         return True

@@ -10,7 +10,7 @@ from cgm_cli.runs.files import to_json
 
 
 def test_the_record_is_complete_and_strict_json():
-    found = provenance.collect("name: a\n", 7, "2026-01-01T00:00:00.000Z")
+    found = provenance.collect("name: a\n", 7, "2026-01-01T00:00:00.000Z", {"a.csv": "0" * 64})
     assert json.loads(to_json(found)) == found
     assert found["seed"] == 7
     assert found["versions"]["numpy"] == np.__version__

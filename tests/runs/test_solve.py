@@ -251,7 +251,7 @@ def test_a_disk_that_fails_late_costs_the_folder_and_not_the_result(instance, sp
 
     def full(descriptor, data, offset):
         written.append(len(data))
-        if sum(written) > 60_000:
+        if sum(written) > 120_000:
             raise OSError(28, "No space left on device")
         return real(descriptor, data, offset)
 
@@ -269,8 +269,14 @@ def test_the_command_prints_its_result_before_it_tells_of_the_disk(instance, spe
     from cgm_cli.cli.solve import solve
     from cgm_cli.runs import storage
 
+    real = storage.os.pwrite
+    written = []
+
     def full(descriptor, data, offset):
-        raise OSError(28, "No space left on device")
+        written.append(len(data))
+        if sum(written) > 60_000:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data, offset)
 
     monkeypatch.setattr(storage.os, "pwrite", full)
     with pytest.raises(CgmError, match="the disk is full") as caught:

@@ -1,71 +1,90 @@
-"""The file below HDF5, against a plain bytearray."""
+"""Whole HDF5 files or none, and the file below HDF5 against a plain bytearray."""
 
 import random
 
+import h5py
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgm_cli.runs.storage import CommittedFile
+from cgm_cli.errors import CgmError
+from cgm_cli.runs import storage
+from cgm_cli.runs.storage import ForgivingFile, write_hdf5
 
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.integers(0, 60), st.binary(min_size=1, max_size=20)),
-        st.tuples(st.just("commit"), st.just(0), st.just(b"")),
         st.tuples(st.just("truncate"), st.integers(0, 60), st.just(b"")),
     ),
     max_size=25,
 )
 
 
+def full(descriptor, data, offset):
+    raise OSError(28, "No space left on device")
+
+
 @settings(max_examples=200, deadline=None)
-@given(OPERATIONS)
-def test_reads_see_every_write_and_the_disk_every_commit(tmp_path_factory, operations):
+@given(OPERATIONS, st.integers(0, 25))
+def test_reads_see_every_write_also_after_the_disk_has_failed(tmp_path_factory, operations, failing):
     path = tmp_path_factory.mktemp("storage") / "file"
-    file, model, committed = CommittedFile(path), bytearray(), b""
-    for name, position, data in operations:
-        if name == "write":
-            model.extend(bytes(max(0, position + len(data) - len(model))))
-            model[position : position + len(data)] = data
-            file.seek(position)
-            file.write(data)
-        elif name == "truncate":
-            # HDF5 only ever cuts what it no longer uses or announces the end of what it has allocated.
-            position = max(position, len(model))
-            model.extend(bytes(position - len(model)))
-            file.truncate(position)
-        else:
-            file.commit()
-            committed = bytes(model)
-            assert path.read_bytes() == committed
-        file.seek(0)
-        assert file.read(len(model)) == bytes(model)
-        # What was committed stays as it was, whatever has been appended since.
-        assert path.read_bytes()[: len(committed)] == committed
+    file, model = ForgivingFile(path), bytearray()
+    with pytest.MonkeyPatch.context() as patch:
+        for turn, (name, position, data) in enumerate(operations):
+            if turn == failing:
+                patch.setattr(storage.os, "pwrite", full)
+            if name == "write":
+                model.extend(bytes(max(0, position + len(data) - len(model))))
+                model[position : position + len(data)] = data
+                file.seek(position)
+                file.write(data)
+            else:
+                # HDF5 only announces the end of what it has allocated.
+                position = max(position, len(model))
+                model.extend(bytes(position - len(model)))
+                file.truncate(position)
+            file.seek(0)
+            assert file.read(len(model)) == bytes(model)
     file.close()
-    assert path.read_bytes() == committed
+    if file.fault is None:
+        assert path.read_bytes() == model
+    else:
+        assert file.fault.errno == 28
 
 
-def test_after_a_failed_write_the_disk_keeps_the_last_commit(tmp_path, monkeypatch):
-    from cgm_cli.runs import storage
+@pytest.mark.parametrize("after", [0, 1, 3, 7])
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, after):
+    path, real, writes = tmp_path / "file.h5", storage.os.pwrite, []
+    write_hdf5(path, lambda file: file.create_dataset("old", data=np.arange(5)))
+    before = path.read_bytes()
 
-    path = tmp_path / "file"
-    file = CommittedFile(path)
-    file.write(b"committed")
-    file.commit()
+    def filling_up(descriptor, data, offset):
+        writes.append(len(data))
+        return (real if len(writes) <= after else full)(descriptor, data, offset)
 
-    def full(descriptor, data, offset):
-        raise OSError(28, "No space left on device")
+    def fill(file):
+        for number in range(20):
+            file.create_dataset(f"new{number}", data=np.random.default_rng(number).random(1000))
 
-    monkeypatch.setattr(storage.os, "pwrite", full)
-    rng = random.Random(0)
-    for _ in range(20):
-        file.seek(rng.randrange(30))
-        file.write(b"lost")
-    file.commit()
-    assert file.fault.errno == 28
-    file.seek(5)
-    file.write(b"memory")
-    file.seek(5)
-    assert file.read(6) == b"memory"
-    file.close()
-    assert path.read_bytes() == b"committed"
+    monkeypatch.setattr(storage.os, "pwrite", filling_up)
+    with pytest.raises(CgmError, match=r"file.h5 could not be written: the disk is full\.") as caught:
+        write_hdf5(path, fill)
+    assert caught.value.exit_code == 4
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_in_between_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file.h5"
+    write_hdf5(path, lambda file: file.create_dataset("old", data=np.arange(5)))
+
+    def fill(file):
+        file.create_dataset("new", data=np.arange(3))
+        raise KeyError(random.random())
+
+    with pytest.raises(KeyError):
+        write_hdf5(path, fill)
+    assert list(tmp_path.iterdir()) == [path]
+    with h5py.File(path) as file:
+        assert list(file) == ["old"]
