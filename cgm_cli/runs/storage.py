@@ -47,9 +47,10 @@ def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool =
 
 
 class ForgivingFile(io.RawIOBase):
-    """A new binary file for `h5py.File(file, "w")`. Raises OSError when it cannot be made, and never afterwards: after
-    the first one, kept in `fault`, the disk is left alone, and what is written lives in memory, so that HDF5 can close in
-    peace.
+    """A new binary file for `h5py.File(file, "w")`. Raises OSError when it cannot be made, and never afterwards.
+
+    After the first failure, kept in `fault`, the disk is left alone, and what is written lives in memory: so HDF5 can
+    close in peace.
     """
 
     def __init__(self, path: Path):

@@ -51,7 +51,7 @@ SUBJECTS = (
 
 @dataclass
 class Tally:
-    """Of all kills: kills that hit, runs that came to their end, moments (status found on disk), and what went wrong."""
+    """Kills that hit, runs that came to their end, what was found on disk after a kill, and what went wrong."""
 
     kills: int = 0
     runs: int = 0

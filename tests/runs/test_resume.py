@@ -1,4 +1,4 @@
-"""A run that is stopped and resumed ends, to the last bit, where the undisturbed one does: every template, every policy."""
+"""A run that is stopped and resumed ends, to the last bit, where the undisturbed one does, whatever it solves and how."""
 
 from pathlib import Path
 
