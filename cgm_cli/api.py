@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgm_cli.errors import ProblemError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.runs.console import Progress, error_console
 from cgm_cli.runs.execute import Observer, execute
@@ -28,12 +29,13 @@ def solve(
     out: str | Path | None = None,
     on_record: Callable[[IterationRecord], None] | None = None,
     quiet: bool = True,
+    resume: str | Path | None = None,
 ) -> Result:
     """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
 
     A mapping may hold arrays and numbers of NumPy. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a
     single one may be given as it is. out: the run folder, else runs/<name>/<id> below the
-    current folder. on_record: called with each IterationRecord. quiet=False shows the progress on standard error.
+    current folder. resume: instead, the folder of a run to go on with, as by `cgm solve --resume`. on_record: called with each IterationRecord. quiet=False shows the progress on standard error.
     Raises CgmError; warns (RuntimeWarning) when the result is there but the run folder could not be written to the end.
     """
     if isinstance(spec, Mapping):
@@ -50,7 +52,9 @@ def solve(
                 chosen.append(_Callback(on_record))
             return chosen
 
-        outcome = execute(spec, overrides, None if out is None else Path(out), observers)
+        outcome = execute(spec, overrides, _path(out), observers, resume=_path(resume))
+    if outcome.result is None:
+        raise ProblemError(f"{outcome.run} has ended and has nothing left to do; `load_run` reads its result.")
     if outcome.fault is not None:
         warnings.warn(outcome.fault.message, RuntimeWarning, stacklevel=2)
     return outcome.result
@@ -71,6 +75,10 @@ def _plain(value: Any, place: str = "") -> Any:
     if value is None or type(value) in (str, bool, int, float):
         return value
     raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not {_kind(value)}")
+
+
+def _path(name: str | Path | None) -> Path | None:
+    return None if name is None else Path(name)
 
 
 def _kind(value: Any) -> str:

@@ -1,11 +1,14 @@
-"""A run that is stopped and resumed ends, to the last bit, where the undisturbed one does, whatever it solves and how."""
+"""A run that is stopped and resumed ends, to the last bit, where the undisturbed one ends."""
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
+from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 
@@ -90,3 +93,166 @@ def test_every_policy(name, overrides, tmp_path):
 @pytest.mark.parametrize("kind", ["dense", "factored", "samples"])
 def test_every_kind_of_iterate(kind, tmp_path):
     check(CUT, [f"solver.iterate={kind}"], tmp_path)
+
+
+# What may change, and what may not.
+
+
+@pytest.fixture
+def cut(tmp_path):
+    """A run that was told to leave at iteration 5, and its spec."""
+    stopped(CUT, [], tmp_path / "cut", 5)
+    return tmp_path / "cut"
+
+
+def test_the_budget_may_be_raised(cut, tmp_path):
+    execute(CUT, ["solver.iterations=40"], tmp_path / "whole")
+    execute(None, resume=cut)
+    execute(None, ["solver.iterations=40", "checkpoint.every=1s"], resume=cut)
+    assert_same_end(tmp_path / "whole", cut)
+    resumed = load_run(cut).provenance["resumed"]
+    assert [entry["iteration"] for entry in resumed] == [6, 24]
+    assert load_run(cut).resolved["solver"]["iterations"] == 40
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("solver.beta0=3", "solver.beta0: auto there, 3.0 here"),
+        ("solver.iterations=23", "solver.iterations: 24 there, 23 here (a budget can only be raised)"),
+        ("stop.time=5", "stop.time: null there, 5.0 here (a budget can only be raised)"),
+        ("problem.graph.nodes=91", "problem.graph.nodes: 90 there, 91 here"),
+        ("seed=1", "seed: 0 there, 1 here"),
+        ("log.every=2", "log.every: 1 there, 2 here"),
+    ],
+)
+def test_a_changed_spec_is_refused_with_the_difference(cut, override, told):
+    before = {path.name: path.read_bytes() for path in cut.iterdir()}
+    with pytest.raises(ProblemError) as caught:
+        execute(CUT, [override], resume=cut)
+    assert told in caught.value.message
+    assert caught.value.exit_code == 2
+    assert {path.name: path.read_bytes() for path in cut.iterdir()} == before
+
+
+def test_a_run_that_has_converged_has_nothing_left_to_do(tmp_path):
+    execute(CUT, ["stop={gap: 0.9, infeasibility: 0.9}"], tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    assert "checkpoint.h5" not in before
+    again = execute(None, resume=tmp_path / "run")
+    assert again.result is None
+    assert again.status is Status.CONVERGED
+    assert again.summary["status"] == "converged"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_a_folder_that_is_not_there_yet_is_begun(tmp_path):
+    execute(CUT, [], tmp_path / "whole")
+    execute(CUT, [], resume=tmp_path / "new" / "run")
+    assert_same_end(tmp_path / "whole", tmp_path / "new" / "run")
+
+
+def test_without_a_spec_there_must_be_a_run(tmp_path):
+    with pytest.raises(DataError, match="nothing in it to go on with"):
+        execute(None, resume=tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match="is not a run"):
+        execute(CUT, resume=tmp_path)
+
+
+def test_without_any_checkpoint_a_run_begins_again(cut, tmp_path):
+    (cut / "checkpoint.h5").unlink()
+    execute(CUT, [], tmp_path / "whole")
+    execute(None, resume=cut)
+    assert_same_end(tmp_path / "whole", cut)
+
+
+def test_a_budget_that_was_spent_leaves_a_checkpoint_unless_unwanted(tmp_path):
+    execute(CUT, [], tmp_path / "kept")
+    assert (tmp_path / "kept" / "checkpoint.h5").exists()
+    execute(CUT, ["checkpoint.final=false"], tmp_path / "dropped")
+    assert not (tmp_path / "dropped" / "checkpoint.h5").exists()
+    stopped(CUT, ["checkpoint.every=never"], tmp_path / "never", 5)
+    assert not (tmp_path / "never" / "checkpoint.h5").exists()
+
+
+def test_data_that_changed_is_named(tmp_path):
+    graph, spec = tmp_path / "graph.txt", tmp_path / "spec.yaml"
+    graph.write_text("4 3\n1 2 1\n2 3 1\n3 4 1\n")
+    spec.write_text("problem: {template: max-cut, graph: {file: graph.txt}}\nsolver: {iterations: 20}\n")
+    stopped(spec, [], tmp_path / "run", 5)
+    graph.write_text("4 3\n1 2 1\n2 3 1\n1 4 1\n")
+    with pytest.raises(DataError, match=r"graph\.txt changed since it was started"):
+        execute(None, resume=tmp_path / "run")
+    graph.write_text("4 3\n1 2 1\n2 3 1\n3 4 1\n")
+    assert execute(None, resume=tmp_path / "run").result.record.k == 20
+
+
+# Checkpoints that are of no use leave the run as it is.
+
+
+def damage_schema(path):
+    with h5py.File(path, "r+") as file:
+        file.attrs["schema"] = 0
+
+
+def damage_shape(path):
+    with h5py.File(path, "r+") as file:
+        images = file["checkpoint/state/images"]
+        del images["0"]
+        images["0"] = np.zeros(3)
+        images["0"].attrs["fortran"] = False
+
+
+def damage_link(path):
+    with h5py.File(path, "r+") as file:
+        images = file["checkpoint/state/images"]
+        del images["0"]
+        images["0"] = h5py.ExternalLink("/etc/passwd", "/")
+
+
+def damage_group(path):
+    with h5py.File(path, "r+") as file:
+        del file["checkpoint"]
+
+
+def damage_values(path):
+    with h5py.File(path, "r+") as file:
+        file["checkpoint/state"].attrs["values"] = "[1, 2]"
+
+
+def damage_bytes(path):
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (damage_schema, r"of schema version 0, but this cgm reads version 1"),
+        (damage_shape, r"does not fit this problem: an image has the shape \(3,\) instead of \(90,\)"),
+        (damage_link, r"links are not followed"),
+        (damage_group, r"cannot be read as a checkpoint"),
+        (damage_values, r"cannot be read as a checkpoint"),
+        (damage_bytes, r"cannot be read as a checkpoint"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused_by_name(cut, damage, told):
+    damage(cut / "checkpoint.h5")
+    with pytest.raises(DataError, match=told) as caught:
+        execute(None, resume=cut)
+    assert caught.value.exit_code == 3
+    # Every row that the checkpoint would have gone on from is still there.
+    assert load_run(cut).trace["k"].tolist()[:6] == list(range(6))
+
+
+def test_a_run_that_is_being_written_is_left_alone(cut):
+    with RunDirectory.reopen(cut):
+        with pytest.raises(ProblemError, match="is being written by another process; wait for its end"):
+            execute(None, resume=cut)
+    assert execute(None, resume=cut).result.record.k == ITERATIONS
+
+
+def test_what_a_killed_process_left_half_written_is_cleared(cut):
+    (cut / ".checkpoint.h5.tmp").write_bytes(b"half")
+    execute(None, resume=cut)
+    assert [path.name for path in cut.iterdir() if path.name.startswith(".")] == []

@@ -1,0 +1,151 @@
+"""A full disk, a read-only folder and a folder that is lost during a run: all real."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cgm_cli.runs.load import load_run
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+# An n x n iterate of 0.7 MB, whose checkpoints take more.
+SPEC = """
+name: disk
+problem:
+  template: kmeans-sdp
+  clusters: 3
+  points: {dataset: digits, count: 300}
+solver: {iterations: 400}
+checkpoint: {every: 0.1s}
+"""
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def cgm(*arguments, **options):
+    command = [sys.executable, "-m", "cgm_cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, **options)
+
+
+def without_privileges():
+    """In a child about to start: root gives up the right to write anywhere (CAP_DAC_OVERRIDE)."""
+    if os.geteuid() == 0:
+        drop_from_bounding_set, dac_override = 24, 1
+        assert ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0) == 0
+
+
+@contextmanager
+def small_disk(folder, size):
+    """A file system of its own, of so many bytes. Skips where that needs rights that we do not have."""
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, text=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("kilobytes", [600, 1500, 3500])
+def test_a_disk_that_fills_up_costs_the_folder_and_not_the_result(spec, tmp_path, kilobytes):
+    """The log alone fits; log and solution; a checkpoint, too, but not the one that is to replace it."""
+    with small_disk(tmp_path / "small", 1024 * kilobytes) as disk:
+        done = cgm("solve", spec, "--out", disk / "run", "--json")
+        assert done.returncode == 4, done.stderr
+        assert '"status": "iteration-limit"' in done.stdout
+        assert "the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+        # What got there before is whole.
+        assert load_run(disk / "run").trace["k"].tolist() == list(range(401))
+        assert not list((disk / "run").glob(".*.tmp"))
+
+
+def test_a_disk_that_is_full_at_the_start_is_told_before_anything_is_computed(spec, tmp_path):
+    with small_disk(tmp_path / "small", 64 * 1024) as disk:
+        (disk / "ballast").write_bytes(bytes(56 * 1024))
+        done = cgm("solve", spec, "--out", disk / "run", "--json")
+        assert (done.returncode, done.stdout) == (4, "")
+        assert "the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_resumed_run_on_a_full_disk_keeps_what_there_was(spec, tmp_path):
+    with small_disk(tmp_path / "small", 24 * 2**20) as disk:
+        cgm("solve", spec, "--out", disk / "run", "--quiet")
+        before = load_run(disk / "run").trace["objective"].tolist()
+        free = shutil.disk_usage(disk).free
+        (disk / "ballast").write_bytes(bytes(free - 8192))
+        done = cgm("resume", disk / "run", "--set", "solver.iterations=500")
+        assert done.returncode == 4
+        assert "the disk is full" in done.stderr
+        assert load_run(disk / "run").trace["objective"].tolist()[:401] == before
+        (disk / "ballast").unlink()
+        assert cgm("resume", disk / "run", "--set", "solver.iterations=500", "--quiet").returncode == 0
+        assert load_run(disk / "run").trace["k"].tolist() == list(range(501))
+
+
+def test_a_folder_that_is_lost_during_the_run(spec, tmp_path):
+    out = tmp_path / "run"
+    watch = f"""
+        import shutil, sys
+        from cgm_cli.runs import execute, log
+        original = log.RunLog.on_record
+        def on_record(self, record):
+            original(self, record)
+            if record.k == 200:
+                shutil.rmtree({str(out)!r})
+        log.RunLog.on_record = on_record
+        from cgm_cli.cli import main
+        main(["solve", {str(spec)!r}, "--out", {str(out)!r}, "--json"])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(watch)], cwd=PROJECT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 4, done.stderr
+    assert '"status": "iteration-limit"' in done.stdout
+    assert "could not be written: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not out.exists()
+
+
+def test_a_folder_without_permission(spec, tmp_path):
+    out = tmp_path / "locked"
+    out.mkdir(mode=0o555)
+    done = cgm("solve", spec, "--out", out, preexec_fn=without_privileges)
+    assert done.returncode == 2
+    assert f"{out / '.lock'} cannot be made or written to: Permission denied" in done.stderr
+    assert list(out.iterdir()) == []
+
+
+def test_a_read_only_disk(spec, tmp_path):
+    with small_disk(tmp_path / "small", 2**20) as disk:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        done = cgm("solve", spec, "--out", disk / "run")
+        assert done.returncode == 2
+        assert "Read-only file system" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_finished_run_that_may_not_be_written_is_refused_and_untouched(spec, tmp_path):
+    out = tmp_path / "run"
+    cgm("solve", spec, "--out", out, "--quiet", "--set", "solver.iterations=20")
+    out.chmod(0o555)
+    done = cgm("resume", out, "--set", "solver.iterations=40", preexec_fn=without_privileges)
+    assert done.returncode == 2
+    assert f"{out} cannot be written to: Permission denied" in done.stderr
+    assert load_run(out).trace["k"].tolist() == list(range(21))
