@@ -246,9 +246,9 @@ def test_a_damaged_checkpoint_is_refused_by_name(cut, damage, told):
 
 
 def test_a_run_that_is_being_written_is_left_alone(cut):
-    with RunDirectory.reopen(cut):
-        with pytest.raises(ProblemError, match="is being written by another process; wait for its end"):
-            execute(None, resume=cut)
+    taken = pytest.raises(ProblemError, match="is being written by another process; wait for its end")
+    with RunDirectory.reopen(cut), taken:
+        execute(None, resume=cut)
     assert execute(None, resume=cut).result.record.k == ITERATIONS
 
 
