@@ -36,7 +36,8 @@ def solve(
     A mapping may hold arrays and numbers of NumPy. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a
     single one may be given as it is. out: the run folder, else runs/<name>/<id> below the current folder. resume:
     instead, the folder of a run to go on with, as by `cgm solve --resume`. on_record: called with each IterationRecord.
-    quiet=False shows the progress on standard error. Raises CgmError; warns (RuntimeWarning) when the result is there but the run folder could not be written to the end.
+    quiet=False shows the progress on standard error. Raises CgmError; warns (RuntimeWarning) when the result is there
+    but the run folder could not be written to the end.
     """
     if isinstance(spec, Mapping):
         spec = _plain(spec)
