@@ -634,3 +634,48 @@ def test_a_constant_objective_that_is_not_zero_is_counted_in():
     impossible, _ = solve(sum_is(3.0, loss=loss), 50)
     assert impossible.status is Status.INFEASIBLE
     assert impossible.record.bound > 2.0
+
+
+# The other ways to stop.
+
+
+def test_a_target_objective_ends_a_minimisation_and_a_maximisation():
+    problem, optimum = linear_programme()
+    rules = StopRules(10**4, objective=optimum + 0.1, infeasibility=0.05)
+    outcome, keep = solve(scaled(problem), stop=rules, method=hcgm(0.5))
+    assert outcome.status is Status.TARGET_REACHED
+    assert outcome.record.total <= optimum + 0.1
+    assert outcome.record.infeasibility <= 0.05
+    assert not any(r.total <= optimum + 0.1 and r.infeasibility <= 0.05 for r in keep.records[:-1])
+    assert StopRules(9, objective=3.0).reached(dataclasses.replace(outcome.record, total=3.5), -1.0) is not None
+    assert StopRules(9, objective=3.0).reached(dataclasses.replace(outcome.record, total=2.5), -1.0) is None
+
+
+def test_an_infeasible_point_reaches_no_target():
+    problem, optimum = linear_programme()
+    outcome, keep = solve(scaled(problem), stop=StopRules(200, objective=optimum + 10, infeasibility=1e-12))
+    assert outcome.status is Status.ITERATION_LIMIT
+    assert any(r.total <= optimum + 10 for r in keep.records)
+
+
+def test_a_run_without_progress_is_ended_and_one_with_progress_is_not():
+    problem, _ = linear_programme()
+    outcome, keep = solve(scaled(problem), stop=StopRules(10**5, stagnation=50), method=hcgm(0.5))
+    assert outcome.status is Status.STAGNATED
+    figures = [max(r.gap, r.infeasibility) for r in keep.records]
+    assert min(figures[-50:]) >= 0.99 * min(figures[:-50])
+    assert len(figures) > 51
+    steady, _ = solve(lasso()[0], stop=StopRules(40, stagnation=39))
+    assert steady.status is Status.ITERATION_LIMIT
+
+
+def test_a_time_limit_holds_within_a_long_oracle_call():
+    """An oracle that would go on for minutes: residuals of 1e-15 of the path's Laplacian, n = 3000."""
+    n = 3000
+    path = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+    problem = CompositeProblem(PSDTrace(n, 1.0, fixed_trace=True), Linear(path, (n, n)))
+    outcome, _ = solve(problem, stop=StopRules(5, time=1.0), method=hcgm(1.0, 1e-15), schedule=Schedule(certify="never"))
+    assert outcome.status is Status.TIME_LIMIT
+    assert outcome.record.k == 0
+    assert outcome.record.seconds < 5.0
+    assert np.isfinite(outcome.bound.value)

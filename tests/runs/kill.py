@@ -7,6 +7,7 @@ is started and resumed by the same command, `cgm solve SPEC --resume RUN`, as a 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +28,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 CONFIGS = PROJECT / "configs"
 INTERVALS = ("0.02s", "0.2s", "60s")
 """Between checkpoints: in nearly every moment one is being written; now and then; the default, so never here."""
+
+STARTING = 0.1
+"""Share of the kills that fall into the first half second of a process, when it only imports."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,10 @@ def torment(subjects: tuple[Subject, ...], kills: int, number: signal.Signals, s
     expected, seconds = {}, {}
     for subject in subjects:
         whole = folder / f"{subject.name}-whole"
+        process = _start(subject.command(whole))
+        _await_run(process, whole)
         began = time.monotonic()
-        subprocess.run(subject.command(whole), cwd=PROJECT, check=True, capture_output=True)
+        assert process.wait() == 0, process.stderr.read()
         expected[subject.name], seconds[subject.name] = whole, time.monotonic() - began
     turn = 0
     while tally.kills < kills:
@@ -76,7 +83,13 @@ def torment(subjects: tuple[Subject, ...], kills: int, number: signal.Signals, s
         command = subject.command(run, f"checkpoint.every={every}")
         # Up to three kills for one run, then it may end.
         for _ in range(min(3, kills - tally.kills)):
-            if not _killed(command, rng.uniform(0.0, seconds[subject.name]), number, tally):
+            process = _start(command)
+            if rng.random() < STARTING:
+                after = rng.uniform(0.0, 0.5)
+            else:
+                _await_run(process, run)
+                after = rng.uniform(0.0, seconds[subject.name])
+            if not _killed(process, after, number, tally):
                 break
             _check_readable(run, tally)
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
@@ -89,9 +102,21 @@ def torment(subjects: tuple[Subject, ...], kills: int, number: signal.Signals, s
     return tally
 
 
-def _killed(command: list[str], after: float, number: signal.Signals, tally: Tally) -> bool:
-    """Start the command and send the signal after so many seconds; False if it had ended by then."""
-    process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def _start(command: list[str]) -> subprocess.Popen:
+    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def _await_run(process: subprocess.Popen, run: Path) -> None:
+    """Until the process has said in status.json that it runs, or has ended."""
+    while process.poll() is None:
+        with suppress(OSError, ValueError):
+            if json.loads((run / "status.json").read_text())["pid"] == process.pid:
+                return
+        time.sleep(0.002)
+
+
+def _killed(process: subprocess.Popen, after: float, number: signal.Signals, tally: Tally) -> bool:
+    """Send the signal after so many seconds; False if the process had ended by then."""
     try:
         _, errors = process.communicate(timeout=after)
     except subprocess.TimeoutExpired:

@@ -1,0 +1,14 @@
+"""Real kills at random moments; `python -m tests.runs.kill` is the long form."""
+
+import signal
+
+import pytest
+
+from tests.runs.kill import SUBJECTS, torment
+
+
+@pytest.mark.parametrize(("number", "kills"), [(signal.SIGKILL, 6), (signal.SIGTERM, 3), (signal.SIGUSR1, 2)])
+def test_killed_runs_end_bit_equal(tmp_path, number, kills):
+    tally = torment(SUBJECTS, kills, number, seed=7, folder=tmp_path)
+    assert tally.faults == []
+    assert tally.kills == kills
