@@ -111,7 +111,8 @@ class FactoredIterate(Iterate):
 
     def arrays(self) -> dict[str, np.ndarray]:
         left, right, weights = self._parts()
-        return {"left": left, "weights": weights} | ({} if self._symmetric else {"right": right})
+        factors = {"left": left, "weights": weights} | ({} if self._symmetric else {"right": right})
+        return factors | {"truncation": np.array(self.truncation)}
 
 
 class SampledIterate(Iterate):

@@ -30,13 +30,13 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class DualPoint:
-    """What a lower bound is made of: h'(z) of the loss (None without one), one y_i per term, and the constant beside
+    """What a lower bound is made of: the loss's image z (None without one), one y_i per term, and the constant beside
     the minimum.
 
     margin: an allowance for the rounding errors of the constant and the duals.
     """
 
-    loss_gradient: np.ndarray | None
+    loss_image: np.ndarray | None
     duals: tuple[np.ndarray, ...]
     constant: float
     margin: float
@@ -44,8 +44,8 @@ class DualPoint:
     def direction(self, problem: CompositeProblem) -> Direction:
         """v = M^T h'(z) + sum_i A_i^T y_i."""
         pieces = [term.map.adjoint(y) for term, y in zip(problem.terms, self.duals, strict=True)]
-        if self.loss_gradient is not None:
-            pieces.insert(0, problem.loss.map.adjoint(self.loss_gradient))
+        if self.loss_image is not None:
+            pieces.insert(0, problem.loss.map.adjoint(problem.loss.gradient(self.loss_image)))
         total = SumDirection(tuple(pieces))
         return total.symmetrised() if problem.domain.symmetric else total
 
@@ -148,7 +148,7 @@ class Evaluator:
         """The dual point of an evaluation at these images, in arrays of its own."""
         loss = self._problem.loss
         return DualPoint(
-            None if loss is None else np.array(loss.gradient(loss_image)),
+            None if loss is None else np.array(loss_image),
             tuple(_dual(term, image, beta).y for term, image in zip(self._problem.terms, images, strict=True)),
             evaluation.constant,
             evaluation.margin,

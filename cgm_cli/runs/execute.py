@@ -74,15 +74,22 @@ def execute(
         stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
         instance = build(spec)
         log = stack.enter_context(
-            RunLog(folder.path / "run.h5", provenance.collect(resolve(spec), spec.seed, folder.started))
+            RunLog(folder.path / "run.h5", provenance.collect(resolve(spec), spec.seed, folder.started, _place(spec)))
         )
         logger.info("started in %s", folder.path)
         result = instance.solve(observers=[log, *observers(instance.sense)], should_stop=should_stop)
-        log.finish(result.solution, result.duals, {"ended": utc_now(), "status": result.status.value})
+        ending = {"ended": utc_now(), "status": result.status.value}
+        log.finish(result.solution, result.duals, ending, result.loss_image)
         log.close()
         summary = summarise(result, folder.path)
         logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
         return Outcome(result, folder.path, summary, log.fault or _end(folder, result.status, result.message, summary))
+
+
+def _place(spec: Spec) -> str | None:
+    """The absolute path of the spec's file, beside which relative data files lie; None for a spec without one."""
+    path = spec.document.path
+    return None if path is None else str(path.absolute())
 
 
 @contextmanager

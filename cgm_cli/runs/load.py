@@ -95,6 +95,11 @@ class Run:
         """Term -> dual array; empty for a run that did not come to its end."""
         return self._read(lambda file: _arrays(file, "duals"))
 
+    @cached_property
+    def loss_image(self) -> np.ndarray | None:
+        """M x of the objective h(M x) at the point of the reported bound; None where the run saved none."""
+        return self._read(lambda file: _arrays(file, "loss")).get("image")
+
     def _read(self, reader: Callable[[h5py.File], _T], retries: int = 3) -> _T:
         path = self.path / "run.h5"
         if not path.is_file():

@@ -2,6 +2,7 @@
 
     /trace/<column>     one row per record, one dataset per column, extendable; nan where a record lacks the column
     /solution/<name>    the iterate in its own form         /duals/<name>       one array per term
+    /loss/image         M x of the objective h(M x) at the point that the reported bound was computed at
     attributes of /     the provenance, one entry each; nested entries as JSON
 
 Three choices make a killed run readable. `libver="earliest"` has no consistency flags that a dead writer leaves set.
@@ -82,13 +83,18 @@ class RunLog:
         self._due = time.monotonic() + self._flush_seconds
 
     def finish(
-        self, solution: Mapping[str, np.ndarray], duals: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
+        self,
+        solution: Mapping[str, np.ndarray],
+        duals: Mapping[str, np.ndarray],
+        attributes: Mapping[str, Any],
+        loss_image: np.ndarray | None = None,
     ) -> None:
         """Add what is known at the end: the arrays, and further root attributes (end time, status)."""
         self.flush()
         if self.fault is not None:
             return
-        for name, arrays in (("solution", solution), ("duals", duals)):
+        loss = {} if loss_image is None else {"image": loss_image}
+        for name, arrays in (("solution", solution), ("duals", duals), ("loss", loss)):
             group = self._file.create_group(name)
             for key, array in arrays.items():
                 group.create_dataset(_key(key), data=np.asarray(array))

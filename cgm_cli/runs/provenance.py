@@ -17,13 +17,15 @@ _PACKAGES = ("cgm", "numpy", "scipy", "numba", "h5py")
 _PROJECT = Path(__file__).resolve().parents[2]
 
 
-def collect(resolved: str, seed: int, started: str) -> dict[str, Any]:
+def collect(resolved: str, seed: int, started: str, spec: str | None = None) -> dict[str, Any]:
     """Provenance of a run that starts now in this process, under the thread limits in force.
 
-    resolved: the resolved spec as YAML. started: UTC, ISO 8601. The end time is added by the run when it ends.
+    resolved: the resolved spec as YAML. started: UTC, ISO 8601. spec: the path of the spec's file, None without one.
+    The end time is added by the run when it ends.
     """
     return {
         "resolved": resolved,
+        "spec": spec,
         "seed": seed,
         "started": started,
         "argv": list(sys.argv),

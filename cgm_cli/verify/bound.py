@@ -1,0 +1,111 @@
+"""The lower bound of the saved duals, by the identity of docs/bounds.md.
+
+    F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>,   v = M^T h'(z) + sum_i A_i^T y_i
+
+It holds for every z and y_i, so whatever is saved there proves the number that comes out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.verify.losses import view_loss
+from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
+from cgm_cli.verify.minimum import ORDER, decomposition_error, minimum_over
+from cgm_cli.verify.penalties import conjugate
+from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, norm, product
+
+MOVED = 1e-8
+"""How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """value: the bound of the minimisation. error: of rounding and of the decomposition. proof: whether the minimum is
+    one, and not an estimate. faults: why the saved duals are none; remarks: what a reader may want to know.
+    """
+
+    value: float
+    error: float
+    proof: bool
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def recompute_bound(
+    problem: CompositeProblem, duals: Mapping[str, np.ndarray], loss_image: np.ndarray | None
+) -> Recomputed:
+    """The bound that the duals, by term, and the image of the loss prove. Raises Unchecked where they are missing or
+    the minimum is out of reach.
+    """
+    faults: list[str] = []
+    constant, pieces = ZERO, []
+    if problem.loss is not None:
+        if loss_image is None:
+            raise Unchecked("the image of the objective at the bound's point was not saved")
+        shape = problem.loss.map.out_shape
+        if loss_image.shape != shape or not np.isfinite(loss_image).all():
+            return Recomputed(np.nan, 0.0, False, ("the image of the objective is no finite array of its shape",))
+        view = view_loss(problem.loss, loss_image)
+        constant = view.constant
+        pieces.append((matrix_of(problem.loss.map), view.gradient))
+    for term in problem.terms:
+        y = duals.get(term.name.replace("/", "_"))
+        if y is None:
+            raise Unchecked(f"the dual of {term.name} was not saved")
+        if y.shape != term.penalty.shape or not np.isfinite(y).all():
+            return Recomputed(np.nan, 0.0, False, (f"the dual of {term.name} is no finite array of its shape",))
+        moved, value = conjugate(term.penalty, y)
+        distance, size = float(norm(moved - extended(y))), float(norm(y))
+        if distance > MOVED * size:
+            faults.append(f"the conjugate of {term.name} is infinite at its dual, which is off by {distance:.3g}")
+        constant = constant + -value
+        pieces.append((matrix_of(term.map), moved))
+    least, error, proof, remark = _minimum(problem, pieces)
+    whole = constant + least
+    rounding = 16 * EPS * float(whole.size) + error
+    return Recomputed(whole.value, rounding, proof, tuple(faults), (remark,) if remark else ())
+
+
+def _minimum(problem: CompositeProblem, pieces: list) -> tuple[Total, float, bool, str]:
+    """The minimum of <v, .>, the error in it, whether it is proven, and a remark."""
+    domain = problem.domain
+    if math.prod(domain.shape) <= WRITTEN_OUT and (not domain.spectral or min(domain.shape) <= ORDER):
+        v = np.zeros(math.prod(domain.shape), dtype=np.longdouble)
+        for matrix, y in pieces:
+            v += product(matrix.T.tocsr(), y.reshape(-1))
+        value, error = minimum_over(domain, v.reshape(domain.shape))
+        return value, error, True, ""
+    if not isinstance(domain, PSDTrace):
+        raise Unchecked(f"{' x '.join(map(str, domain.shape))} is too large for a full decomposition")
+    return _by_arpack(domain, pieces)
+
+
+def _by_arpack(domain: PSDTrace, pieces: list) -> tuple[Total, float, bool, str]:
+    """By ARPACK, whose value lies above the smallest eigenvalue: a check that a claim may fail, and no proof."""
+    n = domain.shape[0]
+    if sum(matrix.nnz for matrix, _ in pieces) > WRITTEN_OUT:
+        raise Unchecked(f"n = {n} is too large for a full decomposition, and v is not sparse")
+    v = sp.csr_array((n, n))
+    for matrix, y in pieces:
+        row = sp.coo_array(sp.csr_array(y.reshape(1, -1).astype(float)) @ matrix)
+        places = row.coords[-1]
+        v = v + sp.csr_array((row.data, np.divmod(places, n)), shape=(n, n))
+    v = 0.5 * (v + v.T)
+    try:
+        start = np.random.default_rng(0).standard_normal(n)
+        smallest = float(spla.eigsh(v, k=1, which="SA", v0=start, tol=1e-10, return_eigenvectors=False)[0])
+    except spla.ArpackNoConvergence:
+        raise Unchecked(f"n = {n} is too large for a full decomposition, and ARPACK did not converge") from None
+    factor = smallest if domain.fixed_trace else min(smallest, 0.0)
+    value = Total(domain.radius * factor, domain.radius * abs(smallest))
+    remark = f"n = {n} is too large for a full decomposition; the eigenvalue is by ARPACK: a check, no proof"
+    return value, domain.radius * decomposition_error(np.array(v.data)) * n / max(v.nnz, 1), False, remark

@@ -1,0 +1,67 @@
+"""What a run claims, and the problem that it claims it of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.errors import CgmError, DataError
+from cgm_cli.runs.load import Run
+from cgm_cli.spec.load import describe_error, loads
+from cgm_cli.templates.build import Instance, build
+
+
+@dataclass(frozen=True)
+class Claims:
+    """summary: the result in status.json, None for a run without one. last: the last row of the trace."""
+
+    summary: Mapping[str, Any] | None
+    last: Mapping[str, float]
+
+    def number(self, name: str) -> float | None:
+        """A number of the summary; None where it claims none."""
+        value = (self.summary or {}).get(name)
+        return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
+
+    @property
+    def infeasibilities(self) -> dict[str, float]:
+        """By constraint, from the last row of the trace."""
+        prefix = "infeasibility_"
+        return {
+            name.removeprefix(prefix): value
+            for name, value in self.last.items()
+            if name.startswith(prefix) and np.isfinite(value)
+        }
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Of the rounding, by name."""
+        return dict((self.summary or {}).get("metrics") or {})
+
+
+def read_claims(run: Run) -> Claims:
+    """Raises DataError where the trace cannot be read."""
+    last = {name: float(column[-1]) for name, column in run.trace.items() if len(column)}
+    return Claims(run.summary, last)
+
+
+def rebuild(run: Run) -> Instance:
+    """The problem of resolved.yaml. Data files are looked up beside the spec that the run was started with, and where
+    `cgm solve` looks. Raises DataError where a file is missing or the spec cannot be built.
+    """
+    place = run.provenance.get("spec") or run.path / "resolved.yaml"
+    path = run.path / "resolved.yaml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    spec = None
+    try:
+        spec = loads(text, path=Path(place))
+        return build(spec)
+    except CgmError as error:
+        raise DataError(f"The problem of {run.path} cannot be built again.\n{describe_error(error, spec)}") from error
