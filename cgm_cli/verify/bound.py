@@ -8,18 +8,19 @@ It holds for every z and y_i, so whatever is saved there proves the number that 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
-from cgm_cli.verify.minimum import ORDER, decomposition_error, minimum_over
+from cgm_cli.verify.minimum import ORDER, minimum_over
 from cgm_cli.verify.penalties import conjugate
 from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, norm, product
 
@@ -69,27 +70,36 @@ def recompute_bound(
             faults.append(f"the conjugate of {term.name} is infinite at its dual, which is off by {distance:.3g}")
         constant = constant + -value
         pieces.append((matrix_of(term.map), moved))
-    least, error, proof, remark = _minimum(problem, pieces)
-    whole = constant + least
-    rounding = 16 * EPS * float(whole.size) + error
-    return Recomputed(whole.value, rounding, proof, tuple(faults), (remark,) if remark else ())
+    least = minimum_of(problem.domain, pieces)
+    whole = constant + least.value
+    rounding = 16 * EPS * float(whole.size) + least.error
+    remarks = (least.remark,) if least.remark else ()
+    return Recomputed(whole.value, rounding, least.proof, tuple(faults), remarks)
 
 
-def _minimum(problem: CompositeProblem, pieces: list) -> tuple[Total, float, bool, str]:
+@dataclass(frozen=True)
+class Least:
     """The minimum of <v, .>, the error in it, whether it is proven, and a remark."""
-    domain = problem.domain
+
+    value: Total
+    error: float
+    proof: bool = True
+    remark: str = ""
+
+
+def minimum_of(domain: Domain, pieces: Sequence[tuple[sp.csr_array, np.ndarray]]) -> Least:
+    """The minimum over the domain of <v, .> with v the sum of matrix^T y. Raises Unchecked where it is out of reach."""
     if math.prod(domain.shape) <= WRITTEN_OUT and (not domain.spectral or min(domain.shape) <= ORDER):
         v = np.zeros(math.prod(domain.shape), dtype=np.longdouble)
         for matrix, y in pieces:
             v += product(matrix.T.tocsr(), y.reshape(-1))
-        value, error = minimum_over(domain, v.reshape(domain.shape))
-        return value, error, True, ""
+        return Least(*minimum_over(domain, v.reshape(domain.shape)))
     if not isinstance(domain, PSDTrace):
         raise Unchecked(f"{' x '.join(map(str, domain.shape))} is too large for a full decomposition")
     return _by_arpack(domain, pieces)
 
 
-def _by_arpack(domain: PSDTrace, pieces: list) -> tuple[Total, float, bool, str]:
+def _by_arpack(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]]) -> Least:
     """By ARPACK, whose value lies above the smallest eigenvalue: a check that a claim may fail, and no proof."""
     n = domain.shape[0]
     if sum(matrix.nnz for matrix, _ in pieces) > WRITTEN_OUT:
@@ -108,4 +118,5 @@ def _by_arpack(domain: PSDTrace, pieces: list) -> tuple[Total, float, bool, str]
     factor = smallest if domain.fixed_trace else min(smallest, 0.0)
     value = Total(domain.radius * factor, domain.radius * abs(smallest))
     remark = f"n = {n} is too large for a full decomposition; the eigenvalue is by ARPACK: a check, no proof"
-    return value, domain.radius * decomposition_error(np.array(v.data)) * n / max(v.nnz, 1), False, remark
+    error = domain.radius * n * EPS * float(norm(v.data))
+    return Least(value, error, False, remark)

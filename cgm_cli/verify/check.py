@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import Run, load_run
-from cgm_cli.verify.bound import recompute_bound
+from cgm_cli.verify.bound import minimum_of, recompute_bound
 from cgm_cli.verify.claims import Claims, read_claims, rebuild
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of, operator_bound
@@ -50,7 +50,7 @@ def verify(path: str | Path) -> Report:
     report.rows += solution.rows()
     report.rows.append(_bound_row(run, claims, instance.problem))
     if run.status is Status.INFEASIBLE:
-        report.rows.append(Row("infeasibility proof", Verdict.UNCHECKED, note="the bound it rests on is above"))
+        report.rows.append(attempted("incompatible constraints", None, solution.incompatible))
     report.rows += _rounding_rows(run, claims, instance.template)
     return report
 
@@ -121,6 +121,36 @@ class _Solution:
         ]
         rows += self._combined(rows)
         return rows
+
+    def incompatible(self) -> Row:
+        """The claimed bound against the largest value of f and the finite penalties on the domain, itself bounded by
+
+        f(x) <= f(x_0) + <grad f(x_0), x - x_0> + L_f D^2 / 2 and g(A x) <= g(A x_0) + L_g |A| D.
+        """
+        problem, domain = self.problem, self.problem.domain
+        try:
+            point = read_point(self.run.solution, domain.shape)
+        except Unfit as fault:
+            raise Unchecked(str(fault)) from None
+        largest, error = ZERO, 0.0
+        if problem.loss is not None:
+            matrix = matrix_of(problem.loss.map)
+            view = view_loss(problem.loss, point.image(matrix).reshape(problem.loss.map.out_shape))
+            smallest = minimum_of(domain, [(matrix, -view.gradient)])
+            bend = Total(0.5 * problem.loss.lipschitz * domain.diameter**2, 0.0)
+            largest, error = view.constant + -smallest.value + bend, smallest.error
+        for term in problem.terms:
+            if not term.penalty.is_set:
+                matrix = matrix_of(term.map)
+                value = penalty_value(term.penalty, point.image(matrix).reshape(term.map.out_shape))
+                rise = term.penalty.lipschitz * operator_bound(matrix) * domain.diameter
+                largest = largest + value + Total(rise, 0.0)
+        bound = self.claims.number("bound")
+        error += 16 * EPS * float(largest.size)
+        beyond = bound is not None and self.sign * bound > float(largest.value) + error
+        verdict = Verdict.HOLDS if beyond else Verdict.FAILS
+        note = "the bound lies beyond every value on the domain" if beyond else "the bound proves nothing of the kind"
+        return Row("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
 
     def _membership(self, point: Point) -> Row:
         domain = self.problem.domain
