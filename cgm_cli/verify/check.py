@@ -102,7 +102,7 @@ class _Solution:
     def rows(self) -> list[Row]:
         claims = self.claims
         try:
-            point = read_point(self.run.solution, self.problem.domain.shape)
+            point = read_point(self.run.solution, self.problem.domain)
         except Unfit as fault:
             return [Row("solution", Verdict.FAILS, note=str(fault))]
         except Unchecked as reason:
@@ -129,7 +129,7 @@ class _Solution:
         """
         problem, domain = self.problem, self.problem.domain
         try:
-            point = read_point(self.run.solution, domain.shape)
+            point = read_point(self.run.solution, domain)
         except Unfit as fault:
             raise Unchecked(str(fault)) from None
         largest, error = ZERO, 0.0

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.product import Product
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.precision import Unchecked, extended, product
 
@@ -70,11 +72,12 @@ class Point:
         return out
 
 
-def read_point(solution: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> Point:
+def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
     """The point that the arrays under /solution make up.
 
-    Raises Unchecked where x was not kept, Unfit where the arrays are not a finite point of that shape.
+    Raises Unchecked where x was not kept, Unfit where the arrays are not a finite point of the domain's shape.
     """
+    shape = domain.shape
     if not solution:
         raise Unchecked("the run saved no solution")
     if "samples" in solution:
@@ -94,7 +97,7 @@ def read_point(solution: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> Po
         if array is None:
             raise Unchecked("the run saved no point x")
         if array.shape != shape:
-            if array.shape != () and math.prod(shape) > array.size and "variables" not in solution:
+            if isinstance(domain, Product) and "variables" not in solution:
                 raise Unchecked("of the blocks of variables only x was kept")
             raise Unfit(f"the solution is {array.shape}, but a point of the domain is {shape}")
         arrays, point = (array,), Point(shape, array, None)
