@@ -106,8 +106,8 @@ PENALTIES: dict[type, PenaltyFormulas] = {
     GroupNorm: PenaltyFormulas(lambda g, z: total(g.scale * _group_norms(g, z)), _group_dual),
     # With w = -b y in [0, c], g*(y) = -sum w.
     Hinge: PenaltyFormulas(
-        lambda g, z: total(g.slope * np.maximum(0.0, 1.0 - g.labels * z)),
-        lambda g, y: -g.labels * np.minimum(np.maximum(-g.labels * y, 0.0), g.slope),
+        lambda g, z: total(g.factor * np.maximum(0.0, 1.0 - g.labels * z)),
+        lambda g, y: -g.labels * np.minimum(np.maximum(-g.labels * y, 0.0), g.factor),
         lambda g, y: total(g.labels * y),
     ),
     SupportOfSet: PenaltyFormulas(
