@@ -147,9 +147,14 @@ class _Solution:
                 largest = largest + value + Total(rise, 0.0)
         bound = self.claims.number("bound")
         error += 16 * EPS * float(largest.size)
-        beyond = bound is not None and self.sign * bound > float(largest.value) + error
-        verdict = Verdict.HOLDS if beyond else Verdict.FAILS
-        note = "the bound lies beyond every value on the domain" if beyond else "the bound proves nothing of the kind"
+        exact = problem.loss is None or problem.loss.is_linear
+        exact = exact and all(term.penalty.is_set for term in problem.terms)
+        if bound is not None and self.sign * bound > float(largest.value) + error:
+            verdict, note = Verdict.HOLDS, "the bound lies beyond every value on the domain"
+        elif exact:
+            verdict, note = Verdict.FAILS, "the bound proves nothing of the kind"
+        else:
+            verdict, note = Verdict.UNCHECKED, "what is known of the largest value on the domain does not decide"
         return Row("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
 
     def _membership(self, point: Point) -> Row:

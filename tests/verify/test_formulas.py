@@ -126,7 +126,8 @@ def test_membership(example):
     for seed in range(3):
         point = random_point(built, RNG(seed))
         assert violation(built, Point(built.shape, point, None)) <= 1e-12 * max(1.0, built.radius)
-        beyond = point + 10.0 * built.radius * RNG(seed).standard_normal(built.shape)
+        away = RNG(seed).standard_normal(built.shape)
+        beyond = point + 10.0 * built.radius * (away + np.sign(away))
         assert violation(built, Point(built.shape, beyond, None)) > 1e-3 * built.radius
 
 
