@@ -120,6 +120,9 @@ class _Solution:
             if term.penalty.is_set
         ]
         rows += self._combined(rows)
+        if point.truncation > 0.0:
+            note = "what the factors have dropped, in the nuclear norm; the rows of the solution allow for as much"
+            rows.append(Row("truncation", Verdict.UNCHECKED, point.truncation, note=note))
         return rows
 
     def incompatible(self) -> Row:

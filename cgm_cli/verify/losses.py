@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.least_squares import LeastSquares
@@ -41,8 +42,6 @@ def _quadratic(loss: Quadratic, z: np.ndarray) -> LossView:
     if loss.factor is not None:
         image = loss.factor * z
     else:
-        import scipy.sparse as sp
-
         image = product(sp.csr_array(loss.matrix), z.reshape(-1)).reshape(z.shape)
     linear = extended(loss.linear)
     return LossView(total(0.5 * z * image, linear * z), image + linear, total(-0.5 * z * image))

@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from cgm_cli.templates.kmeans_sdp import KMeansSDP
 from cgm_cli.templates.lovasz_theta import LovaszTheta
+from cgm_cli.templates.matrix_game import MatrixGame
 from cgm_cli.templates.max_cut import MaxCut
+from cgm_cli.templates.robust_pca import RobustPCA
 from cgm_cli.verify.claims import Claims
-from cgm_cli.verify.precision import Total, Unchecked, extended, total
+from cgm_cli.verify.losses import view_loss
+from cgm_cli.verify.matrices import matrix_of
+from cgm_cli.verify.penalties import penalty_value
+from cgm_cli.verify.precision import Total, Unchecked, extended, product, total
 
 
 def _saved(solution: Mapping[str, np.ndarray], name: str) -> np.ndarray:
@@ -56,8 +62,33 @@ def _independent_set(template: LovaszTheta, solution: Mapping[str, np.ndarray], 
     return Total(np.nan, 0.0) if joined else total(chosen)
 
 
+def _feasible_objective(template: RobustPCA, solution: Mapping[str, np.ndarray], claims: Claims) -> Total:
+    """The loss of the recovered image, in [0, 1], shrunk towards zero into the ball of the nuclear norm."""
+    recovered, domain = _saved(solution, "recovered"), template.problem.domain
+    if recovered.shape != domain.shape or not ((recovered >= 0.0) & (recovered <= 1.0)).all():
+        return Total(np.nan, 0.0)
+    size = float(scipy.linalg.svdvals(recovered).sum())
+    feasible = extended(recovered) * min(1.0, domain.radius / size if size > 0.0 else 1.0)
+    loss, fit = template.problem.loss, template.problem.terms[0]
+    image = product(matrix_of(loss.map if loss else fit.map), feasible.reshape(-1))
+    return view_loss(loss, image).value if loss else penalty_value(fit.penalty, image)
+
+
+def _feasible_gap(value: Any, bound: float) -> Any:
+    """How far that is above the bound, relative to the larger of the two."""
+    return (value - bound) / max(1.0, abs(value), abs(bound))
+
+
+def _gain(template: MatrixGame, solution: Mapping[str, np.ndarray], claims: Claims) -> Total:
+    """What the maximiser's best answer to x gains."""
+    x = _saved(solution, "x")
+    if x.shape != template.problem.domain.shape:
+        return Total(np.nan, 0.0)
+    return total(product(sp.csr_array(template.payoff), x).max())
+
+
 def _against_bound(value: Callable[..., Total], figure: Callable[[Any, float], Any]) -> Callable[..., Total]:
-    """A figure made of a value and the claimed bound."""
+    """A figure made of a value and the claimed bound, which is a certified one."""
 
     def formula(template: Any, solution: Mapping[str, np.ndarray], claims: Claims) -> Total:
         bound = claims.number("bound")
@@ -78,4 +109,9 @@ ROUNDINGS: dict[type, dict[str, Callable[..., Total]]] = {
     MaxCut: {"cut": _cut, "certified_ratio": _against_bound(_cut, lambda value, bound: value / bound)},
     KMeansSDP: {"kmeans_value": _clustering, "certified_percent": _against_bound(_clustering, _percent)},
     LovaszTheta: {"independent_set": _independent_set},
+    RobustPCA: {
+        "feasible_objective": _feasible_objective,
+        "feasible_gap": _against_bound(_feasible_objective, _feasible_gap),
+    },
+    MatrixGame: {"exploitability": _against_bound(_gain, lambda value, bound: value - bound)},
 }
