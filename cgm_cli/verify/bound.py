@@ -104,11 +104,11 @@ def _by_arpack(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray
     n = domain.shape[0]
     if sum(matrix.nnz for matrix, _ in pieces) > WRITTEN_OUT:
         raise Unchecked(f"n = {n} is too large for a full decomposition, and v is not sparse")
-    v = sp.csr_array((n, n))
-    for matrix, y in pieces:
-        row = sp.coo_array(sp.csr_array(y.reshape(1, -1).astype(float)) @ matrix)
-        places = row.coords[-1]
-        v = v + sp.csr_array((row.data, np.divmod(places, n)), shape=(n, n))
+    # Entry by entry: a product with these matrices, of n^2 columns, would write one row of them out.
+    entries = [sp.coo_array(matrix) for matrix, _ in pieces]
+    values = [part.data * y.reshape(-1)[part.coords[0]] for part, (_, y) in zip(entries, pieces, strict=True)]
+    places = np.concatenate([part.coords[1] for part in entries])
+    v = sp.csr_array((np.concatenate(values).astype(float), np.divmod(places, n)), shape=(n, n))
     v = 0.5 * (v + v.T)
     try:
         start = np.random.default_rng(0).standard_normal(n)
