@@ -18,7 +18,7 @@ def verify(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     json: Json = False,
 ) -> None:
-    """Recompute what a run claims from what it saved, by formulas of their own.
+    """Recompute what a run claims. The figures come from its solution and duals, by formulas of their own.
 
     Exit codes: 0 no claim fails, 3 the run or its data cannot be read, 4 a claim fails.
     """

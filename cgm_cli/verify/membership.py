@@ -27,6 +27,9 @@ from cgm_cli.verify.minimum import within_order
 from cgm_cli.verify.point import Factors, Point
 from cgm_cli.verify.precision import Unchecked, entry, extended, norm, total
 
+_SPLIT = 5e-10
+"""How far above r a split may stay, relative to r: half of what rounding is allowed in a verification."""
+
 
 def violation(domain: Domain, point: Point) -> float:
     """The largest violation, 0 inside, in the units of x. Raises Unchecked where it is out of reach."""
@@ -65,9 +68,10 @@ def _latent_groups(domain: LatentGroupBall, point: Point, rounds: int = 20_000) 
     """From a split of x into vectors of the groups, whose norms add up to at most r, or from a y that proves there is
     none.
 
-    The split is x shared out in proportion to shares e_G, and the next shares are the norms of its parts: the sum of
-    norms falls from round to round (it minimises sum of |v_G|^2 / e_G + e_G in turns). With y = x / (sum of the e_G
-    there), <x, y> / max |y_G| is at most the smallest sum.
+    The split is x shared out in proportion to shares e_G. With the norms of its parts, e_G |y_G|, for the next shares
+    the sum of norms would fall from round to round (they minimise the sum of |v_G|^2 / e_G + e_G in turns); a power
+    of |y_G| close to 2 gets there sooner. With y = x / (sum of the e_G there), <x, y> / max |y_G| is at most the
+    smallest sum.
     """
     x = np.asarray(_entries(point), dtype=float)
     peak = float(np.abs(x).max())
@@ -78,20 +82,18 @@ def _latent_groups(domain: LatentGroupBall, point: Point, rounds: int = 20_000) 
     for number, members in enumerate(domain.members):
         member[members, number] = 1.0
     shares = np.ones(len(domain.members))
-    enough = radius * (1.0 + 1e-12)
+    enough = radius * (1.0 + _SPLIT)
     for _ in range(rounds):
         y = np.divide(x, member @ shares, out=np.zeros_like(x), where=x != 0.0)
         lengths = np.sqrt(member.T @ y**2)
         sum_of_norms = float(shares @ lengths)
         if sum_of_norms <= enough:
-            return 0.0
-        lowest = float(x @ y) / float(lengths.max())
-        if sum_of_norms - lowest <= 1e-9 * radius:
             return peak * (sum_of_norms - radius)
-        if lowest > radius * (1.0 + 1e-6):
+        lowest = float(x @ y) / float(lengths.max())
+        if lowest > enough:
             return peak * (lowest - radius)
-        shares = shares * lengths
-    raise Unchecked(f"the gauge is undecided: between {peak * lowest:.6g} and {peak * sum_of_norms:.6g}")
+        shares = shares * lengths**1.9
+    raise Unchecked(f"the gauge is undecided: it is at most r + {peak * (sum_of_norms - radius):.2g}")
 
 
 def _trace(point: Point) -> float:
