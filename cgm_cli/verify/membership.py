@@ -90,7 +90,7 @@ def _latent_groups(domain: LatentGroupBall, point: Point, rounds: int = 20_000) 
         if sum_of_norms <= enough:
             return peak * (sum_of_norms - radius)
         lowest = float(x @ y) / float(lengths.max())
-        if lowest > enough:
+        if lowest > radius * (1.0 + 2.0 * _SPLIT):
             return peak * (lowest - radius)
         shares = shares * lengths**1.9
     raise Unchecked(f"the gauge is undecided: it is at most r + {peak * (sum_of_norms - radius):.2g}")
