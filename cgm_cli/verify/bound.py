@@ -22,7 +22,7 @@ from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
 from cgm_cli.verify.minimum import ORDER, minimum_over
 from cgm_cli.verify.penalties import conjugate
-from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, norm, product
+from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, is_finite, norm, product
 
 MOVED = 1e-8
 """How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
@@ -53,7 +53,7 @@ def recompute_bound(
         if loss_image is None:
             raise Unchecked("the image of the objective at the bound's point was not saved")
         shape = problem.loss.map.out_shape
-        if loss_image.shape != shape or not np.isfinite(loss_image).all():
+        if loss_image.shape != shape or not is_finite(loss_image):
             return Recomputed(np.nan, 0.0, False, ("the image of the objective is no finite array of its shape",))
         view = view_loss(problem.loss, loss_image)
         constant = view.constant
@@ -62,7 +62,7 @@ def recompute_bound(
         y = duals.get(term.name.replace("/", "_"))
         if y is None:
             raise Unchecked(f"the dual of {term.name} was not saved")
-        if y.shape != term.penalty.shape or not np.isfinite(y).all():
+        if y.shape != term.penalty.shape or not is_finite(y):
             return Recomputed(np.nan, 0.0, False, (f"the dual of {term.name} is no finite array of its shape",))
         moved, value = conjugate(term.penalty, y)
         distance, size = float(norm(moved - extended(y))), float(norm(y))

@@ -15,6 +15,10 @@ from cgm_cli.spec.load import describe_error, loads
 from cgm_cli.templates.build import Instance, build
 
 
+COLUMNS = ("k", "objective", "penalty", "total", "infeasibility", "bound", "certified", "gap")
+"""What every trace has."""
+
+
 @dataclass(frozen=True)
 class Claims:
     """summary: the result in status.json, None for a run without one. last: the last row of the trace."""
@@ -40,11 +44,17 @@ class Claims:
     @property
     def metrics(self) -> dict[str, Any]:
         """Of the rounding, by name."""
-        return dict((self.summary or {}).get("metrics") or {})
+        metrics = (self.summary or {}).get("metrics")
+        return dict(metrics) if isinstance(metrics, Mapping) else {}
 
 
 def read_claims(run: Run) -> Claims:
-    """Raises DataError where the trace cannot be read."""
+    """Raises DataError where status.json or the trace cannot be read, or is none of ours."""
+    if not isinstance(run.summary, Mapping | None):
+        raise DataError(f"{run.path / 'status.json'}: its result is not that of a solve.")
+    missing = [name for name in COLUMNS if run.trace and name not in run.trace]
+    if missing:
+        raise DataError(f"{run.path / 'run.h5'}: the trace has no column {', '.join(missing)}.")
     last = {name: float(column[-1]) for name, column in run.trace.items() if len(column)}
     return Claims(run.summary, last)
 

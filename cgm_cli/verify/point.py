@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.verify.matrices import WRITTEN_OUT
-from cgm_cli.verify.precision import Unchecked, extended, product
+from cgm_cli.verify.precision import Unchecked, extended, is_finite, product
 
 _CHUNK = 10**6
 
@@ -82,7 +82,9 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
         raise Unchecked("the run saved no solution")
     if "samples" in solution:
         raise Unchecked("x itself was not kept, only Gaussian samples of covariance x")
-    truncation = float(solution.get("truncation", 0.0))
+    truncation = solution.get("truncation", np.zeros(()))
+    if truncation.shape != () or not is_finite(truncation) or truncation < 0.0:
+        raise Unfit("the truncation is not a number that is zero or more")
     if "left" in solution and "weights" in solution:
         left, weights = solution["left"], solution["weights"]
         right = solution.get("right", left)
@@ -90,7 +92,7 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
             raise Unfit(f"the factors are {left.shape} and {right.shape}, but a point of the domain is {shape}")
         if not left.shape[1] == right.shape[1] == weights.size:
             raise Unfit("the factors do not have one column per weight")
-        arrays, point = (left, weights, right), Point(shape, None, Factors(left, weights, right), truncation)
+        arrays, point = (left, weights, right), Point(shape, None, Factors(left, weights, right), float(truncation))
     else:
         # The point of a split problem: `x` is the block that the objective acts on.
         array = solution.get("variables", solution.get("x"))
@@ -101,6 +103,6 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
                 raise Unchecked("of the blocks of variables only x was kept")
             raise Unfit(f"the solution is {array.shape}, but a point of the domain is {shape}")
         arrays, point = (array,), Point(shape, array, None)
-    if not all(np.isfinite(array).all() for array in arrays) or not 0.0 <= truncation < np.inf:
-        raise Unfit("the solution has entries that are not finite")
+    if not all(map(is_finite, arrays)):
+        raise Unfit("the solution has entries that are not finite numbers")
     return point

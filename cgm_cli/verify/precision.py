@@ -39,6 +39,11 @@ def extended(array: np.ndarray) -> np.ndarray:
     return np.asarray(array, dtype=np.longdouble)
 
 
+def is_finite(array: np.ndarray) -> bool:
+    """Whether the entries are finite real numbers."""
+    return array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
+
+
 def total(*summands: np.ndarray) -> Total:
     """The sum of all entries of the arrays."""
     value = sum((extended(part).sum() for part in summands), np.longdouble(0.0))

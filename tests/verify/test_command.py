@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import h5py
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -72,9 +73,23 @@ def test_a_file_that_is_broken(run, tmp_path):
         verify(broken)
 
 
-def test_a_data_file_beside_the_spec_is_found_and_its_absence_told(tmp_path, monkeypatch):
-    import numpy as np
+def test_a_log_of_something_else(run, tmp_path):
+    foreign = copied(run, tmp_path / "trace")
+    with h5py.File(foreign / "run.h5", "r+") as file:
+        del file["trace/gap"]
+    with pytest.raises(DataError, match="no column gap"):
+        verify(foreign)
+    foreign = copied(run, tmp_path / "status")
+    state = json.loads((foreign / "status.json").read_text())
+    (foreign / "status.json").write_text(json.dumps(state | {"result": [1]}))
+    with pytest.raises(DataError, match="not that of a solve"):
+        verify(foreign)
+    foreign = copied(run, tmp_path / "truncation")
+    altered(foreign, "solution/truncation", lambda _: np.inf)
+    assert verify(foreign).having(Verdict.FAILS) == ["solution"]
 
+
+def test_a_data_file_beside_the_spec_is_found_and_its_absence_told(tmp_path, monkeypatch):
     place = tmp_path / "specs"
     place.mkdir()
     np.save(place / "b.npy", np.array([1.0, 0.5, 0.0]))
