@@ -14,7 +14,6 @@ from cgm_cli.runs.load import Run
 from cgm_cli.spec.load import describe_error, loads
 from cgm_cli.templates.build import Instance, build
 
-
 COLUMNS = ("k", "objective", "penalty", "total", "infeasibility", "bound", "certified", "gap")
 """What every trace has."""
 
