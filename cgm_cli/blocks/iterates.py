@@ -127,7 +127,8 @@ class FactoredIterate(Iterate):
 
     def arrays(self) -> dict[str, np.ndarray]:
         left, right, weights = self._parts()
-        return {"left": left, "weights": weights} | ({} if self._symmetric else {"right": right})
+        factors = {"left": left, "weights": weights} | ({} if self._symmetric else {"right": right})
+        return factors | {"truncation": np.array(self.truncation)}
 
     def pack(self) -> dict[str, Any]:
         return {**self.arrays(), "truncation": self.truncation, "columns": self._weights.size}

@@ -51,21 +51,20 @@ LATENESS = 4
 
 @dataclass(frozen=True)
 class AveragedDual:
-    """The weighted mean of `count` dual points. Its bound is at least the mean of theirs.
+    """The weighted mean of `count` dual points. For a linear or quadratic f its bound is at least the mean of theirs.
 
     The dual function is concave: min over X of <v, x> is concave in v, and so is minus a conjugate. Single dual points
-    scatter from one iteration to the next, the more so the sloppier the oracle, and their mean does not. Its
-    `constant` is the mean of the constants, which is at most that of the mean.
+    scatter from one iteration to the next, the more so the sloppier the oracle, and their mean does not.
     """
 
     count: int = 0
     mean: DualPoint | None = None
 
-    def joined_by(self, dual: DualPoint) -> AveragedDual:
+    def joined_by(self, dual: DualPoint, problem: CompositeProblem) -> AveragedDual:
         """The mean with one more point; a new object, as is every array in it."""
         count = self.count + 1
         share = (LATENESS + 1) / (count + LATENESS)
-        return AveragedDual(count, dual if self.mean is None else self.mean.blended(dual, share))
+        return AveragedDual(count, dual if self.mean is None else self.mean.blended(dual, share, problem.loss))
 
     @property
     def dual(self) -> DualPoint:

@@ -20,6 +20,7 @@ import numpy as np
 
 from cgm_cli.blocks.directions import DenseDirection, Direction, OuterSum, SumDirection
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Dual
@@ -32,13 +33,13 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class DualPoint:
-    """What a lower bound is made of: h'(z) of the loss (None without one), one y_i per term, and the constant beside
+    """What a lower bound is made of: the loss's image z (None without one), one y_i per term, and the constant beside
     the minimum.
 
     margin: an allowance for the rounding errors of the constant and the duals.
     """
 
-    loss_gradient: np.ndarray | None
+    loss_image: np.ndarray | None
     duals: tuple[np.ndarray, ...]
     constant: float
     margin: float
@@ -46,31 +47,35 @@ class DualPoint:
     def direction(self, problem: CompositeProblem) -> Direction:
         """v = M^T h'(z) + sum_i A_i^T y_i."""
         pieces = [term.map.adjoint(y) for term, y in zip(problem.terms, self.duals, strict=True)]
-        if self.loss_gradient is not None:
-            pieces.insert(0, problem.loss.map.adjoint(self.loss_gradient))
+        if self.loss_image is not None:
+            pieces.insert(0, problem.loss.map.adjoint(problem.loss.gradient(self.loss_image)))
         total = SumDirection(tuple(pieces))
         return total.symmetrised() if problem.domain.symmetric else total
 
-    def blended(self, other: DualPoint, share: float) -> DualPoint:
-        """(1 - share) self + share other, in new arrays; the larger of the two margins."""
-        gradients = self.loss_gradient, other.loss_gradient
-        return DualPoint(
-            None if gradients[0] is None else (1.0 - share) * gradients[0] + share * gradients[1],
-            tuple((1.0 - share) * y + share * z for y, z in zip(self.duals, other.duals, strict=True)),
-            (1.0 - share) * self.constant + share * other.constant,
-            max(self.margin, other.margin),
-        )
+    def blended(self, other: DualPoint, share: float, loss: Loss | None) -> DualPoint:
+        """(1 - share) self + share other, in new arrays; the larger of the two margins.
+
+        Convexity bounds the conjugates of the mean by the mean of the conjugates. The part of the loss, which is
+        h(z) - <h'(z), z>, is computed anew at the mean of the images.
+        """
+        duals = tuple((1.0 - share) * y + share * z for y, z in zip(self.duals, other.duals, strict=True))
+        image, rest = None, [point.constant for point in (self, other)]
+        if loss is not None:
+            image = (1.0 - share) * self.loss_image + share * other.loss_image
+            rest = [value - _tangent(loss, point.loss_image) for value, point in zip(rest, (self, other), strict=True)]
+        constant = (1.0 - share) * rest[0] + share * rest[1] + (0.0 if loss is None else _tangent(loss, image))
+        return DualPoint(image, duals, constant, max(self.margin, other.margin))
 
     def pack(self) -> dict[str, Any]:
         """The parts by name, as arrays and plain values."""
         tree: dict[str, Any] = {"constant": self.constant, "margin": self.margin, "duals": indexed(self.duals)}
-        return tree if self.loss_gradient is None else {**tree, "loss_gradient": self.loss_gradient}
+        return tree if self.loss_image is None else {**tree, "loss_image": self.loss_image}
 
     @classmethod
     def unpacked(cls, tree: Mapping[str, Any]) -> DualPoint:
         """What `pack` made the tree of."""
         duals = tuple(tree["duals"][key] for key in sorted(tree["duals"], key=int))
-        return cls(tree.get("loss_gradient"), duals, tree["constant"], tree["margin"])
+        return cls(tree.get("loss_image"), duals, tree["constant"], tree["margin"])
 
 
 def indexed(arrays: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
@@ -176,7 +181,7 @@ class Evaluator:
         """The dual point of an evaluation at these images, in arrays of its own."""
         loss = self._problem.loss
         return DualPoint(
-            None if loss is None else np.array(loss.gradient(loss_image)),
+            None if loss is None else np.array(loss_image),
             tuple(_dual(term, image, beta).y for term, image in zip(self._problem.terms, images, strict=True)),
             evaluation.constant,
             evaluation.margin,
@@ -216,6 +221,11 @@ class Evaluator:
         known_peak = norm if np.isfinite(norm) and not rest else None
         direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
         return direction, Dual(None, pairing, 0.0, distance, reference)
+
+
+def _tangent(loss: Loss, image: np.ndarray) -> float:
+    """h(z) - <h'(z), z>: where the tangent of h at z meets the axis."""
+    return loss.value(image) - float(np.vdot(loss.gradient(image), image))
 
 
 def _loss_scale(problem: CompositeProblem, gradient: np.ndarray, image: np.ndarray) -> float:

@@ -183,7 +183,7 @@ class _Run:
     def _bound(self, point: Evaluation, answer: OracleAnswer, beta: float | None) -> None:
         bounds = self.state.tally.bounds
         if self.state.k % AVERAGE_EVERY == 0:
-            bounds.average = bounds.average.joined_by(self._dual_point(point, beta))
+            bounds.average = bounds.average.joined_by(self._dual_point(point, beta), self.problem)
             if answer.exact or self.schedule.certify == "always":
                 bounds.certify_average(self.problem)
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)

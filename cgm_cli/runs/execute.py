@@ -77,8 +77,7 @@ def execute(
     elif former is None:
         raise DataError(f"{resume} is not a run: there is nothing in it to go on with.")
     else:
-        spec = spec_of(former, overrides)
-        file = None if former.state.get("spec") is None else Path(former.state["spec"])
+        spec, file = spec_of(former, overrides), former.spec_file
     if former is not None:
         check_unchanged(former, spec)
         if former.is_final:
@@ -137,7 +136,8 @@ def _solve(
     wanted = result.status.resumable and (result.status.exit_code != 0 or spec.checkpoint.final)
     if wanted:
         checkpointer.write()
-    log.finish(result.solution, result.duals, {"ended": utc_now(), "status": result.status.value})
+    ending = {"ended": utc_now(), "status": result.status.value}
+    log.finish(result.solution, result.duals, ending, result.loss_image)
     log.close()
     summary = summarise(result, folder.path)
     logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)

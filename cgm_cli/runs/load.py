@@ -62,6 +62,12 @@ class Run:
         """The object that `cgm solve --json` printed; None for a run that gave no result."""
         return self.state.get("result")
 
+    @property
+    def spec_file(self) -> Path | None:
+        """Where the spec came from: relative data files are looked up beside it. None for a spec without a file."""
+        place = self.state.get("spec")
+        return Path(place) if isinstance(place, str) else None
+
     @cached_property
     def spec_text(self) -> str:
         """The spec as it was given."""
@@ -99,6 +105,11 @@ class Run:
     def duals(self) -> dict[str, np.ndarray]:
         """Term -> dual array; empty for a run that did not come to its end."""
         return self._read(lambda file: _arrays(file, "duals"))
+
+    @cached_property
+    def loss_image(self) -> np.ndarray | None:
+        """M x of the objective h(M x) at the point of the reported bound; None where the run saved none."""
+        return self._read(lambda file: _arrays(file, "loss")).get("image")
 
     def _read(self, reader: Callable[[h5py.File], _T], retries: int = 3) -> _T:
         path = self.path / "run.h5"

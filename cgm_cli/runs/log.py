@@ -2,6 +2,7 @@
 
     /trace/<column>     one row per record, one dataset per column; nan where a record lacks the column
     /solution/<name>    the iterate in its own form         /duals/<name>       one array per term
+    /loss/image         M x of the objective h(M x) at the point that the reported bound was computed at
     attributes of /     the provenance, one entry each; nested entries as JSON
 
 While the run goes on, every column has room for rows to come, which are filled with nan (zeros, if it holds integers).
@@ -93,14 +94,19 @@ class RunLog:
                 self.fault = write_fault(self.path, error)
 
     def finish(
-        self, solution: Mapping[str, np.ndarray], duals: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
+        self,
+        solution: Mapping[str, np.ndarray],
+        duals: Mapping[str, np.ndarray],
+        attributes: Mapping[str, Any],
+        loss_image: np.ndarray | None = None,
     ) -> None:
         """Add what is known at the end: the arrays, and further root attributes (end time, status)."""
         self.flush()
         if self.fault is not None:
             return
         self._attributes |= attributes
-        groups = {name: arrays for name, arrays in (("solution", solution), ("duals", duals)) if arrays}
+        loss = {} if loss_image is None else {"image": loss_image}
+        groups = {name: arrays for name, arrays in (("solution", solution), ("duals", duals), ("loss", loss)) if arrays}
         try:
             self._rewrite(self._columns(), self._rows, 0, groups)
         except CgmError as fault:

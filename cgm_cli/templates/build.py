@@ -53,7 +53,7 @@ Pack = Callable[[], dict[str, Any]]
 @dataclass(frozen=True)
 class Result:
     """A finished solve. solution: the iterate in its own form and the template's arrays; duals: of the reported bound,
-    by term.
+    by term; loss_image: M x at the point of that bound, None without a bound or an objective.
 
     bound_is: "certified", "estimated" or "none". metrics: of the rounding. record and metrics are in the user's units
     and sense.
@@ -67,6 +67,7 @@ class Result:
     solution: dict[str, np.ndarray]
     duals: dict[str, np.ndarray]
     message: str = ""
+    loss_image: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ class Instance:
             {**iterate.arrays(), **rounding.arrays},
             duals,
             _remark(outcome),
+            None if bound is None else bound.dual.loss_image,
         )
 
 

@@ -62,9 +62,12 @@ class Split(Template):
         self.problem = CompositeProblem(product, loss, tuple(lifted), start)
 
     def round(self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator) -> Rounding:
-        """x: the block that the objective acts on, in its own shape."""
+        """x: the block that the objective acts on, in its own shape. variables: every block, raveled, one after the
+        other.
+        """
         size = int(np.prod(self.shape))
-        return Rounding(arrays={"x": iterate.array[:size].reshape(self.shape).copy()})
+        x = iterate.array[:size].reshape(self.shape).copy()
+        return Rounding(arrays={"x": x, "variables": iterate.array})
 
 
 def needs_splitting(domains: Sequence[Domain], terms: Sequence[Term]) -> bool:

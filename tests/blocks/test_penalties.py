@@ -497,3 +497,15 @@ def test_the_farthest_point_of_a_bounded_set(blocks):
         for q in points(g, rng, 20):
             assert np.vdot(z, q) <= np.vdot(z, far) + 1e-12
             assert np.linalg.norm(q) <= g.reach * (1 + 1e-12)
+
+
+@every
+def test_the_slope_along_a_segment_is_that_of_the_envelope(blocks):
+    """What a line search goes by; the envelope is convex, so chords on either side enclose its derivative."""
+    rng = np.random.default_rng(5)
+    for g in blocks:
+        z, dz, h = rng.standard_normal(g.shape), rng.standard_normal(g.shape), 1e-6
+        for t in (0.0, 0.4, 1.0):
+            before, here, after = (g.envelope(z + (t + step) * dz, 0.3) for step in (-h, 0.0, h))
+            slack = 1e-8 * largest(z, dz) ** 2
+            assert (here - before) / h - slack <= g.slope(z, dz, t, 0.3) <= (after - here) / h + slack

@@ -674,7 +674,9 @@ def test_a_time_limit_holds_within_a_long_oracle_call():
     n = 3000
     path = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
     problem = CompositeProblem(PSDTrace(n, 1.0, fixed_trace=True), Linear(path, (n, n)))
-    outcome, _ = solve(problem, stop=StopRules(5, time=1.0), method=hcgm(1.0, 1e-15), schedule=Schedule(certify="never"))
+    outcome, _ = solve(
+        problem, stop=StopRules(5, time=1.0), method=hcgm(1.0, 1e-15), schedule=Schedule(certify="never")
+    )
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.record.k == 0
     assert outcome.record.seconds < 5.0

@@ -61,6 +61,7 @@ class Result:
     solution: dict[str, np.ndarray] = field(default_factory=lambda: {"x": np.array([1.0, float("nan")])})
     duals: dict[str, np.ndarray] = field(default_factory=lambda: {"row_sums": np.ones(3)})
     message: str = ""
+    loss_image: np.ndarray | None = field(default_factory=lambda: np.array(2.0))
 
 
 @dataclass

@@ -54,6 +54,11 @@ class Matrices(LinearMap):
         self._symmetric = _is_symmetric(stacked, positions, in_shape)
         self.norm = operator_norm(stacked)
 
+    @property
+    def coefficients(self) -> tuple[sp.csr_array, np.ndarray]:
+        """A matrix with the entries of A_i in row i, and the flat (C-order) positions that its columns stand for."""
+        return self._matrix, self._entries.indices
+
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self._matrix @ self._entries.forward(x)
 

@@ -39,22 +39,22 @@ class Hinge(Penalty):
         self.shape = shape
         self.uniform = labels.ndim == 0
         self.labels = signs(labels, shape)
-        self.slope = scale / self.labels.size if mean else scale
-        self.lipschitz = self.slope * float(np.sqrt(self.labels.size))
+        self.factor = scale / self.labels.size if mean else scale
+        self.lipschitz = self.factor * float(np.sqrt(self.labels.size))
 
     def value(self, z: np.ndarray) -> float:
-        return self.slope * float(np.maximum(0.0, 1.0 - self.labels * z).sum())
+        return self.factor * float(np.maximum(0.0, 1.0 - self.labels * z).sum())
 
     def prox(self, z: np.ndarray, step: float) -> np.ndarray:
         """z + b min(max(1 - b z, 0), step c): towards the margin, never past it."""
-        return z + self.labels * np.clip(1.0 - self.labels * z, 0.0, step * self.slope)
+        return z + self.labels * np.clip(1.0 - self.labels * z, 0.0, step * self.factor)
 
     def subgradient(self, z: np.ndarray) -> np.ndarray:
         """-c b where the margin is not met, 0 where it is."""
-        return np.where(self.labels * z < 1.0, -self.slope * self.labels, 0.0)
+        return np.where(self.labels * z < 1.0, -self.factor * self.labels, 0.0)
 
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
-        pull = np.clip(1.0 - self.labels * z, 0.0, beta * self.slope) / beta
+        pull = np.clip(1.0 - self.labels * z, 0.0, beta * self.factor) / beta
         return Dual(-self.labels * pull, -float(pull.sum()), self.value(z), 0.0, 0.0)
 
     def linearised(self, z: np.ndarray) -> Dual:

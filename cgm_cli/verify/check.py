@@ -1,0 +1,263 @@
+"""The claims of one run, recomputed from its saved solution and duals and compared.
+
+Tolerances come from rounding, nothing else: `RELATIVE` times the magnitudes that were added up, plus what the running
+images of a solve may have drifted (a few units in the last place of the largest image, per step since they were last
+computed anew), plus the truncation of a factored iterate. A certified bound is a claim of another sort, one-sided: it
+may lie below what is recomputed, and above it only by the rounding of the recomputation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.status import Status
+from cgm_cli.runs.load import Run, load_run
+from cgm_cli.verify.bound import minimum_of, recompute_bound
+from cgm_cli.verify.claims import Claims, read_claims, rebuild
+from cgm_cli.verify.losses import view_loss
+from cgm_cli.verify.matrices import matrix_of, operator_bound
+from cgm_cli.verify.membership import violation
+from cgm_cli.verify.penalties import nearest, penalty_value
+from cgm_cli.verify.point import Point, Unfit, read_point
+from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, norm
+from cgm_cli.verify.report import Report, Row, Verdict
+from cgm_cli.verify.roundings import ROUNDINGS
+from cgm_cli.verify.trace import trace_rows
+
+RELATIVE = 1e-9
+"""Rounding of a sum in double precision, relative to the magnitudes of its terms: that of 10^6 terms and more."""
+
+
+def verify(path: str | Path) -> Report:
+    """Recompute what the run in the folder `path` claims. Raises DataError (exit code 3) where it cannot be read."""
+    run = load_run(path)
+    report = Report(run.path, run.status.value)
+    claims = read_claims(run)
+    report.rows += trace_rows(run, claims)
+    if claims.summary is None:
+        report.messages.append(_unfinished(run))
+        return report
+    if not run.solution:
+        report.messages.append("run.h5 holds no solution: the log ends before the result.")
+    instance = rebuild(run)
+    solution = _Solution(run, claims, instance.problem)
+    report.rows += solution.rows()
+    report.rows.append(_bound_row(run, claims, instance.problem))
+    if run.status is Status.INFEASIBLE:
+        report.rows.append(attempted("incompatible constraints", None, solution.incompatible))
+    report.rows += _rounding_rows(run, claims, instance.template)
+    return report
+
+
+def _unfinished(run: Run) -> str:
+    if run.status is Status.RUNNING:
+        ending = "The run goes on" if run.alive else "The process of the run was killed"
+    else:
+        ending = f"The run ended without a result ({run.status.value}: {run.state.get('message') or 'no message'})"
+    return f"{ending}: nothing but the trace was saved, and only its arithmetic is checked."
+
+
+def compared(quantity: str, claimed: float | None, recomputed: float, tolerance: float, note: str = "") -> Row:
+    """A row for a number that must agree within the tolerance."""
+    recomputed, tolerance = float(recomputed), float(tolerance)
+    if claimed is None:
+        return Row(quantity, Verdict.FAILS, None, recomputed, tolerance, note or "no number is claimed")
+    agrees = abs(recomputed - claimed) <= tolerance
+    return Row(quantity, Verdict.HOLDS if agrees else Verdict.FAILS, claimed, recomputed, tolerance, note)
+
+
+def attempted(quantity: str, claimed: float | None, work: Callable[[], Row]) -> Row:
+    """The row that `work` makes, or one that says why there is none."""
+    try:
+        return work()
+    except Unchecked as reason:
+        return Row(quantity, Verdict.UNCHECKED, claimed, note=str(reason))
+    except MemoryError:
+        return Row(quantity, Verdict.UNCHECKED, claimed, note="out of memory")
+
+
+@dataclass(frozen=True)
+class _Image:
+    """A x, and how far the image that the solve kept may be from it."""
+
+    value: np.ndarray
+    drift: float
+
+
+class _Solution:
+    """The rows about the saved point: membership, objective, infeasibilities, gap."""
+
+    def __init__(self, run: Run, claims: Claims, problem: CompositeProblem):
+        self.run, self.claims, self.problem = run, claims, problem
+        self.sign = problem.sense_sign
+        refresh = run.resolved.get("solver", {}).get("refresh") or np.inf
+        self.steps = min(claims.number("iterations") or 0.0, float(refresh)) + 1.0
+
+    def rows(self) -> list[Row]:
+        claims = self.claims
+        try:
+            point = read_point(self.run.solution, self.problem.domain)
+        except Unfit as fault:
+            return [Row("solution", Verdict.FAILS, note=str(fault))]
+        except Unchecked as reason:
+            names = ["domain", "objective", *(f"infeasibility of {name}" for name in claims.infeasibilities)]
+            return [Row(name, Verdict.UNCHECKED, note=str(reason)) for name in names]
+        rows = [attempted("domain", 0.0, lambda: self._membership(point))]
+        rows.append(attempted("objective", claims.number("objective"), lambda: self._objective(point)))
+        rows += [
+            attempted(
+                f"infeasibility of {term.name}",
+                claims.infeasibilities.get(term.name),
+                lambda term=term: self._infeasibility(term, point),
+            )
+            for term in self.problem.terms
+            if term.penalty.is_set
+        ]
+        rows += self._combined(rows)
+        if point.truncation > 0.0:
+            note = "what the factors have dropped, in the nuclear norm; the rows of the solution allow for as much"
+            rows.append(Row("truncation", Verdict.UNCHECKED, point.truncation, note=note))
+        return rows
+
+    def incompatible(self) -> Row:
+        """The claimed bound against the largest value of f and the finite penalties on the domain, itself bounded by
+
+        f(x) <= f(x_0) + <grad f(x_0), x - x_0> + L_f D^2 / 2 and g(A x) <= g(A x_0) + L_g |A| D.
+        """
+        problem, domain = self.problem, self.problem.domain
+        try:
+            point = read_point(self.run.solution, domain)
+        except Unfit as fault:
+            raise Unchecked(str(fault)) from None
+        largest, error = ZERO, 0.0
+        if problem.loss is not None:
+            matrix = matrix_of(problem.loss.map)
+            view = view_loss(problem.loss, point.image(matrix).reshape(problem.loss.map.out_shape))
+            smallest = minimum_of(domain, [(matrix, -view.gradient)])
+            bend = Total(0.5 * problem.loss.lipschitz * domain.diameter**2, 0.0)
+            largest, error = view.constant + -smallest.value + bend, smallest.error
+        for term in problem.terms:
+            if not term.penalty.is_set:
+                matrix = matrix_of(term.map)
+                value = penalty_value(term.penalty, point.image(matrix).reshape(term.map.out_shape))
+                rise = term.penalty.lipschitz * operator_bound(matrix) * domain.diameter
+                largest = largest + value + Total(rise, 0.0)
+        bound = self.claims.number("bound")
+        error += 16 * EPS * float(largest.size)
+        exact = problem.loss is None or problem.loss.is_linear
+        exact = exact and all(term.penalty.is_set for term in problem.terms)
+        if bound is not None and self.sign * bound > float(largest.value) + error:
+            verdict, note = Verdict.HOLDS, "the bound lies beyond every value on the domain"
+        elif exact:
+            verdict, note = Verdict.FAILS, "the bound proves nothing of the kind"
+        else:
+            verdict, note = Verdict.UNCHECKED, "what is known of the largest value on the domain does not decide"
+        return Row("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
+
+    def _membership(self, point: Point) -> Row:
+        domain = self.problem.domain
+        outside = violation(domain, point)
+        tolerance = RELATIVE * domain.radius + point.truncation
+        return compared("domain", 0.0, outside, tolerance, "the largest violation of what defines it")
+
+    def _image(self, matrix: sp.csr_array, shape: tuple[int, ...], point: Point) -> _Image:
+        value = point.image(matrix).reshape(shape)
+        drift = operator_bound(matrix) * (4 * EPS * self.steps * self.problem.domain.radius + point.truncation)
+        return _Image(value, drift)
+
+    def _objective(self, point: Point) -> Row:
+        value, drift = ZERO, 0.0
+        loss = self.problem.loss
+        if loss is not None:
+            image = self._image(matrix_of(loss.map), loss.map.out_shape, point)
+            view = view_loss(loss, image.value)
+            value = view.value
+            # |h(z + d) - h(z)| <= |h'(z)| |d| + the rest, which is quadratic; h' is Lipschitz with L_f / |M|^2.
+            curvature = loss.lipschitz / loss.map.norm**2 if loss.map.norm > 0.0 else 0.0
+            drift = float(norm(view.gradient)) * image.drift + 0.5 * curvature * image.drift**2
+        for term in self.problem.terms:
+            if not term.penalty.is_set:
+                image = self._image(matrix_of(term.map), term.map.out_shape, point)
+                value = value + penalty_value(term.penalty, image.value)
+                drift += term.penalty.lipschitz * image.drift
+        tolerance = RELATIVE * float(value.size) + drift
+        return compared("objective", self.claims.number("objective"), self.sign * value.value, tolerance)
+
+    def _infeasibility(self, term: Term, point: Point) -> Row:
+        image = self._image(matrix_of(term.map), term.map.out_shape, point)
+        target = nearest(term.penalty, image.value)
+        distance, size = norm(image.value - target), norm(target)
+        scale = max(1.0, float(size))
+        relative = float(distance) / scale
+        # Both the distance and |p| move by at most the drift.
+        error = RELATIVE * float(norm(image.value) + size + term.penalty.shift) + image.drift
+        name = f"infeasibility of {term.name}"
+        return compared(name, self.claims.infeasibilities.get(term.name), relative, error * (1.0 + relative) / scale)
+
+    def _combined(self, rows: list[Row]) -> list[Row]:
+        """The largest infeasibility and the gap, of the numbers just recomputed."""
+        claims, out = self.claims, []
+        parts = [row for row in rows if row.quantity.startswith("infeasibility of ")]
+        if parts and all(row.recomputed is not None for row in parts):
+            largest = max(row.recomputed for row in parts)
+            tolerance = max(row.tolerance for row in parts)
+            out.append(compared("infeasibility", claims.number("infeasibility"), largest, tolerance))
+        objective = next(row for row in rows if row.quantity == "objective")
+        bound = claims.number("bound")
+        if bound is not None and objective.recomputed is not None:
+            scale = max(1.0, abs(objective.recomputed), abs(bound))
+            gap = abs(objective.recomputed - bound) / scale
+            tolerance = 2.0 * (objective.tolerance + 16 * EPS * scale) / scale * (1.0 + gap)
+            out.append(compared("gap", claims.number("gap"), gap, tolerance, "with the bound as claimed"))
+        return out
+
+
+def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
+    """The claimed bound against that of the saved duals."""
+    kind, claimed = (claims.summary or {}).get("bound_is"), claims.number("bound")
+    quantity = ("upper bound" if problem.sense == "maximise" else "lower bound") + f" ({kind})"
+    if kind == "none" or claimed is None:
+        missing = "the run claims none" if kind == "none" else "it is not a number"
+        return Row(quantity, Verdict.UNCHECKED if kind == "none" else Verdict.FAILS, note=missing)
+
+    def work() -> Row:
+        found = recompute_bound(problem, run.duals, run.loss_image)
+        sign = problem.sense_sign
+        recomputed, tolerance = sign * float(found.value), float(found.error)
+        proven = sign * claimed <= float(found.value) + tolerance and not found.faults
+        if proven:
+            verdict = Verdict.HOLDS if found.proof else Verdict.CONSISTENT
+        else:
+            verdict = Verdict.FAILS if kind == "certified" or found.faults else Verdict.UNCONFIRMED
+        notes = list(found.faults)
+        if not proven and kind == "estimated" and not found.faults:
+            notes.append(f"the estimate is off by {sign * claimed - float(found.value):.3g}")
+        return Row(quantity, verdict, claimed, recomputed, tolerance, "; ".join(notes or found.remarks))
+
+    return attempted(quantity, claimed, work)
+
+
+def _rounding_rows(run: Run, claims: Claims, template: object) -> list[Row]:
+    """Rows for the metrics of the template that have a formula; the others are named as not checked."""
+    formulas, rows = ROUNDINGS.get(type(template), {}), []
+    for name, claimed in claims.metrics.items():
+        if name not in formulas:
+            rows.append(Row(name, Verdict.UNCHECKED, _plain(claimed), note="a figure of the template"))
+            continue
+
+        def work(name: str = name, claimed: object = claimed) -> Row:
+            value: Total = formulas[name](template, run.solution, claims)
+            return compared(name, _plain(claimed), value.value, RELATIVE * float(value.size))
+
+        rows.append(attempted(name, _plain(claimed), work))
+    return rows
+
+
+def _plain(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,70 @@
+"""What a run claims, and the problem that it claims it of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.errors import CgmError, DataError
+from cgm_cli.runs.load import Run
+from cgm_cli.runs.resume import spec_of
+from cgm_cli.spec.load import describe_error
+from cgm_cli.templates.build import Instance, build
+
+COLUMNS = ("k", "objective", "penalty", "total", "infeasibility", "bound", "certified", "gap")
+"""What every trace has."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """summary: the result in status.json, None for a run without one. last: the last row of the trace."""
+
+    summary: Mapping[str, Any] | None
+    last: Mapping[str, float]
+
+    def number(self, name: str) -> float | None:
+        """A number of the summary; None where it claims none."""
+        value = (self.summary or {}).get(name)
+        return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
+
+    @property
+    def infeasibilities(self) -> dict[str, float]:
+        """By constraint, from the last row of the trace."""
+        prefix = "infeasibility_"
+        return {
+            name.removeprefix(prefix): value
+            for name, value in self.last.items()
+            if name.startswith(prefix) and np.isfinite(value)
+        }
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Of the rounding, by name."""
+        metrics = (self.summary or {}).get("metrics")
+        return dict(metrics) if isinstance(metrics, Mapping) else {}
+
+
+def read_claims(run: Run) -> Claims:
+    """Raises DataError where status.json or the trace cannot be read, or is none of ours."""
+    if not isinstance(run.summary, Mapping | None):
+        raise DataError(f"{run.path / 'status.json'}: its result is not that of a solve.")
+    missing = [name for name in COLUMNS if run.trace and name not in run.trace]
+    if missing:
+        raise DataError(f"{run.path / 'run.h5'}: the trace has no column {', '.join(missing)}.")
+    last = {name: float(column[-1]) for name, column in run.trace.items() if len(column)}
+    return Claims(run.summary, last)
+
+
+def rebuild(run: Run) -> Instance:
+    """The problem of resolved.yaml. Data files are looked up beside the spec that the run was started with, and where
+    `cgm solve` looks. Raises DataError where a file is missing or the spec cannot be built.
+    """
+    spec = None
+    try:
+        spec = spec_of(run)
+        return build(spec, run.spec_file)
+    except CgmError as error:
+        raise DataError(f"The problem of {run.path} cannot be built again.\n{describe_error(error, spec)}") from error

@@ -1,0 +1,127 @@
+"""Linear maps as sparse matrices, written out from their definitions: rows of the image, columns of the point, both in
+C order. A matrix has its adjoint with it, so no second formula can disagree with the first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.blocks.directions import SparseDirection
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.block import Block
+from cgm_cli.blocks.maps.block_difference import BlockDifference
+from cgm_cli.blocks.maps.diagonal import Diagonal
+from cgm_cli.blocks.maps.differences import Differences
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.blocks.maps.matrices import Matrices
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.maps.row_sums import RowSums
+from cgm_cli.blocks.maps.sampling import Sampling
+from cgm_cli.blocks.maps.stack import Stack
+from cgm_cli.verify.precision import Unchecked, entry
+
+WRITTEN_OUT = 3 * 10**7
+"""The most entries a map or a point may have to be written out: a matrix of order 5000, half a gigabyte."""
+
+
+def matrix_of(linear: LinearMap) -> sp.csr_array:
+    """The matrix of a map, (entries of the image) x (entries of the point). Raises Unchecked where it has no entry."""
+    return sp.csr_array(entry(MATRICES, linear, "a map")(linear))
+
+
+def operator_bound(matrix: sp.csr_array) -> float:
+    """At least the largest singular value: the root of the largest absolute row sum times the largest column sum."""
+    entries = sp.coo_array(matrix)
+    sizes = np.abs(entries.data)
+    # Not the sums of SciPy: of a sparse cost of order 20000 there are 4 10^8 columns, nearly all of them empty.
+    sums = (np.bincount(np.unique(places, return_inverse=True)[1], sizes) for places in entries.coords)
+    return math.sqrt(math.prod(float(each.max(initial=0.0)) for each in sums))
+
+
+def _sizes(linear: LinearMap) -> tuple[int, int]:
+    sizes = math.prod(linear.out_shape), math.prod(linear.in_shape)
+    if isinstance(linear, Identity | Differences | RowSums) and sizes[1] > WRITTEN_OUT:
+        raise Unchecked(f"a map of {sizes[1]} entries is too large to be written out")
+    return sizes
+
+
+def _ones(linear: LinearMap, rows: np.ndarray, columns: np.ndarray) -> sp.coo_array:
+    return sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=_sizes(linear))
+
+
+def _identity(linear: Identity) -> sp.coo_array:
+    _, size = _sizes(linear)
+    return _ones(linear, np.arange(size), np.arange(size))
+
+
+def _inner_product(linear: InnerProduct) -> sp.coo_array:
+    direction = linear.direction
+    if isinstance(direction, SparseDirection):
+        cost = sp.coo_array(direction.matrix)
+        rows, columns = (part.astype(np.int64) for part in cost.coords)
+        flat = rows * linear.in_shape[1] + columns
+        return sp.coo_array((cost.data, (np.zeros(flat.size, dtype=np.int64), flat)), shape=_sizes(linear))
+    return sp.coo_array(direction.array.reshape(1, -1))
+
+
+def _row_sums(linear: RowSums) -> sp.coo_array:
+    """Entry (i, j) of the point counts in row i."""
+    rows, size = _sizes(linear)
+    return _ones(linear, np.arange(size) // (size // rows), np.arange(size))
+
+
+def _diagonal(linear: Diagonal) -> sp.coo_array:
+    places = np.arange(linear.in_shape[0], dtype=np.int64)
+    return _ones(linear, places, places * (linear.in_shape[0] + 1))
+
+
+def _differences(linear: Differences) -> sp.coo_array:
+    """Row (a, place) of an image: +1 at the next place along axis a, -1 at the place; empty at the last one."""
+    _, size = _sizes(linear)
+    places = np.arange(size).reshape(linear.in_shape)
+    parts = []
+    for axis, length in enumerate(linear.in_shape):
+        here = np.take(places, np.arange(length - 1), axis=axis).reshape(-1)
+        after = np.take(places, np.arange(1, length), axis=axis).reshape(-1)
+        rows, columns = np.concatenate([here, here]), np.concatenate([after, here])
+        signs = np.repeat([1.0, -1.0], here.size)
+        parts.append(sp.coo_array((signs, (rows, columns)), shape=(size, size)))
+    return sp.vstack(parts)
+
+
+def _sampling(linear: Sampling) -> sp.coo_array:
+    return _ones(linear, np.arange(linear.indices.size), linear.indices.astype(np.int64))
+
+
+def _matrices(linear: Matrices) -> sp.coo_array:
+    """Row i is A_i, raveled."""
+    coefficients, positions = linear.coefficients
+    entries = sp.coo_array(coefficients)
+    columns = positions[entries.coords[1]].astype(np.int64)
+    return sp.coo_array((entries.data, (entries.coords[0], columns)), shape=_sizes(linear))
+
+
+def _block(linear: Block) -> sp.coo_array:
+    """The matrix of the inner map, with its columns where the block begins."""
+    inner = sp.coo_array(matrix_of(linear.inner))
+    return sp.coo_array((inner.data, (inner.coords[0], inner.coords[1] + linear.start)), shape=_sizes(linear))
+
+
+MATRICES: dict[type, Callable] = {
+    Identity: _identity,
+    MatrixMap: lambda linear: linear.matrix,
+    InnerProduct: _inner_product,
+    Sampling: _sampling,
+    RowSums: _row_sums,
+    Diagonal: _diagonal,
+    Differences: _differences,
+    Stack: lambda linear: sp.vstack([matrix_of(inner) for inner in linear.maps]),
+    Block: _block,
+    BlockDifference: lambda linear: matrix_of(linear.plus) - matrix_of(linear.minus),
+    Matrices: _matrices,
+}

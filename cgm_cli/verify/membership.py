@@ -1,0 +1,176 @@
+"""How far a point misses its domain: the largest violation of the inequalities and equations that define it.
+
+For domains of matrices these are about eigen- or singular values. Factors with weights of one sign make some of them
+plain: left diag(w) left^T with w >= 0 is positive semidefinite, whatever its order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.group_ball import GroupL1Ball
+from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
+from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
+from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.verify.matrices import WRITTEN_OUT
+from cgm_cli.verify.minimum import within_order
+from cgm_cli.verify.point import Factors, Point
+from cgm_cli.verify.precision import Unchecked, entry, extended, norm, total
+
+_SPLIT = 5e-10
+"""How far above r a split may stay, relative to r: half of what rounding is allowed in a verification."""
+
+
+def violation(domain: Domain, point: Point) -> float:
+    """The largest violation, 0 inside, in the units of x. Raises Unchecked where it is out of reach."""
+    return max(0.0, float(entry(MEMBERSHIP, domain, "a domain")(domain, point)))
+
+
+def _entries(point: Point) -> np.ndarray:
+    return extended(point.written_out())
+
+
+def _simplex(domain: Simplex, point: Point) -> float:
+    x = _entries(point)
+    excess = total(x).value - domain.radius
+    return max(-x.min(), excess if domain.at_most else abs(excess))
+
+
+def _box(domain: Box, point: Point) -> float:
+    x = _entries(point)
+    return max((domain.lower - x).max(), (x - domain.upper).max())
+
+
+def _l1_ball(domain: L1Ball, point: Point) -> float:
+    return total(_entries(point)).size - domain.radius
+
+
+def _l2_ball(domain: L2Ball, point: Point) -> float:
+    return norm(_entries(point)) - domain.radius
+
+
+def _groups(domain: GroupL1Ball, point: Point) -> float:
+    x = _entries(point)
+    return sum(norm(x[members]) for members in domain.members) - domain.radius
+
+
+def _latent_groups(domain: LatentGroupBall, point: Point, rounds: int = 20_000) -> float:
+    """From a split of x into vectors of the groups, whose norms add up to at most r, or from a y that proves there is
+    none.
+
+    The split is x shared out in proportion to shares e_G. With the norms of its parts, e_G |y_G|, for the next shares
+    the sum of norms would fall from round to round (they minimise the sum of |v_G|^2 / e_G + e_G in turns); a power
+    of |y_G| close to 2 gets there sooner. With y = x / (sum of the e_G there), <x, y> / max |y_G| is at most the
+    smallest sum.
+    """
+    x = np.asarray(_entries(point), dtype=float)
+    peak = float(np.abs(x).max())
+    if peak == 0.0:
+        return -domain.radius
+    x, radius = x / peak, domain.radius / peak
+    member = np.zeros((x.size, len(domain.members)))
+    for number, members in enumerate(domain.members):
+        member[members, number] = 1.0
+    shares = np.ones(len(domain.members))
+    enough = radius * (1.0 + _SPLIT)
+    for _ in range(rounds):
+        y = np.divide(x, member @ shares, out=np.zeros_like(x), where=x != 0.0)
+        lengths = np.sqrt(member.T @ y**2)
+        sum_of_norms = float(shares @ lengths)
+        if sum_of_norms <= enough:
+            return peak * (sum_of_norms - radius)
+        lowest = float(x @ y) / float(lengths.max())
+        if lowest > radius * (1.0 + 2.0 * _SPLIT):
+            return peak * (lowest - radius)
+        shares = shares * lengths**1.9
+    raise Unchecked(f"the gauge is undecided: it is at most r + {peak * (sum_of_norms - radius):.2g}")
+
+
+def _trace(point: Point) -> float:
+    """The sum of the diagonal."""
+    if point.factors is None:
+        return total(point.array.diagonal()).value
+    factors = point.factors
+    return total(extended(factors.left * factors.weights) * factors.right).value
+
+
+def _asymmetry(point: Point) -> float:
+    if point.factors is not None and point.factors.right is point.factors.left:
+        return 0.0
+    x = point.written_out()
+    return float(np.abs(x - x.T).max())
+
+
+def _spectrum(point: Point) -> tuple[float, float]:
+    """A number below all eigenvalues of a symmetric point and the largest one; from the factors where they say it."""
+    if point.factors is not None and point.factors.weights.min(initial=0.0) >= 0.0:
+        half = point.factors.left * np.sqrt(point.factors.weights)
+        smaller = half.T @ half
+        if half.shape[1] < half.shape[0] or half.size > WRITTEN_OUT:
+            within_order(smaller.shape[0])
+            return 0.0, float(np.linalg.eigvalsh(smaller)[-1]) if smaller.size else 0.0
+    within_order(point.shape[0])
+    x = point.written_out()
+    values = np.linalg.eigvalsh(0.5 * (x + x.T))
+    return float(values[0]), float(values[-1])
+
+
+def _psd(domain: PSDTrace, point: Point) -> float:
+    excess = _trace(point) - domain.radius
+    smallest = 0.0 if _is_sum_of_squares(point.factors) else _spectrum(point)[0]
+    return max(_asymmetry(point), -smallest, abs(excess) if domain.fixed_trace else excess)
+
+
+def _is_sum_of_squares(factors: Factors | None) -> bool:
+    return factors is not None and factors.right is factors.left and factors.weights.min(initial=0.0) >= 0.0
+
+
+def _fantope(domain: Fantope, point: Point) -> float:
+    smallest, largest = _spectrum(point)
+    return max(_asymmetry(point), -smallest, largest - 1.0, abs(_trace(point) - domain.rank))
+
+
+def _nuclear(domain: NuclearBall, point: Point) -> float:
+    """The sum of the singular values; of factors, sum |w_i| |l_i| |r_i| is above it, and often enough."""
+    if point.factors is not None:
+        left, right = (np.linalg.norm(side, axis=0) for side in (point.factors.left, point.factors.right))
+        above = total(extended(np.abs(point.factors.weights)) * left * right).value
+        if above <= domain.radius:
+            return 0.0
+    within_order(min(point.shape))
+    values = scipy.linalg.svdvals(point.written_out(), check_finite=False)
+    return total(values).value - domain.radius
+
+
+def _product(domain: Product, point: Point) -> float:
+    x = point.written_out()
+    worst = 0.0
+    for block, start in zip(domain.blocks, domain.starts[:-1], strict=True):
+        part = x[start : start + math.prod(block.shape)].reshape(block.shape)
+        worst = max(worst, violation(block, Point(block.shape, part, None)))
+    return worst
+
+
+MEMBERSHIP: dict[type, Callable[..., float]] = {
+    Simplex: _simplex,
+    L1Ball: _l1_ball,
+    L2Ball: _l2_ball,
+    LinfBall: _box,
+    Box: _box,
+    GroupL1Ball: _groups,
+    LatentGroupBall: _latent_groups,
+    NuclearBall: _nuclear,
+    PSDTrace: _psd,
+    Fantope: _fantope,
+    Product: _product,
+}

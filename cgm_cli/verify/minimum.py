@@ -1,0 +1,110 @@
+"""The minimum of <v, x> over a domain, by the closed form or a full decomposition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.group_ball import GroupL1Ball
+from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
+from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
+from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, entry, extended, norm, total
+
+ORDER = 4000
+"""Largest order of a matrix that is decomposed in full: some 20 seconds."""
+
+Minimum = tuple[Total, float]
+"""A minimum, and the error that a decomposition may have made in it."""
+
+
+def minimum_over(domain: Domain, v: np.ndarray) -> Minimum:
+    """The minimum of <v, x> over the domain, for v of the shape of its points. Raises Unchecked where out of reach."""
+    return entry(MINIMA, domain, "a domain")(domain, extended(v))
+
+
+def within_order(order: int) -> None:
+    """Raises Unchecked for a matrix that is too large to be decomposed in full."""
+    if order > ORDER:
+        raise Unchecked(f"n = {order} is too large for a full decomposition")
+
+
+def _exact(value: Total) -> Minimum:
+    return value, 0.0
+
+
+def _simplex(domain: Simplex, v: np.ndarray) -> Minimum:
+    """At a vertex: r e_i, or zero where the sum may be less."""
+    least = v.min()
+    return _exact(total(domain.radius * (min(least, 0.0) if domain.at_most else least)))
+
+
+def _box(domain: Box, v: np.ndarray) -> Minimum:
+    return _exact(total(np.minimum(v * domain.lower, v * domain.upper)))
+
+
+def _groups(domain: GroupL1Ball | LatentGroupBall, v: np.ndarray) -> Minimum:
+    return _exact(total(-domain.radius * max(norm(v[members]) for members in domain.members)))
+
+
+def _nuclear(domain: NuclearBall, v: np.ndarray) -> Minimum:
+    """-r times the largest singular value."""
+    within_order(min(v.shape))
+    largest = scipy.linalg.svdvals(v.astype(float), check_finite=False)[0]
+    return total(-domain.radius * largest), domain.radius * decomposition_error(v)
+
+
+def _eigenvalues(v: np.ndarray, count: int) -> np.ndarray:
+    within_order(v.shape[0])
+    symmetric = (0.5 * (v + v.T)).astype(float)
+    return np.linalg.eigvalsh(symmetric)[:count]
+
+
+def _psd(domain: PSDTrace, v: np.ndarray) -> Minimum:
+    """r times the smallest eigenvalue, or 0 where the trace may be less."""
+    least = float(_eigenvalues(v, 1)[0])
+    factor = least if domain.fixed_trace else min(least, 0.0)
+    return total(domain.radius * factor), domain.radius * decomposition_error(v)
+
+
+def _fantope(domain: Fantope, v: np.ndarray) -> Minimum:
+    """The sum of the k smallest eigenvalues."""
+    return total(_eigenvalues(v, domain.rank)), domain.rank * decomposition_error(v)
+
+
+def _product(domain: Product, v: np.ndarray) -> Minimum:
+    value, error = ZERO, 0.0
+    for block, start in zip(domain.blocks, domain.starts[:-1], strict=True):
+        piece = v[start : start + math.prod(block.shape)].reshape(block.shape)
+        part, slack = minimum_over(block, piece)
+        value, error = value + part, error + slack
+    return value, error
+
+
+def decomposition_error(v: np.ndarray) -> float:
+    """How far an eigen- or singular value by LAPACK may be off: n eps |v|, in the Frobenius norm."""
+    return max(v.shape) * EPS * float(norm(v))
+
+
+MINIMA: dict[type, Callable[..., Minimum]] = {
+    Simplex: _simplex,
+    L1Ball: lambda domain, v: _exact(total(-domain.radius * np.abs(v).max())),
+    L2Ball: lambda domain, v: _exact(total(-domain.radius * norm(v))),
+    LinfBall: _box,
+    Box: _box,
+    GroupL1Ball: _groups,
+    LatentGroupBall: _groups,
+    NuclearBall: _nuclear,
+    PSDTrace: _psd,
+    Fantope: _fantope,
+    Product: _product,
+}

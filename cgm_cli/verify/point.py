@@ -1,0 +1,108 @@
+"""The saved solution: an array, or the factors of a low-rank matrix, of which single entries can be had."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.verify.matrices import WRITTEN_OUT
+from cgm_cli.verify.precision import Unchecked, extended, is_finite, product
+
+_CHUNK = 10**6
+
+
+class Unfit(Exception):
+    """The saved arrays are no point of the domain's shape, in words for the report."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """left diag(weights) right^T."""
+
+    left: np.ndarray
+    weights: np.ndarray
+    right: np.ndarray
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the given shape, as an array or as factors. truncation: the nuclear norm of what a factored iterate
+    has dropped on its way, so that the claims, which come from the whole of it, may differ by as much.
+    """
+
+    shape: tuple[int, ...]
+    array: np.ndarray | None
+    factors: Factors | None
+    truncation: float = 0.0
+
+    def written_out(self) -> np.ndarray:
+        """The array. Raises Unchecked where it is too large."""
+        if self.array is not None:
+            return self.array
+        if math.prod(self.shape) > WRITTEN_OUT:
+            raise Unchecked(f"a matrix of {' x '.join(map(str, self.shape))} is too large to be written out")
+        return (self.factors.left * self.factors.weights) @ self.factors.right.T
+
+    def image(self, matrix: sp.csr_array) -> np.ndarray:
+        """matrix @ x, flat. Of factors that are too large, the entries that the matrix meets."""
+        if self.array is not None or math.prod(self.shape) <= WRITTEN_OUT:
+            return product(matrix, self.written_out().reshape(-1))
+        used, places = np.unique(matrix.indices, return_inverse=True)
+        if used.size > WRITTEN_OUT:
+            raise Unchecked(f"{used.size} entries of the point are too many to be written out")
+        narrow = sp.csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], used.size))
+        return product(narrow, self._entries(used))
+
+    def _entries(self, positions: np.ndarray) -> np.ndarray:
+        """The entries at flat positions: sum_r left_ir w_r right_jr."""
+        rows, columns = np.divmod(positions, self.shape[1])
+        out = np.empty(positions.size, dtype=np.longdouble)
+        left = self.factors.left * self.factors.weights
+        step = max(1, _CHUNK // max(1, self.factors.weights.size))
+        for start in range(0, positions.size, step):
+            here = slice(start, start + step)
+            summands = extended(left[rows[here]]) * self.factors.right[columns[here]]
+            out[here] = summands.sum(axis=1)
+        return out
+
+
+def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
+    """The point that the arrays under /solution make up.
+
+    Raises Unchecked where x was not kept, Unfit where the arrays are not a finite point of the domain's shape.
+    """
+    shape = domain.shape
+    if not solution:
+        raise Unchecked("the run saved no solution")
+    if "samples" in solution:
+        raise Unchecked("x itself was not kept, only Gaussian samples of covariance x")
+    truncation = solution.get("truncation", np.zeros(()))
+    if truncation.shape != () or not is_finite(truncation) or truncation < 0.0:
+        raise Unfit("the truncation is not a number that is zero or more")
+    if "left" in solution and "weights" in solution:
+        left, weights = solution["left"], solution["weights"]
+        right = solution.get("right", left)
+        if left.ndim != 2 or right.ndim != 2 or (left.shape[0], right.shape[0]) != shape:
+            raise Unfit(f"the factors are {left.shape} and {right.shape}, but a point of the domain is {shape}")
+        if not left.shape[1] == right.shape[1] == weights.size:
+            raise Unfit("the factors do not have one column per weight")
+        arrays, point = (left, weights, right), Point(shape, None, Factors(left, weights, right), float(truncation))
+    else:
+        # The point of a split problem: `x` is the block that the objective acts on.
+        array = solution.get("variables", solution.get("x"))
+        if array is None:
+            raise Unchecked("the run saved no point x")
+        if array.shape != shape:
+            if isinstance(domain, Product) and "variables" not in solution:
+                raise Unchecked("of the blocks of variables only x was kept")
+            raise Unfit(f"the solution is {array.shape}, but a point of the domain is {shape}")
+        arrays, point = (array,), Point(shape, array, None)
+    if not all(map(is_finite, arrays)):
+        raise Unfit("the solution has entries that are not finite numbers")
+    return point

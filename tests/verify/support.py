@@ -1,0 +1,45 @@
+"""Runs to verify: short solves of problems composed from the blocks' own examples."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from cgm_cli.api import solve
+from cgm_cli.verify.check import verify
+from cgm_cli.verify.report import Report
+
+SHORT = ["solver.iterations=25"]
+
+
+def composed(domain: dict, **parts) -> dict:
+    """A spec composed of the domain and further parts of the problem."""
+    return {"name": "composed", "problem": {"domain": domain, **parts}}
+
+
+def verified(spec: dict | Path, folder: Path, *overrides: str, short: list[str] = SHORT) -> Report:
+    """The report on a fresh run of the spec."""
+    solve(spec, [*short, *overrides], out=folder)
+    return verify(folder)
+
+
+def row(report: Report, name: str):
+    """The row whose quantity begins with the name."""
+    return next(row for row in report.rows if row.quantity.startswith(name))
+
+
+def copied(run: Path, to: Path) -> Path:
+    """A copy of a run folder, to be altered."""
+    shutil.copytree(run, to)
+    return to
+
+
+def altered(run: Path, place: str, change) -> None:
+    """Replace the array at a place in run.h5 by change(array)."""
+    with h5py.File(run / "run.h5", "r+") as file:
+        array = np.asarray(change(file[place][()]))
+        del file[place]
+        file[place] = array

@@ -1,0 +1,164 @@
+"""`cgm verify` as a user meets it: its output, its exit codes, and runs that are not finished."""
+
+from __future__ import annotations
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cgm_cli.api import solve
+from cgm_cli.cli import app
+from cgm_cli.errors import DataError
+from cgm_cli.methods.status import Status
+from cgm_cli.verify.check import verify
+from cgm_cli.verify.report import Verdict
+from tests.verify.support import altered, composed, copied, row, verified
+from tests.verify.test_honest_runs import DIAGONAL, PSD
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("command") / "run"
+    solve(composed(PSD, **DIAGONAL), ["solver.iterations=30"], out=folder)
+    return folder
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["verify", *map(str, arguments)])
+
+
+def test_lines(run):
+    done = command(run)
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("trace: holds")
+    assert any(line.startswith("objective: claimed ") and "holds" in line for line in lines)
+    assert any(line.startswith("lower bound (certified): claimed ") and line.endswith("holds") for line in lines)
+    assert lines[-1].startswith("No claim fails of the ")
+
+
+def test_json(run, tmp_path):
+    done = command(run, "--json")
+    found = json.loads(done.stdout)
+    assert done.exit_code == 0 and found["holds"] and found["status"] == "iteration-limit"
+    assert {"quantity", "claimed", "recomputed", "difference", "tolerance", "verdict", "note"} == set(
+        found["checks"][0]
+    )
+    forged = copied(run, tmp_path / "forged")
+    altered(forged, "solution/left", lambda left: 1.01 * left)
+    done = command(forged, "--json")
+    assert done.exit_code == 4
+    assert {check["quantity"] for check in json.loads(done.stdout)["checks"] if check["verdict"] == "fails"} >= {
+        "domain",
+        "objective",
+    }
+
+
+def test_a_folder_that_is_no_run(tmp_path):
+    with pytest.raises(DataError):
+        verify(tmp_path)
+
+
+def test_a_file_that_is_broken(run, tmp_path):
+    broken = copied(run, tmp_path / "run")
+    (broken / "run.h5").write_bytes(b"nothing")
+    with pytest.raises(DataError):
+        verify(broken)
+    broken = copied(run, tmp_path / "spec")
+    (broken / "resolved.yaml").write_text("name: [")
+    with pytest.raises(DataError, match="cannot be built"):
+        verify(broken)
+
+
+def test_a_log_of_something_else(run, tmp_path):
+    foreign = copied(run, tmp_path / "trace")
+    with h5py.File(foreign / "run.h5", "r+") as file:
+        del file["trace/gap"]
+    with pytest.raises(DataError, match="no column gap"):
+        verify(foreign)
+    foreign = copied(run, tmp_path / "status")
+    state = json.loads((foreign / "status.json").read_text())
+    (foreign / "status.json").write_text(json.dumps(state | {"result": [1]}))
+    with pytest.raises(DataError, match="not that of a solve"):
+        verify(foreign)
+    foreign = copied(run, tmp_path / "truncation")
+    altered(foreign, "solution/truncation", lambda _: np.inf)
+    assert verify(foreign).having(Verdict.FAILS) == ["solution"]
+
+
+def test_a_data_file_beside_the_spec_is_found_and_its_absence_told(tmp_path, monkeypatch):
+    place = tmp_path / "specs"
+    place.mkdir()
+    np.save(place / "b.npy", np.array([1.0, 0.5, 0.0]))
+    spec = "problem:\n  domain: {kind: simplex, size: 3}\n  objective: {kind: least-squares, target: {file: b.npy}}\n"
+    (place / "fit.yaml").write_text(spec)
+    monkeypatch.chdir(tmp_path)
+    report = verified(place / "fit.yaml", tmp_path / "run")
+    assert report.holds and row(report, "objective").verdict is Verdict.HOLDS
+    (place / "b.npy").unlink()
+    with pytest.raises(DataError, match=r"no data file `b\.npy`"):
+        verify(tmp_path / "run")
+
+
+def test_a_run_that_was_killed(run, tmp_path):
+    killed = copied(run, tmp_path / "run")
+    state = json.loads((killed / "status.json").read_text())
+    (killed / "status.json").write_text(json.dumps(state | {"status": "running", "result": None, "ended": None}))
+    with h5py.File(killed / "run.h5", "r+") as file:
+        del file["solution"], file["duals"]
+    report = verify(killed)
+    assert report.holds and [row.quantity for row in report.rows] == ["trace"]
+    assert "was killed" in report.messages[0]
+    with h5py.File(killed / "run.h5", "r+") as file:
+        file["trace/total"][3] += 1.0
+    assert not verify(killed).holds
+
+
+def test_a_run_that_failed(tmp_path):
+    with pytest.raises(Exception, match="matrix"):
+        solve(composed({"kind": "simplex", "size": 3}, objective={"kind": "quadratic", "matrix": [[1]]}), out=tmp_path)
+    with pytest.raises(DataError, match=r"no run\.h5"):
+        verify(tmp_path)
+
+
+def test_constraints_that_contradict_each_other(tmp_path):
+    spec = composed(
+        {"kind": "simplex", "size": 3},
+        objective={"kind": "linear", "cost": [1.0, 2.0, 3.0]},
+        constraints=[{"kind": "box", "lower": 2.0}],
+    )
+    report = verified(spec, tmp_path / "run", short=["solver.iterations=2000"])
+    assert report.status == Status.INFEASIBLE.value
+    found = row(report, "incompatible")
+    assert found.verdict is Verdict.HOLDS
+    assert found.claimed > found.recomputed == pytest.approx(3.0)
+
+
+def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
+    """With two columns to spare an iterate of higher rank is cut, and says by how much."""
+    monkeypatch.setattr("cgm_cli.templates.build._columns", lambda problem, iterations: 5)
+    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
+    report = verified(spec, tmp_path / "run", short=["solver.iterations=60"])
+    assert report.holds
+    assert row(report, "truncation").verdict is Verdict.UNCHECKED
+    assert row(report, "objective").tolerance > 1e-3
+    assert abs(row(report, "objective").difference) > 1e-6
+
+
+def test_a_matrix_too_large_for_a_decomposition_is_no_proof(tmp_path, monkeypatch):
+    solve(
+        {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 40, "edges": 90}}}, out=tmp_path / "run"
+    )
+    for module in ("bound", "minimum"):
+        monkeypatch.setattr(f"cgm_cli.verify.{module}.ORDER", 20)
+    for module in ("bound", "point", "membership", "matrices"):
+        monkeypatch.setattr(f"cgm_cli.verify.{module}.WRITTEN_OUT", 1000)
+    report = verify(tmp_path / "run")
+    assert report.holds
+    found = row(report, "upper bound")
+    assert found.verdict is Verdict.CONSISTENT and "ARPACK" in found.note
+    for name in ("domain", "objective", "infeasibility of diagonal"):
+        assert row(report, name).verdict is Verdict.HOLDS

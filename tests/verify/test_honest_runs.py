@@ -1,0 +1,174 @@
+"""Honest runs verify: of every template, every domain, loss, penalty, set and map, in every form of the iterate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cgm_cli.blocks import registry
+from cgm_cli.errors import CgmError
+from cgm_cli.spec.load import load
+from cgm_cli.verify.report import Report, Verdict
+from tests.blocks.support import SHAPES, domain, examples
+from tests.data import has_data
+from tests.test_configs import CONFIGS, EXAMPLES, PROJECT, files_of
+from tests.verify.support import composed, row, verified
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+PRODUCT = registry.lookup("domain", "product").Spec.examples[0]
+
+
+def sure(report: Report, bound: Verdict = Verdict.HOLDS) -> None:
+    """Nothing fails, and nothing about the point and the bound is left open."""
+    core = [row for row in report.rows if row.note != "a figure of the template"]
+    for each in core:
+        expected = bound if "bound" in each.quantity else Verdict.HOLDS
+        assert each.verdict is expected, (each, report.sentence())
+    assert report.holds
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_template(example, tmp_path):
+    for name in files_of(example):
+        if not has_data(name):
+            pytest.skip(f"{name} is in no folder of CGM_DATA")
+    report = verified({"name": "example", "problem": example}, tmp_path / "run", short=["solver.iterations=6"])
+    sure(report)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
+def test_every_shipped_spec(path, tmp_path, monkeypatch):
+    spec = load(path).model_dump(by_alias=True)
+    for name in files_of(spec):
+        if not has_data(name) and not (path.parent / name).is_file():
+            pytest.skip(f"{name} is in no folder of CGM_DATA")
+    fewer = ["problem.restarts=3"] if spec["problem"].get("restarts") else []
+    monkeypatch.chdir(tmp_path)
+    sure(verified(path, tmp_path / "run", *fewer, short=["solver.iterations=4", "log.metrics_every=1000"]))
+
+
+def cost(shape: tuple[int, ...]) -> list:
+    """A linear cost with entries of both signs."""
+    return np.random.default_rng(3).standard_normal(shape).round(2).tolist()
+
+
+@pytest.mark.parametrize("example", examples("domain"))
+@pytest.mark.parametrize("start", ["plain", "constrained"])
+def test_every_domain(example, start, tmp_path):
+    shape = domain(**example).shape
+    parts = {"objective": {"kind": "linear", "cost": cost(shape)}}
+    if start == "constrained":
+        parts |= {
+            "objective": {"kind": "least-squares", "target": cost(shape)},
+            "constraints": [{"kind": "box", "upper": 0.4}, {"kind": "l2-ball", "radius": 0.6, "offset": 0.1}],
+            "penalties": [{"kind": "l1", "scale": 0.2}],
+        }
+    sure(verified(composed(example, **parts), tmp_path / "run"))
+
+
+def solvable(problem_of, tmp_path) -> Report:
+    """The report on a run over the first shape that the example fits."""
+    for number, shape in enumerate([*SHAPES, "product"]):
+        if shape == "product":
+            space = PRODUCT
+        elif len(shape) == 2:
+            space = {"kind": "nuclear-ball", "shape": list(shape), "radius": 2.0}
+        else:
+            space = {"kind": "l2-ball", "size": shape[0], "radius": 2.0}
+        try:
+            return verified(composed(space, **problem_of(space)), tmp_path / f"run{number}")
+        except CgmError:
+            continue
+    raise AssertionError("no shape fits")
+
+
+@pytest.mark.parametrize("example", examples("penalty"))
+def test_every_penalty(example, tmp_path):
+    sure(solvable(lambda _: {"penalties": [{**example, "offset": 0.3}, {"kind": "l2", "scale": 0.1}]}, tmp_path))
+
+
+@pytest.mark.parametrize("example", examples("set"))
+def test_every_set(example, tmp_path):
+    def problem(space: dict) -> dict:
+        return {"objective": {"kind": "least-squares", "target": 0.7}, "constraints": [{**example, "offset": -0.1}]}
+
+    sure(solvable(problem, tmp_path))
+
+
+@pytest.mark.parametrize("example", examples("loss"))
+def test_every_loss(example, tmp_path):
+    sure(solvable(lambda _: {"objective": example, "constraints": [{"kind": "box", "lower": -0.3}]}, tmp_path))
+
+
+@pytest.mark.parametrize("example", examples("map"))
+def test_every_map(example, tmp_path):
+    def problem(space: dict) -> dict:
+        return {
+            "objective": {"kind": "least-squares", "target": 0.5, "map": example},
+            "constraints": [{"kind": "box", "lower": 0.1, "map": example}],
+            "penalties": [{"kind": "l1", "map": example, "name": "sparse"}],
+        }
+
+    if example["kind"] == "block-difference":
+        # The product of the other examples has no two blocks of one shape after these maps.
+        blocks = [{"kind": "simplex", "size": 3}, {"kind": "l2-ball", "size": [2, 2]}, {"kind": "l1-ball", "size": 2}]
+        sure(verified(composed({"kind": "product", "blocks": blocks}, **problem({})), tmp_path / "run"))
+    else:
+        sure(solvable(problem, tmp_path))
+
+
+PSD = {"kind": "psd", "size": 5, "radius": 2.0, "trace": "equal"}
+DIAGONAL = {
+    "objective": {"kind": "linear", "cost": np.add.outer(np.arange(5.0), np.arange(5.0)).tolist()},
+    "constraints": [{"kind": "equals", "value": 0.4, "map": {"kind": "diagonal"}}],
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "factored", "samples"])
+def test_every_form_of_the_iterate(kind, tmp_path):
+    report = verified(composed(PSD, **DIAGONAL), tmp_path / "run", f"solver.iterate={kind}")
+    if kind != "samples":
+        sure(report)
+        return
+    assert report.holds
+    assert row(report, "lower bound").verdict is Verdict.HOLDS
+    for name in ("domain", "objective", "infeasibility of equals"):
+        assert row(report, name).verdict is Verdict.UNCHECKED
+        assert "only Gaussian samples" in row(report, name).note
+
+
+SPLIT = {
+    "name": "split",
+    "problem": {
+        "domains": [{"kind": "l1-ball", "size": 4, "radius": 2.0}, {"kind": "box", "lower": 0, "upper": 1, "size": 4}],
+        "objective": {"kind": "least-squares", "target": [1.0, 2.0, -1.0, 0.5]},
+        "constraints": [{"kind": "in-domain", "domain": {"kind": "simplex", "size": 4}, "offset": 0.1}],
+    },
+}
+
+
+def test_domains_that_are_intersected(tmp_path):
+    sure(verified(SPLIT, tmp_path / "run"))
+
+
+METHODS = {
+    "line search": ["solver.step=line-search"],
+    "corrections": ["solver.correction=fully-corrective"],
+    "perturbed": ["solver.oracle.mode=additive", "solver.oracle.delta=0.3", "solver.oracle.perturb=true"],
+    "additive": ["solver.oracle.mode=additive", "solver.oracle.delta=0.3"],
+    "multiplicative": ["solver.oracle.mode=multiplicative", "solver.oracle.delta=0.5"],
+    "unscaled": ["solver.scaling=none", "solver.beta0=0.01"],
+    "refreshed": ["solver.refresh=3"],
+    "certified as it goes": ["bound.certify=always"],
+}
+
+
+@pytest.mark.parametrize("overrides", METHODS.values(), ids=METHODS)
+def test_every_method(overrides, tmp_path):
+    sure(verified(composed(PSD, **DIAGONAL), tmp_path / "run", *overrides))
+
+
+def test_the_classical_method(tmp_path):
+    penalties = [{"kind": "max"}, {"kind": "hinge", "offset": 0.2}]
+    sure(verified(composed({"kind": "l2-ball", "size": 4}, penalties=penalties), tmp_path / "run", "solver.method=cgm"))
