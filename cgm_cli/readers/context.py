@@ -15,8 +15,10 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.files import FILE, NOTHING, standing
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
+from cgm_cli.spec.faults import quoted, visible
 from cgm_cli.spec.fields import ArrayField, FileArray
 from cgm_cli.spec.model import SourceSpec, Spec
 
@@ -44,17 +46,26 @@ class BuildContext:
         return cls(data_folders(path), spec.seed, sources=spec.source)
 
     def find(self, name: str) -> Path:
-        """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs."""
+        """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs.
+
+        What is there but no file, such as a folder, is passed over, and named if nothing better is found.
+        """
+        odd = None
         # An absolute name replaces the folder it is joined to.
         for folder in self.folders if not os.path.isabs(name) else (Path("/"),):
             path = folder / name
-            if _is_file(path):
+            found = standing(path)
+            if found == FILE:
                 self._verify(path, name)
                 return path
+            if found != NOTHING:
+                odd = odd or f"`{quoted(name)}` is {found}, and a data file is needed: {visible(str(path))}"
+        if odd:
+            raise DataError(odd)
         source = self.sources.get(name)
         looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
         get = f". Get it from {source.from_}" if source else ""
-        raise DataError(f"no data file `{name}`{looked}{get}")
+        raise DataError(f"no data file `{quoted(name)}`{looked}{get}")
 
     def array(self, value: ArrayField) -> np.ndarray:
         """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise."""
@@ -68,7 +79,7 @@ class BuildContext:
     def matrix(self, value: ArrayField) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, name=value.file)
+            return read_array(self.find(value.file), value.key, value.transpose, name=visible(value.file))
         _check_rows(value)
         array = np.array(value, dtype=float)
         if not np.isfinite(array).all():
@@ -77,13 +88,18 @@ class BuildContext:
 
     def graph(self, value: FileArray) -> sp.csr_array:
         """The symmetric adjacency matrix of a graph: a .mtx, .mat, .npz or .npy file, else the G-set format."""
-        path = self.find(value.file)
+        path, name = self.find(value.file), visible(value.file)
         if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
-            return read_graph(path, value.file)
-        matrix = sp.csr_array(read_array(path, value.key, value.transpose, name=value.file))
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
-            raise DataError(f"{value.file}: not the matrix of a graph: it must be square and symmetric")
-        return matrix
+            return read_graph(path, name)
+        matrix = read_array(path, value.key, value.transpose, name=name)
+        if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
+            # Its transpose, the comparison with it and the copy: entries with their indices, each a few times.
+            entries = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+            check_fits(name, 64 * int(entries))
+            matrix = sp.csr_array(matrix)
+            if not (matrix != matrix.T).nnz:
+                return matrix
+        raise DataError(f"{name}: not the matrix of a graph: it must be square and symmetric")
 
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""
@@ -122,13 +138,6 @@ def data_folders(spec_path: Path | None) -> tuple[Path, ...]:
     folders += [Path(folder) for folder in os.environ.get("CGM_DATA", "").split(os.pathsep) if folder]
     folders += [Path("data"), Path(__file__).parents[2] / "data"]
     return tuple(dict.fromkeys(folders))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _check_rows(value: object) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.errors import ProblemError, located
+from cgm_cli.errors import NumericalError, ProblemError, in_range, located
 from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
 from cgm_cli.methods.policies import (
@@ -87,6 +87,10 @@ class Instance:
         should_stop: Callable[[], Status | None] = lambda: None,
     ) -> Result:
         """Run the loop from the problem's start, then round. Raises NumericalError on non-finite numbers."""
+        with in_range(NumericalError):
+            return self._solve(observers, should_stop)
+
+    def _solve(self, observers: Iterable[Observer], should_stop: Callable[[], Status | None]) -> Result:
         rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
         rates = Rates()
         outcome = run(
@@ -130,6 +134,11 @@ class Instance:
 
 def build(spec: Spec) -> Instance:
     """Read the data, build the problem, choose what the spec leaves open. Raises ProblemError or DataError, located."""
+    with in_range(ProblemError):
+        return _build(spec)
+
+
+def _build(spec: Spec) -> Instance:
     context = BuildContext.for_spec(spec)
     with located("problem"):
         composed = isinstance(spec.problem, ComposedProblem)

@@ -77,6 +77,7 @@ class MatrixCompletion(Template):
                 return full, full
             drawn, rng = self.matrix, np.random.default_rng([context.seed, 8])
             context.reserve("matrix", 2 * 8 * drawn.rows * drawn.columns)
+            context.reserve("factors", 8 * drawn.rank * (drawn.rows + drawn.columns))
             left, right = (rng.standard_normal((side, drawn.rank)) for side in (drawn.rows, drawn.columns))
             truth = left @ right.T / np.sqrt(drawn.rank)
             return truth + drawn.noise * rng.standard_normal(truth.shape), truth

@@ -21,9 +21,43 @@ _NUMBERS += [-1e300, 5e-324, 1.7976931348623157e308, 1e16, 1e17, -0.0, 1e6, 1e12
 _SMALL = [1, 2, 3, 4, 5, 6, 8, 10, 64, 65, 100, 500, 3000, 0.1, 0.9, 1.0, 2.0, 1e-9, 1e9, 1e-160, 1e160, 1e150, 1e-20]
 _RAW = ["2.", "0x7f", "0o17", "1e400", "-1e400", ".inf", "-.inf", ".nan", "1e-400", "18446744073709551616", "9" * 5000]
 _RAW += ["!!python/object/apply:os.system ['true']", "!!python/name:os.system", "!!binary aGVsbG8=", "!custom x"]
-_RAW += ["&a [1, 2]", "*a", "<<", "? x", "| text", "@x", "`x`", "%x", "~", "", "2001-01-01", "1_000", "'", '"', "{", "]"]
+_RAW += [
+    "&a [1, 2]",
+    "*a",
+    "<<",
+    "? x",
+    "| text",
+    "@x",
+    "`x`",
+    "%x",
+    "~",
+    "",
+    "2001-01-01",
+    "1_000",
+    "'",
+    '"',
+    "{",
+    "]",
+]
 _RAW += ["!!set {a, b}", "!!float 1", "!!int '1'", "-", ":", "? [a]: b", "--- x", "#"]
-_TEXTS = ["", " ", "x", "auto", "none", "identity", "simplex", "true", "1", "1e3", "nan", "é", "\u202e", "😀", "\0", "\n"]
+_TEXTS = [
+    "",
+    " ",
+    "x",
+    "auto",
+    "none",
+    "identity",
+    "simplex",
+    "true",
+    "1",
+    "1e3",
+    "nan",
+    "é",
+    "\u202e",
+    "😀",
+    "\0",
+    "\n",
+]
 _TEXTS += ["\ud800", "a" * 5000, "x" * 200_000, "../" * 50, "%s%n{0}", "\x1b[31m", "a.b", "-x", "/", "∞", "１２"]
 _FILES = ["/dev/zero", "/dev/stdin", "/dev/full", "/dev/random", "/proc/self/mem", "/proc/self/fd/0", "/", "..", "."]
 _FILES += ["../" * 30 + "etc/passwd", "/etc/passwd", "~/x.npy", "file:///etc/passwd", "nul\0", "a" * 300 + ".npy"]
@@ -33,7 +67,19 @@ _SHAPES += [[None], ["x"], [True], [[["x"]]], [10**6, 10**6], [10**18, 10], [3, 
 _KEYS = ["x", "kind", "template", "file", "", "1", "domain", "map", "é", "a" * 300, "__class__", "model_config", "from"]
 _WHOLE = [b"", b"\0" * 100, b"\xef\xbb\xbf", b"\xff\xfe", b"\n" * 1000, b" ", b"[", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"]
 _CHUNKS = [b"\0", b"\xff", b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x80", b"\x7f\xff\xff\xff", b"\xff" * 8, b"-", b"1e999"]
-_CHUNKS += [b"nan", b"inf", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\r", b"\x85", b"\t", b"999999999999", b"\n\n", b"{", b"'"]
+_CHUNKS += [
+    b"nan",
+    b"inf",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"\r",
+    b"\x85",
+    b"\t",
+    b"999999999999",
+    b"\n\n",
+    b"{",
+    b"'",
+]
 
 
 def bytes_mutated(raw: bytes, rng: Random) -> bytes:
@@ -113,9 +159,9 @@ def _places(tree: Any) -> list[tuple[Any, Any]]:
 
 
 def _alike(key: Any, value: Any, rng: Random, donors: list[Any]) -> Any:
-    """Another value of the same type, or one that a donor has under the same key: what a schema may well let through."""
-    known = [parent[name] for donor in donors for parent, name in _places(donor) if name == key and isinstance(key, str)]
-    if known and rng.random() < 0.4:
+    """Another value of the same type, or one that a donor has under the same key: a schema may well let it through."""
+    known = [parent[name] for donor in donors for parent, name in _places(donor) if name == key]
+    if isinstance(key, str) and known and rng.random() < 0.4:
         return copy.deepcopy(rng.choice(known))
     if isinstance(value, bool):
         return not value

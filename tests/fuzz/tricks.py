@@ -139,7 +139,9 @@ def run_folders() -> list[Case]:
         "wide attribute": lambda f: f.attrs.__setitem__("wide", np.arange(8000.0)),
         "number attribute": lambda f: f.attrs.__setitem__("long", "[" + "9" * 6000 + "]"),
     }
-    cases = [Case("run", name, {**run, "run.h5": seeds.changed(run["run.h5"], change)}) for name, change in logs.items()]
+    cases = [
+        Case("run", name, {**run, "run.h5": seeds.changed(run["run.h5"], change)}) for name, change in logs.items()
+    ]
     state = json.loads(run["status.json"])
     statuses: dict[str, Any] = {
         "deep status": b"[" * 100_000,
