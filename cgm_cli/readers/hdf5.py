@@ -61,7 +61,7 @@ def stored_bytes(dataset: h5py.Dataset) -> int:
     if dataset.chunks:
         needed = math.prod(-(-length // chunk) for length, chunk in zip(dataset.shape, dataset.chunks, strict=True))
         if needed > _FEW_CHUNKS and dataset.id.get_num_chunks() < needed:
-            raise ValueError(f"{dataset.name} has {needed} chunks, and most of them were never written")
+            raise ValueError(f"{dataset.name} has {needed} chunks, and most were never written")
         # A single chunk may be larger than the dataset, and is unpacked as a whole.
         size = max(size, math.prod(dataset.chunks))
     return size * dataset.dtype.itemsize

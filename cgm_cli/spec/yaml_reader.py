@@ -224,9 +224,8 @@ class _Builder:
             self._fault("a key is missing before the colon", at)
         elif key in parent.seen:
             line, column = parent.seen[key]
-            self._fault(
-                f"duplicate key `{quoted(key)}`, first given at line {line}, column {column}", at, (*parent.path, key)
-            )
+            message = f"duplicate key `{quoted(key)}`, first given at line {line}, column {column}"
+            self._fault(message, at, (*parent.path, key))
         parent.seen.setdefault(key, at)
         parent.key, parent.key_at = key, at
         self._count(at)

@@ -564,7 +564,7 @@ def test_hdf5_with_a_chunk_larger_than_memory(tmp_path, monkeypatch):
 
 def test_hdf5_of_many_chunks_that_were_never_written(tmp_path):
     hdf5(tmp_path / "a.h5", (10**6,), chunks=(1,))
-    fails(tmp_path / "a.h5", "/a has 1000000 chunks, and most of them were never written")
+    fails(tmp_path / "a.h5", "/a has 1000000 chunks, and most were never written")
 
 
 def test_hdf5_of_few_chunks_that_were_never_written_is_zero(tmp_path):

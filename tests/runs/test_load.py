@@ -217,9 +217,7 @@ READS = {"spec.yaml": "spec_text", "resolved.yaml": "resolved", "run.h5": "trace
 def test_a_dataset_that_claims_more_than_there_is_memory_is_not_read(ended, place, options):
     with h5py.File(ended / "run.h5", "r+") as file:
         file.create_dataset(f"{place}/evil", (10**12,), "f8", **options)
-    with pytest.raises(
-        DataError, match=r"run\.h5.*(would take 8 TB in memory|has 1000000000 chunks, and most of them)"
-    ):
+    with pytest.raises(DataError, match=r"run\.h5.*(would take 8 TB|has 1000000000 chunks, and most were)"):
         getattr(load_run(ended), place)
 
 
