@@ -160,9 +160,9 @@ def _places(tree: Any) -> list[tuple[Any, Any]]:
 
 def _alike(key: Any, value: Any, rng: Random, donors: list[Any]) -> Any:
     """Another value of the same type, or one that a donor has under the same key: a schema may well let it through."""
-    known = [parent[name] for donor in donors for parent, name in _places(donor) if name == key]
-    if isinstance(key, str) and known and rng.random() < 0.4:
-        return copy.deepcopy(rng.choice(known))
+    if isinstance(key, str) and rng.random() < 0.4:
+        known = [parent[name] for donor in donors for parent, name in _places(donor) if name == key]
+        return copy.deepcopy(rng.choice(known or [value]))
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):

@@ -53,7 +53,7 @@ class Pool:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stop()
+        self.stop()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def run(self, case: Case) -> tuple[str, str]:
@@ -78,11 +78,12 @@ class Pool:
     def _start(self) -> None:
         context = multiprocessing.get_context("fork")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self.scratch), daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, self._pipe, self.scratch), daemon=True)
         self._process.start()
         theirs.close()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End the worker; the next case gets a new one."""
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -111,11 +112,12 @@ class Pool:
         if self._process.is_alive():
             os.kill(self._process.pid, signal.SIGUSR1)
             time.sleep(0.5)
-        self._stop()
+        self.stop()
         return (self.scratch / "stack.txt").read_text(errors="replace")[:4000]
 
 
-def _work(pipe: Any, scratch: Path) -> None:
+def _work(pipe: Any, other_end: Any, scratch: Path) -> None:
+    other_end.close()  # else the end of the parent would go unnoticed
     memory._machine = lambda: TOLD
     null = os.open(os.devnull, os.O_RDWR)
     # Standard input never ends and never gives: whoever reads it hangs.
@@ -126,7 +128,10 @@ def _work(pipe: Any, scratch: Path) -> None:
     faulthandler.register(signal.SIGUSR1, stack)
     os.chdir(scratch)
     while True:
-        case = pipe.recv()
+        try:
+            case = pipe.recv()
+        except EOFError:
+            return
         folder = scratch / "case"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
