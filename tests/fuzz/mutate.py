@@ -12,7 +12,7 @@ class Raw(str):
     """Text that stands in the YAML as it is: tags, anchors, numbers that no float can be."""
 
 
-# Names that the scratch folder of every spec holds in place of files; see `seeds.oddities`.
+# Names under which every spec finds something else than a file; see `seeds.oddities`.
 STEMS = ("pipe", "socket", "folder", "dangling", "loop", "zero", "hole")
 SUFFIXES = ("npy", "npz", "mat", "h5", "csv", "txt", "mtx", "png", "tif", "dat-s", "gset")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
 import io
 import json
 import multiprocessing
@@ -20,11 +21,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import typer.main
+
 from cgm_cli.cli import _run
 from cgm_cli.errors import CgmError
 from cgm_cli.readers import memory
 from cgm_cli.runs.load import load_run
 from tests.fuzz.cases import Case
+from tests.fuzz.seeds import oddities
 
 SECONDS = 5.0
 """Of processor time; a machine that is busy with others is no failure before WALL."""
@@ -33,6 +37,7 @@ BYTES = 10**9
 """How far the address space may grow in one case."""
 TOLD = 300_000_000
 """What the program is told that the machine has left: little, so that whatever is accepted is solved in no time."""
+ODD = "odd"
 SHORT = ("--set", "solver.iterations=3", "--set", "stop.time=1")
 
 
@@ -44,7 +49,11 @@ class Pool:
     """One worker, started again when it is lost. `peak` is the most memory that a worker ever had, in bytes."""
 
     def __init__(self) -> None:
-        self.scratch = Path(tempfile.mkdtemp(prefix="fuzz-"))
+        memory_disk = Path("/dev/shm")
+        self.scratch = Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory_disk if memory_disk.is_dir() else None))
+        odd = self.scratch / ODD
+        odd.mkdir()
+        Case("spec", "oddities", {**oddities()}).put(odd)
         self.peak = 0
         self.warned: dict[str, int] = {}
         self._process: Any = None
@@ -127,6 +136,10 @@ def _work(pipe: Any, other_end: Any, scratch: Path) -> None:
     faulthandler.enable(stack)
     faulthandler.register(signal.SIGUSR1, stack)
     os.chdir(scratch)
+    # Where data files are looked up last: what is no file, under any name a spec may have for it.
+    os.environ["CGM_DATA"] = os.pathsep.join([os.environ.get("CGM_DATA", ""), str(scratch / ODD)])
+    # The commands are the same every time.
+    typer.main.get_command = functools.cache(typer.main.get_command)
     while True:
         try:
             case = pipe.recv()
