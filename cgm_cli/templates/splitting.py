@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -63,7 +64,7 @@ class Split(Template):
 
     def round(self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator) -> Rounding:
         """x: the block that the objective acts on, in its own shape."""
-        size = int(np.prod(self.shape))
+        size = math.prod(self.shape)
         return Rounding(arrays={"x": iterate.array[:size].reshape(self.shape).copy()})
 
 

@@ -220,13 +220,19 @@ def _mat_bomb() -> bytes:
     def element(kind: int, raw: bytes) -> bytes:
         return struct.pack("<II", kind, len(raw)) + raw + bytes(-len(raw) % 8)
 
-    numbers = 10**7
     head = element(6, struct.pack("<II", 6, 0)) + element(5, struct.pack("<ii", 1, 10**9)) + element(1, b"a")
-    packer = zlib.compressobj(1)
-    parts = [packer.compress(struct.pack("<II", 14, 2**32 - 8) + head + struct.pack("<II", 9, 2**32 - 100))]
-    parts += [packer.compress(bytes(numbers)) for _ in range(150)] + [packer.flush()]
-    body = b"".join(parts)
+    body = _deflated(struct.pack("<II", 14, 2**32 - 8) + head + struct.pack("<II", 9, 2**32 - 100), 150)
     return b"MATLAB 5.0 MAT-file".ljust(124) + b"\0\x01IM" + struct.pack("<II", 15, len(body)) + body
+
+
+def _deflated(head: bytes, blocks: int) -> bytes:
+    """`head` and 10^7 zeros for each block, as a zlib stream. One block is made, and repeated."""
+    packer = zlib.compressobj(1)
+    begin = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(bytes(10**7)) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = zlib.adler32(head)
+    low, high = checksum & 0xFFFF, checksum >> 16
+    return begin + block * blocks + b"\x03\x00" + struct.pack(">HH", (high + low * 10**7 * blocks) % 65521, low)
 
 
 def _png(width: int, height: int) -> bytes:
@@ -248,9 +254,7 @@ def _hdf5(change: Any) -> bytes:
 def _chunk_bomb(file: h5py.File, name: str = "a") -> None:
     """One number, in a chunk that expands to more than a gigabyte."""
     chunk = file.create_dataset(name, (1,), "u1", chunks=(1_200_000_000,), maxshape=(None,), compression="gzip")
-    packer = zlib.compressobj(1)
-    raw = b"".join([packer.compress(bytes(10**7)) for _ in range(120)] + [packer.flush()])
-    chunk.id.write_direct_chunk((0,), raw)
+    chunk.id.write_direct_chunk((0,), _deflated(b"", 120))
 
 
 def _virtual(file: h5py.File, name: str = "a") -> None:

@@ -14,6 +14,7 @@ from cgm_cli.templates.build import build
 from cgm_cli.templates.max_cut import FEW_PAIRS, RandomGraph, random_graph
 
 HUGE = 10**12
+SOME = {"kind": "l1", "map": {"kind": "sampling", "indices": [0, 4, 2]}}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,10 @@ HUGE = 10**12
         ({"template": "max-affine", "slopes": {"pieces": HUGE, "size": 1}}, "slopes"),
         ({"template": "matrix-game", "payoff": {"rows": HUGE, "columns": 1}}, "payoff"),
         ({"template": "minimax-ball", "size": HUGE}, None),
+        ({"domain": {"kind": "nuclear-ball", "shape": [HUGE, 5]}, "penalties": [SOME]}, "domain"),
+        ({"domain": {"kind": "psd", "size": HUGE}, "penalties": [SOME]}, "domain"),
+        ({"domain": {"kind": "fantope", "size": HUGE, "rank": 2}, "penalties": [SOME]}, "domain"),
+        ({"domain": {"kind": "l2-ball", "size": [HUGE, HUGE]}, "penalties": [SOME]}, "domain"),
         ({"template": "robust-pca", "image": "camera", "size": 10**6, "loss": "l1"}, None),
     ],
 )

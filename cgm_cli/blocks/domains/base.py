@@ -107,7 +107,7 @@ class Domain(ABC):
         """
         if self.spectral:
             return 0.0
-        return float(np.prod(self.shape)) * _EPS * self.radius * safe_norm(direction.dense())
+        return math.prod(self.shape) * _EPS * self.radius * safe_norm(direction.dense())
 
     @property
     def memory(self) -> int:
