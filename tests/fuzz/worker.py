@@ -38,7 +38,7 @@ BYTES = 10**9
 TOLD = 300_000_000
 """What the program is told that the machine has left: little, so that whatever is accepted is solved in no time."""
 ODD = "odd"
-SHORT = ("--set", "solver.iterations=3", "--set", "stop.time=1")
+SHORT = ("--set", "solver.iterations=3", "--set", "stop.time=1", "--set", "threads=1")
 
 
 class Failure(Exception):

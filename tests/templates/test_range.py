@@ -35,3 +35,10 @@ def test_a_square_out_of_range_is_a_fault_of_the_problem(problem):
 def test_in_range(failing):
     with pytest.raises(NumericalError, match="out of range"), in_range(NumericalError):
         failing()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_box_out_of_range_is_a_fault_without_a_warning():
+    box = {"kind": "box", "lower": -1e300, "upper": 1e300, "size": 2}
+    with pytest.raises(ProblemError, match="units"):
+        build(loads(dump({"problem": {"domain": box, "objective": {"kind": "linear", "cost": 1.0}}})))
