@@ -82,6 +82,8 @@ class BuildContext:
             return read_array(self.find(value.file), value.key, value.transpose, name=visible(value.file))
         _check_rows(value)
         array = np.array(value, dtype=float)
+        if array.size == 0:
+            raise ProblemError("the array is empty: it needs at least one entry")
         if not np.isfinite(array).all():
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
@@ -146,7 +147,7 @@ def _build(spec: Spec) -> Instance:
     problem = scaled(template.problem) if spec.solver.scaling == "auto" else template.problem
     with located("solver"):
         iterate = _iterate_kind(spec.solver, template)
-        _reserve(problem, spec.solver, iterate, context)
+        _reserve(problem, spec, iterate, context)
     schedule = Schedule(
         log=spec.log.every,
         metrics=spec.log.metrics_every,
@@ -256,8 +257,8 @@ def _columns(problem: CompositeProblem, iterations: int) -> int:
     return int(max(4 * width, 16, min((iterations + 1) * width, 2 * side, FACTOR_BYTES // (8 * side))))
 
 
-def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, context: BuildContext) -> None:
-    domain = problem.domain
+def _reserve(problem: CompositeProblem, spec: Spec, iterate: str, context: BuildContext) -> None:
+    domain, solver = problem.domain, spec.solver
     context.reserve("program", PROGRAM_BYTES)
     if iterate == "dense":
         context.reserve("iterate", domain.memory)
@@ -269,7 +270,8 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
         context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
     else:
         context.reserve("iterate", 8 * SAMPLES * domain.shape[0])
-    if solver.oracle.mode == "exact" and domain.spectral:
+    proven = spec.bound.certify != "never" and min(domain.shape) <= DENSE_CERTIFICATE
+    if domain.spectral and (proven or solver.oracle.mode == "exact"):
         context.reserve("matrix to factorise", 3 * domain.memory)
 
 

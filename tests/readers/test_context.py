@@ -168,6 +168,12 @@ def test_the_matrix_of_a_graph_is_compared_only_if_that_fits(tmp_path, monkeypat
         BuildContext((tmp_path,)).graph(FileArray(file="a.npy"))
 
 
+@pytest.mark.parametrize("value", [[], [[]], [[], []]])
+def test_an_empty_list_is_no_array(value):
+    with pytest.raises(ProblemError, match="the array is empty: it needs at least one entry"):
+        BuildContext(()).array(value)
+
+
 def test_reserve(monkeypatch):
     monkeypatch.setattr(module, "available_memory", lambda: 10_000_000)
     context = BuildContext(())

@@ -68,3 +68,10 @@ def test_a_small_graph_fits(monkeypatch):
     monkeypatch.setattr("cgm_cli.readers.context.available_memory", lambda: 10**6)
     graph = RandomGraph(nodes=20, edges=30).draw(BuildContext(()))
     assert np.array_equal(graph.toarray(), random_graph(RandomGraph(nodes=20, edges=30), 0).toarray())
+
+
+@pytest.mark.parametrize(("certify", "needed"), [("final", 3 * 8 * 3000**2), ("always", 3 * 8 * 3000**2), ("never", 0)])
+def test_the_factorisation_that_proves_the_bound_is_weighed(certify, needed):
+    problem = {"template": "spectrahedron-game", "matrices": {"size": 3000, "count": 2}}
+    instance = build(loads(dump({"problem": problem, "bound": {"certify": certify}})))
+    assert instance.context.reserved.get("matrix to factorise", 0) == needed
