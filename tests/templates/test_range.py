@@ -42,3 +42,10 @@ def test_a_box_out_of_range_is_a_fault_without_a_warning():
     box = {"kind": "box", "lower": -1e300, "upper": 1e300, "size": 2}
     with pytest.raises(ProblemError, match="units"):
         build(loads(dump({"problem": {"domain": box, "objective": {"kind": "linear", "cost": 1.0}}})))
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_index_out_of_range_is_a_fault_without_a_warning():
+    term = {"kind": "l1", "map": {"kind": "sampling", "indices": [0, 1e300]}}
+    with pytest.raises(ProblemError, match="an index of a sampling is not a whole number"):
+        build(loads(dump({"problem": {"domain": SQUARE, "penalties": [term]}})))

@@ -53,7 +53,8 @@ class Sampling(LinearMap):
     def __init__(self, indices: np.ndarray, in_shape: tuple[int, ...]):
         """`indices` (k,): whole numbers. Raises ProblemError if there are none, or one is out of range or repeated."""
         size = math.prod(in_shape)
-        whole = indices.astype(np.intp)
+        with np.errstate(invalid="ignore"):  # what no integer can hold differs from what it becomes
+            whole = indices.astype(np.intp)
         if whole.size == 0:
             raise ProblemError("a sampling needs at least one index")
         if np.any(whole != indices):
