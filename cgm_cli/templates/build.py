@@ -141,6 +141,8 @@ def build(spec: Spec) -> Instance:
 
 def _build(spec: Spec) -> Instance:
     context = BuildContext.for_spec(spec)
+    # First of all: what cannot fit is refused before work is spent on it.
+    context.reserve("program", PROGRAM_BYTES)
     with located("problem"):
         composed = isinstance(spec.problem, ComposedProblem)
         template = compose(spec.problem, context) if composed else spec.problem.build(context)
@@ -259,7 +261,6 @@ def _columns(problem: CompositeProblem, iterations: int) -> int:
 
 def _reserve(problem: CompositeProblem, spec: Spec, iterate: str, context: BuildContext) -> None:
     domain, solver = problem.domain, spec.solver
-    context.reserve("program", PROGRAM_BYTES)
     if iterate == "dense":
         context.reserve("iterate", domain.memory)
         if "direction" not in context.reserved:
