@@ -158,7 +158,8 @@ class _LogFile(logging.FileHandler):
 def is_being_written(path: Path) -> bool:
     """Whether a living process holds the lock of the run folder `path`."""
     try:
-        descriptor = os.open(path / _LOCK, os.O_RDONLY)
+        # A named pipe in its place would keep waiting whoever opens it.
+        descriptor = os.open(path / _LOCK, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return False
     try:

@@ -113,7 +113,7 @@ def _solve(
     # The libraries are loaded by now, and a limit holds for loaded libraries only.
     stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
     instance = build(spec, file)
-    digests = instance.context.digests
+    digests = instance.context.digests()
     origin = provenance.collect(resolve(spec), spec.seed, folder.started, digests)
     if checkpoint is not None:
         check_same_data(former, digests)

@@ -14,7 +14,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from cgm_cli.runs.load import own_array, own_member
+from cgm_cli.readers.hdf5 import stored_bytes
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.runs.load import own_dataset, own_member
 
 _VALUES = "values"
 _FORTRAN = "fortran"
@@ -36,14 +38,16 @@ def write_tree(group: h5py.Group, tree: Mapping[str, Any]) -> None:
 
 
 def read_tree(group: h5py.Group) -> dict[str, Any]:
-    """What `write_tree` put there. KeyError, ValueError or OSError for any other group."""
+    """What `write_tree` put there. DataError if it takes more memory than there is; other groups may raise anything."""
     tree: dict[str, Any] = json.loads(group.attrs[_VALUES])
     for key in group:
         member = own_member(group, key)
         if isinstance(member, h5py.Group):
             tree[key] = read_tree(member)
         else:
-            array = own_array(member)
+            dataset = own_dataset(member, member.name)
+            check_fits(group.file.filename, stored_bytes(dataset))
+            array = dataset[()]
             tree[key] = array.T if member.attrs[_FORTRAN] else array
     return tree
 
