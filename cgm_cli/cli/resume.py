@@ -19,7 +19,7 @@ def resume(
     """Go on with a run that was stopped or killed.
 
     It goes on from its last checkpoint, and ends where it would have ended if nothing had happened. Only budgets may be
-    raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that has nothing left to do
-    shows its result again.
+    raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that has nothing left to
+    do shows its result again.
     """
     run_command(None, overrides or (), None, json, quiet, run)
