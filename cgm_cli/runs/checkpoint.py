@@ -18,7 +18,7 @@ from cgm_cli.errors import CgmError, DataError
 from cgm_cli.readers.files import NOTHING, standing
 from cgm_cli.runs.load import own_member, read_own
 from cgm_cli.runs.storage import write_hdf5
-from cgm_cli.runs.tree import read_tree, write_tree
+from cgm_cli.runs.tree import checksum, read_tree, write_tree
 
 SCHEMA = 1
 """Version of what is in a checkpoint; counts up when a state of an older cgm can no longer be read."""
@@ -83,6 +83,7 @@ def write_checkpoint(path: Path, tree: Mapping[str, Any]) -> None:
 
     def fill(file: h5py.File) -> None:
         file.attrs["schema"] = SCHEMA
+        file.attrs["checksum"] = checksum(tree)
         write_tree(file.create_group(_GROUP), tree)
 
     write_hdf5(path, fill, durable=True)
@@ -100,6 +101,12 @@ def read_checkpoint(path: Path) -> dict[str, Any] | None:
                 f"{path} is a checkpoint of schema version {schema}, but this cgm reads version {SCHEMA}: "
                 "go on with the version of cgm that wrote it, or start the run anew."
             )
-        return read_tree(own_member(file, _GROUP))
+        tree = read_tree(own_member(file, _GROUP))
+        if checksum(tree) != file.attrs["checksum"]:
+            raise DataError(
+                f"{path} is damaged: its content does not have the checksum it was written with. Remove it to start "
+                "the run anew."
+            )
+        return tree
 
     return read_own(path, read, "a checkpoint")

@@ -86,7 +86,7 @@ def execute(
         if should_stop is None:
             should_stop = stack.enter_context(stop_on_signals())
         if former is None:
-            folder = stack.enter_context(RunDirectory.create(spec.name, resume or out))
+            folder = stack.enter_context(RunDirectory.create(spec.name, resume or out, again=resume is not None))
         else:
             folder = stack.enter_context(RunDirectory.reopen(former.path))
             folder.started = former.state.get("started", folder.started)

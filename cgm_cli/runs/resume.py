@@ -10,6 +10,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.runs.checkpoint import read_checkpoint
+from cgm_cli.runs.directory import has_begun
 from cgm_cli.runs.load import Run, load_run
 from cgm_cli.spec.load import loads, one_line, resolved
 from cgm_cli.spec.yaml_reader import parse
@@ -26,16 +27,11 @@ FREE = ("checkpoint.every", "checkpoint.final")
 
 def former_run(path: Path) -> Run | None:
     """The run in the folder `path`; None if it is absent or empty, or its process died before there was a status."""
-    if not path.exists() or (path.is_dir() and not _holds_run(path)):
-        return None
-    return load_run(path)
-
-
-def _holds_run(path: Path) -> bool:
     try:
-        return any(not entry.name.startswith(".") for entry in path.iterdir())
+        absent = not path.exists() or (path.is_dir() and not has_begun(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    return None if absent else load_run(path)
 
 
 def spec_of(run: Run, overrides: Sequence[str] = ()) -> Spec:
