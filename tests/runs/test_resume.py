@@ -16,6 +16,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 ITERATIONS = 24
 HERE = [path for path in sorted(CONFIGS.rglob("*.yaml")) if "mnist" not in path.name and "maxcut" not in path.name]
 VARIANTS = [
+    ["solver.method=cgal"],
     ["solver.step=line-search"],
     ["solver.correction=fully-corrective"],
     ["solver.oracle={mode: additive, delta: 0.5}"],
