@@ -14,6 +14,7 @@ from cgm_cli.spec.fields import BlockSpec, FileArray, StrictModel
 from cgm_cli.spec.load import dump, one_line
 from cgm_cli.spec.model import (
     BoundSpec,
+    CheckpointSpec,
     ComposedProblem,
     LogSpec,
     OracleSpec,
@@ -21,6 +22,7 @@ from cgm_cli.spec.model import (
     SourceSpec,
     Spec,
     StopSpec,
+    TheorySpec,
 )
 from cgm_cli.spec.terms import TermFields
 
@@ -33,6 +35,12 @@ _SECTIONS: dict[str, tuple[type, str]] = {
     "stop": (StopSpec, ""),
     "log": (LogSpec, ""),
     "bound": (BoundSpec, "See [bounds.md](bounds.md)."),
+    "checkpoint": (CheckpointSpec, "`cgm resume RUN` goes on from the last one."),
+    "theory": (
+        TheorySpec,
+        "The trace then has the columns `theory_*`: what the matching theorem of the paper promises beside what is "
+        "measured, in the stacked norm of the terms with the weights in force.",
+    ),
     "source.FILE": (SourceSpec, "One entry per data file, under the name that the problem gives the file."),
 }
 

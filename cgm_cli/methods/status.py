@@ -38,3 +38,14 @@ class Status(Enum):
     FAILED = ("failed", "The run ended with an error.", 4)
     PREEMPTED = ("preempted", "The run was told to leave (SIGTERM or SIGUSR); `cgm resume` goes on from here.", 75)
     INTERRUPTED = ("interrupted", "The run was interrupted from the keyboard; `cgm resume` goes on from here.", 130)
+
+
+class Leave(BaseException):
+    """Raised in work that has no place to ask whether it should stop: it is left at once, to end under `status`.
+
+    No Exception, because libraries catch those.
+    """
+
+    def __init__(self, status: Status):
+        super().__init__(status.value)
+        self.status = status

@@ -47,11 +47,17 @@ class Checkpointer:
         self._before = before
         self._due = time.monotonic() + every if every is not None else float("inf")
         self._pack: Callable[[], Mapping[str, Any]] | None = None
+        self._is_written = False
 
     def __call__(self, pack: Callable[[], Mapping[str, Any]]) -> None:
         """Take note of how to pack the state, and write it if it is time."""
-        self._pack = pack
+        self._pack, self._is_written = pack, False
         if time.monotonic() >= self._due:
+            self.write()
+
+    def write_once(self) -> None:
+        """Write the state of now, unless that was done."""
+        if not self._is_written:
             self.write()
 
     def write(self) -> None:
@@ -59,15 +65,16 @@ class Checkpointer:
         if self._every is None or self._pack is None:
             return
         began = time.monotonic()
-        self._before()
         try:
+            # A checkpoint ahead of the log would leave a hole in the trace of the run that goes on from it.
+            self._before()
             write_checkpoint(self.path, self._pack())
         except CgmError as fault:
             if self.fault is None:
                 logger.error("%s The run goes on without it.", fault.message)
             self.fault = fault
         else:
-            self.fault = None
+            self.fault, self._is_written = None, True
         ended = time.monotonic()
         self.seconds += ended - began
         self._due = ended + max(self._every, (ended - began) / SHARE)

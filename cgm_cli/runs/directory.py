@@ -97,8 +97,16 @@ class RunDirectory:
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
 
-    def set_status(self, status: Status, message: str = "", result: Mapping[str, Any] | None = None) -> None:
+    def set_status(
+        self,
+        status: Status,
+        message: str = "",
+        result: Mapping[str, Any] | None = None,
+        code: int | None = None,
+    ) -> None:
         """Replace status.json. `ended` is null while the run goes on; `result` is the summary that `--json` prints.
+
+        code: what the process leaves with, if it is not what goes with the status.
 
         Raises CgmError (exit code 4) when the disk refuses.
         """
@@ -106,7 +114,7 @@ class RunDirectory:
             "status": status.value,
             "sentence": status.sentence,
             "message": message,
-            "exit_code": status.exit_code,
+            "exit_code": status.exit_code if code is None else code,
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "spec": self.source,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,13 +18,14 @@ from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
+from cgm_cli.runs.load import load_run
 from cgm_cli.runs.log import RunLog
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise
 from cgm_cli.spec.load import describe_error, dump, load, loads
 from cgm_cli.spec.load import resolved as resolve
-from cgm_cli.templates.build import build
+from cgm_cli.templates.build import Pack, build
 
 if TYPE_CHECKING:
     from cgm_cli.runs.load import Run
@@ -89,6 +90,10 @@ def execute(
             folder = stack.enter_context(RunDirectory.create(spec.name, resume or out, again=resume is not None))
         else:
             folder = stack.enter_context(RunDirectory.reopen(former.path))
+            # Again, now that nobody else writes it: another process may have brought it to its end meanwhile.
+            former = load_run(former.path)
+            if former.is_final:
+                return Outcome(former.status, None, former.path, former.summary)
             folder.started = former.state.get("started", folder.started)
         return _solve(spec, file, folder, former, observers, should_stop, stack)
 
@@ -122,28 +127,43 @@ def _solve(
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
     checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
     logger.info("%s in %s", "started" if checkpoint is None else f"goes on from iteration {at}", folder.path)
+
+    def wanted(status: Status) -> bool:
+        return status.resumable and (status.exit_code != 0 or spec.checkpoint.final)
+
+    def keep(pack: Pack, status: Status | None) -> None:
+        checkpointer(pack)
+        if status is not None and wanted(status):
+            # Before the rounding, which may take long: a process that is killed in it has lost nothing.
+            checkpointer.write()
+
     try:
         result = instance.solve(
             observers=[log, *observers(instance.sense)],
             should_stop=should_stop,
             resume=checkpoint,
-            keep=checkpointer,
+            keep=keep,
+            rounding=getattr(should_stop, "raising", nullcontext),
         )
     except NumericalError:
         # What the oracle was not asked about is the last good state.
         checkpointer.write()
         raise
-    wanted = result.status.resumable and (result.status.exit_code != 0 or spec.checkpoint.final)
-    if wanted:
-        checkpointer.write()
+    if wanted(result.status):
+        checkpointer.write_once()
     ending = {"ended": utc_now(), "status": result.status.value}
     log.finish(result.solution, result.duals, ending, result.loss_image)
     log.close()
     summary = summarise(result, folder.path)
     logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
     logger.info("%.3f of %.3f seconds went into checkpoints", checkpointer.seconds, result.record.seconds)
-    fault = log.fault or checkpointer.fault or _end(folder, result.status, result.message, summary)
-    if not wanted and fault is None:
+    fault = log.fault or checkpointer.fault
+    if fault is None:
+        fault = _end(folder, result.status, result.message, summary)
+    else:
+        # The result was computed, and is told; what is on disk is not the whole of it.
+        _end(folder, Status.FAILED, fault.message, code=fault.exit_code)
+    if fault is None and not wanted(result.status):
         # Not before the end is on the disk: whatever happens before goes on from the last checkpoint.
         checkpointer.discard()
     return Outcome(result.status, result, folder.path, summary, fault)
@@ -162,7 +182,7 @@ def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
         error.message = describe_error(error, spec)
         error.path = ()
         logger.error("%s", error.message)
-        _end(folder, Status.FAILED, error.message)
+        _end(folder, Status.FAILED, error.message, code=error.exit_code)
         raise
     except Exception as error:
         logger.exception("unexpected error")
@@ -171,11 +191,15 @@ def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
 
 
 def _end(
-    folder: RunDirectory, status: Status, message: str, summary: Mapping[str, Any] | None = None
+    folder: RunDirectory,
+    status: Status,
+    message: str,
+    summary: Mapping[str, Any] | None = None,
+    code: int | None = None,
 ) -> CgmError | None:
     """Write the last status. The fault is returned, because by now there is something more important to tell."""
     try:
-        folder.set_status(status, message, summary)
+        folder.set_status(status, message, summary, code)
     except CgmError as fault:
         return fault
     return None

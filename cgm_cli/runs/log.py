@@ -85,13 +85,15 @@ class RunLog:
         self._due = time.monotonic() + self._flush_seconds
 
     def synchronise(self) -> None:
-        """Bring the buffered records to the disk itself: they survive a loss of power."""
+        """Bring the buffered records to the disk itself: they survive a loss of power. Raises `fault`, if any."""
         self.flush()
         if self.fault is None:
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
                 self.fault = write_fault(self.path, error)
+        if self.fault is not None:
+            raise self.fault
 
     def finish(
         self,

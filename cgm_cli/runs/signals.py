@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from cgm_cli.methods.status import Status
+from cgm_cli.methods.status import Leave, Status
 
 _PREEMPTION = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -19,18 +19,33 @@ class StopRequest:
     def __init__(self) -> None:
         self.status: Status | None = None
         self._interrupted = False
+        self._raises = False
 
     def __call__(self) -> Status | None:
         return self.status
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Work that cannot ask: in it, a request raises Leave."""
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
+
+    def _request(self, status: Status) -> None:
+        self.status = self.status or status
+        if self._raises:
+            raise Leave(self.status)
 
     def on_interrupt(self, number: int, frame: FrameType | None) -> None:
         if self._interrupted:
             raise KeyboardInterrupt
         self._interrupted = True
-        self.status = self.status or Status.INTERRUPTED
+        self._request(Status.INTERRUPTED)
 
     def on_preemption(self, number: int, frame: FrameType | None) -> None:
-        self.status = self.status or Status.PREEMPTED
+        self._request(Status.PREEMPTED)
 
 
 @contextmanager

@@ -112,7 +112,11 @@ class StopSpec(StrictModel):
 
     gap: Positive | None = Field(None, description="relative gap between objective and bound")
     infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")
-    time: Duration | None = Field(None, description="wall time: seconds, or 90s, 10m, 1h30m")
+    time: Duration | None = Field(
+        None,
+        description="wall time of the iterations: seconds, or 90s, 10m, 1h30m; ends an iterative oracle early, but no "
+        "factorisation, and the rounding comes on top",
+    )
     objective: Finite | None = Field(
         None, description="an objective (with its penalties) that is good enough, at the infeasibility asked for"
     )

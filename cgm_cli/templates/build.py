@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,12 @@ from cgm_cli.methods.policies import (
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0, scaled
 from cgm_cli.methods.state import State
-from cgm_cli.methods.status import Status
+from cgm_cli.methods.status import Leave, Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.model import ComposedProblem, OracleSpec, SolverSpec, Spec, StopSpec
-from cgm_cli.templates.base import Template
+from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.compose import compose
 
 SAMPLES = 100
@@ -50,6 +51,9 @@ PROGRAM_BYTES = 2 * 10**8
 
 Pack = Callable[[], dict[str, Any]]
 """Packs all that a solve needs to go on from where it is."""
+
+Keep = Callable[[Pack, Status | None], None]
+"""Called before every turn of the loop, and with how it has ended before the rounding."""
 
 
 @dataclass(frozen=True)
@@ -96,24 +100,27 @@ class Instance:
         observers: Iterable[Observer] = (),
         should_stop: Callable[[], Status | None] = lambda: None,
         resume: Mapping[str, Any] | None = None,
-        keep: Callable[[Pack], None] = lambda pack: None,
+        keep: Keep = lambda pack, status: None,
+        rounding: Callable[[], AbstractContextManager] = nullcontext,
     ) -> Result:
         """Run the loop from the problem's start, or from `resume`, and round. Raises NumericalError on non-finite
         numbers.
 
         keep: called before every turn of the loop, and when it has ended, with a function that packs all that the solve
-        would need to go on from there: nested mappings of arrays and plain values, valid until `keep` returns. `resume`
-        is what such a function gave.
+        would need to go on from there: nested mappings of arrays and plain values, valid until the next turn. `resume`
+        is what such a function gave. rounding: the context of the rounding, in which `Leave` may be raised at any time;
+        a run that is preempted is not rounded.
         """
         with in_range(NumericalError):
-            return self._solve(observers, should_stop, resume, keep)
+            return self._solve(observers, should_stop, resume, keep, rounding)
 
     def _solve(
         self,
         observers: Iterable[Observer],
         should_stop: Callable[[], Status | None],
         resume: Mapping[str, Any] | None,
-        keep: Callable[[Pack], None],
+        keep: Keep,
+        context: Callable[[], AbstractContextManager],
     ) -> Result:
         rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
         rates = Rates()
@@ -127,7 +134,7 @@ class Instance:
             self.problem,
             self.method,
             self.stop,
-            self._start(rng),
+            self._start(),
             schedule=self.schedule,
             seed=self.seed,
             observers=[*observers, rates],
@@ -135,26 +142,38 @@ class Instance:
             should_stop=should_stop,
             theory=self.theory,
             resume=None if resume is None else resume["state"],
-            keep=lambda state: keep(pack(state)),
+            keep=lambda state: keep(pack(state), None),
         )
-        keep(pack(outcome.state))
-        return self._result(outcome, rng, rates)
+        keep(pack(outcome.state), outcome.status)
+        return self._result(outcome, rng, rates, context)
 
-    def _start(self, rng: np.random.Generator) -> Iterate:
+    def _start(self) -> Iterate:
         first = self.problem.first
         if self.iterate == "dense":
             return DenseIterate(first)
         if self.iterate == "samples":
-            return SampledIterate(first, SAMPLES, rng)
+            return SampledIterate(first, SAMPLES, np.random.default_rng([self.seed, 9]))
         return FactoredIterate(first, _columns(self.problem, self.stop.iterations), self.problem.domain.symmetric)
 
-    def _result(self, outcome: Outcome, rng: np.random.Generator, rates: Rates) -> Result:
+    def _result(
+        self,
+        outcome: Outcome,
+        rng: np.random.Generator,
+        rates: Rates,
+        context: Callable[[], AbstractContextManager],
+    ) -> Result:
         iterate, record, bound = outcome.state.iterate, outcome.record, outcome.bound
         certified = record.bound if bound is not None and bound.certified else None
-        rounding = self.template.round(iterate, certified, rng)
+        rounding, status = Rounding(), outcome.status
+        if status is not Status.PREEMPTED:
+            try:
+                with context():
+                    rounding = self.template.round(iterate, certified, rng)
+            except Leave as request:
+                rounding, status = Rounding(), request.status
         duals = {} if bound is None else dict(zip([t.name for t in self.problem.terms], bound.dual.duals, strict=True))
         return Result(
-            outcome.status,
+            status,
             record,
             "none" if bound is None else ("certified" if bound.certified else "estimated"),
             self.sense,
@@ -208,6 +227,12 @@ def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: M
     optimum = spec.theory.optimum if spec.theory.optimum is not None else template.optimum
     constants, oracle = problem.constants(), spec.solver.oracle
     kinds = {term.penalty.is_set for term in problem.terms}
+    dual_norm = spec.theory.dual_norm
+    if dual_norm is not None:
+        # The user knows the weights of the spec, the theory those in force: |y|^2 = sum |y_i|^2 / w_i in either, so
+        # that the largest quotient of the two gives an upper bound, which is what the theorems need.
+        pairs = zip(template.problem.terms, problem.terms, strict=True)
+        dual_norm *= max((np.sqrt(given.weight / scaled.weight) for given, scaled in pairs), default=1.0)
     return Theory(
         constants["L_f"],
         constants["|A|"],
@@ -218,7 +243,7 @@ def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: M
         additive=oracle.delta if oracle.mode == "additive" else 0.0,
         share=oracle.delta if oracle.mode == "multiplicative" else None,
         optimum=None if optimum is None else sign * optimum,
-        dual_norm=spec.theory.dual_norm,
+        dual_norm=dual_norm,
         start_gap=None if optimum is None else problem.total(problem.first) - sign * optimum,
     )
 

@@ -28,7 +28,7 @@ from cgm_cli.verify.point import Point, Unfit, read_point
 from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, norm
 from cgm_cli.verify.report import Report, Row, Verdict
 from cgm_cli.verify.roundings import ROUNDINGS
-from cgm_cli.verify.trace import trace_rows
+from cgm_cli.verify.trace import record_row, trace_rows
 
 RELATIVE = 1e-9
 """Rounding of a sum in double precision, relative to the magnitudes of its terms: that of 10^6 terms and more."""
@@ -39,13 +39,18 @@ def verify(path: str | Path) -> Report:
     run = load_run(path)
     report = Report(run.path, run.status.value)
     claims = read_claims(run)
-    report.rows += trace_rows(run, claims)
+    report.rows += trace_rows(run)
     if claims.summary is None:
         report.messages.append(_unfinished(run))
+        if run.status.exit_code == 0:
+            report.rows.append(
+                Row("result", Verdict.FAILS, note=f"none is there, though the run is {run.status.value}")
+            )
         return report
     if not run.solution:
         report.messages.append("run.h5 holds no solution: the log ends before the result.")
     instance = rebuild(run)
+    report.rows.append(record_row(run, claims, instance.problem.sense))
     solution = _Solution(run, claims, instance.problem)
     report.rows += solution.rows()
     report.rows.append(_bound_row(run, claims, instance.problem))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cgm_cli.errors import CgmError
 from cgm_cli.runs.load import Run
 from cgm_cli.verify.claims import Claims
 from cgm_cli.verify.precision import EPS
@@ -12,15 +13,14 @@ from cgm_cli.verify.report import Row, Verdict
 _SAME = {"objective": "total", "bound": "bound", "gap": "gap", "infeasibility": "infeasibility", "iterations": "k"}
 
 
-def trace_rows(run: Run, claims: Claims) -> list[Row]:
-    """One row for the arithmetic of the trace; for a finished run one more, for what is written down twice."""
+def trace_rows(run: Run) -> list[Row]:
+    """One row for the arithmetic of the trace."""
     rows = []
     if len(run.trace.get("k", ())):
-        wrong = _wrong_rows(run.trace)
-        note = f"rows {_listed(wrong)} do not add up" if wrong else "total = objective + penalty, gap, infeasibility"
+        wrong = sorted({*_wrong_rows(run.trace), *_misplaced(run)})
+        note = "total = objective + penalty, gap, infeasibility, and no iteration missing or twice"
+        note = f"rows {_listed(wrong)} do not add up" if wrong else note
         rows.append(Row("trace", Verdict.FAILS if wrong else Verdict.HOLDS, note=note))
-    if claims.summary is not None:
-        rows.append(_twice(run, claims))
     return rows
 
 
@@ -38,9 +38,32 @@ def _wrong_rows(trace: dict[str, np.ndarray]) -> list[int]:
     return np.flatnonzero(wrong).tolist()
 
 
-def _twice(run: Run, claims: Claims) -> Row:
-    """The numbers of status.json stand in the last row of the trace too, and resolved.yaml in run.h5."""
+def _misplaced(run: Run) -> list[int]:
+    """Rows that do not stand for the iteration they should: every `log.every`-th, and the last."""
+    try:
+        every = int(run.resolved["log"]["every"])
+    except (CgmError, KeyError, TypeError, ValueError):
+        return []  # without its spec the run cannot be checked any further, which is told elsewhere
+    k = run.trace["k"]
+    expected = every * np.arange(len(k))
+    if run.summary is not None and len(k) > 1:
+        expected[-1] = min(expected[-1], k[-1]) if k[-1] > expected[-2] else expected[-1]
+    return np.flatnonzero(k != expected).tolist()
+
+
+def record_row(run: Run, claims: Claims, sense: str) -> Row:
+    """The numbers of status.json stand in the last row of the trace too, and resolved.yaml in run.h5; it agrees with
+    itself and with the problem.
+    """
     differing = []
+    if claims.summary.get("status") != run.status.value:
+        differing.append("status of the result")
+    if claims.summary.get("sense") != sense:
+        differing.append("sense")
+    if run.state.get("exit_code") != run.status.exit_code:
+        differing.append("exit_code")
+    if claims.number("seconds") != claims.last.get("seconds"):
+        differing.append("seconds")
     for name, column in _SAME.items():
         logged, claimed = claims.last.get(column, np.nan), claims.number(name)
         if (claimed is None) == np.isfinite(logged) or (claimed is not None and claimed != logged):

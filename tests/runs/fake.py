@@ -74,10 +74,10 @@ class Instance:
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
 
-    def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any) -> Result:
+    def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any, rounding: Any) -> Result:
         status = Status.ITERATION_LIMIT
         for k in range(0 if resume is None else resume["state"]["k"], self.iterations + 1):
-            keep(lambda: {"state": {"k": k}, "rates": {}})  # noqa: B023, called at once
+            keep(lambda: {"state": {"k": k}, "rates": {}}, None)  # noqa: B023, called at once
             for observer in observers:
                 observer.on_record(record(k))
             if should_stop() is not None:
