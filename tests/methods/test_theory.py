@@ -236,3 +236,35 @@ def test_fitted_slope():
     assert fitted_slope(k, values) == pytest.approx(-1.5, abs=1e-9)
     assert fitted_slope(k, np.zeros(k.size)) is None
     assert fitted_slope(k[:5], values[:5]) is None
+
+
+def test_a_dual_norm_is_that_of_the_weights_in_the_spec():
+    """Scaling changes the weights in force, and |y*| = sqrt(sum |y_i*|^2 / w_i) with them: the floor stays one."""
+    from cgm_cli.spec.load import dump, loads
+    from cgm_cli.templates.build import build
+
+    spec = {
+        "problem": {
+            "domain": {"kind": "simplex", "size": 2},
+            "objective": {"kind": "linear", "cost": [-0.0930927480328352, -0.03279279826149015]},
+            "constraints": [
+                {
+                    "kind": "equals",
+                    "map": {"kind": "matrix", "matrix": [[-7.3343656258859555, -1.1207494715005006]]},
+                    "value": [-5.153874079304324],
+                    "weight": 3.934620211333679,
+                }
+            ],
+        },
+        "solver": {"iterations": 200, "step": "line-search"},
+        "theory": {"optimum": -0.07193219876992066, "dual_norm": 0.004892390564162732},
+    }
+    for scaling in ("auto", "none"):
+        kept = []
+        observer = type("Keep", (), {"on_record": lambda self, record, kept=kept: kept.append(record)})()
+        build(loads(dump({**spec, "solver": {**spec["solver"], "scaling": scaling}}))).solve([observer])
+        columns = [record.theory for record in kept[1:]]
+        assert len(columns) == 200
+        for theory in columns:
+            assert theory["residual_floor"] - 1e-12 <= theory["residual"] <= theory["residual_bound"]
+            assert theory["distance"] <= theory["distance_bound"]

@@ -149,3 +149,19 @@ def test_a_finished_run_that_may_not_be_written_is_refused_and_untouched(spec, t
     assert done.returncode == 2
     assert f"{out} cannot be written to: Permission denied" in done.stderr
     assert load_run(out).trace["k"].tolist() == list(range(21))
+
+
+def test_a_log_that_could_not_be_written_holds_the_checkpoint_back(tmp_path):
+    """Otherwise the run that goes on from it would have a hole in its trace."""
+    spec = tmp_path / "lp.yaml"
+    spec.write_text(
+        "problem: {domain: {kind: simplex, size: 4}, objective: {kind: linear, cost: [1, 2, 3, 4]},\n"
+        "  constraints: [{kind: box, upper: 0.4}]}\nsolver: {iterations: 5000}\ncheckpoint: {every: 0.05s}\n"
+    )
+    for kilobytes in (300, 380, 420):
+        with small_disk(tmp_path / f"small{kilobytes}", 1024 * kilobytes) as disk:
+            assert cgm("solve", spec, "--out", disk / "run", "--quiet").returncode == 4
+            subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+            assert load_run(disk / "run").summary is None
+            assert cgm("resume", disk / "run", "--quiet").returncode == 0
+            assert load_run(disk / "run").trace["k"].tolist() == list(range(5001))

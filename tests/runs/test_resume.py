@@ -1,5 +1,8 @@
 """A run that is stopped and resumed ends, to the last bit, where the undisturbed one ends."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -11,6 +14,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
+from cgm_cli.spec.load import dump
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 ITERATIONS = 24
@@ -280,3 +284,48 @@ def test_what_a_killed_process_left_half_written_is_cleared(cut):
     (cut / ".checkpoint.h5.tmp").write_bytes(b"half")
     execute(None, resume=cut)
     assert [path.name for path in cut.iterdir() if path.name.startswith(".")] == []
+
+
+ROUNDING = """
+import signal, sys, time
+from cgm_cli.templates import max_cut
+def slow(self, iterate, bound, rng):
+    print("rounding", flush=True)
+    for _ in range(600):
+        time.sleep(0.1)
+max_cut.MaxCut.round = slow
+from cgm_cli.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGTERM", 75), ("SIGINT", 130)])
+def test_a_signal_during_the_rounding_is_not_waited_for(tmp_path, number, code):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(dump(CUT))
+    command = [sys.executable, "-c", ROUNDING, "solve", str(spec), "--out", str(tmp_path / "run"), "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CONFIGS.parent) as process:
+        assert process.stdout.readline() == "rounding\n"
+        process.send_signal(getattr(signal, number))
+        assert process.wait(timeout=20) == code
+    assert load_run(tmp_path / "run").state["exit_code"] == code
+    execute(CUT, [], tmp_path / "whole")
+    execute(None, resume=tmp_path / "run")
+    assert_same_end(tmp_path / "whole", tmp_path / "run")
+
+
+def test_a_run_that_ends_while_its_lock_is_waited_for_is_not_begun_again(cut, tmp_path, monkeypatch):
+    """The run converges between the first look at the folder and the moment its lock is free."""
+    original = RunDirectory.reopen
+
+    def late(path):
+        monkeypatch.setattr(RunDirectory, "reopen", original)
+        execute(None, ["checkpoint.final=false"], resume=path)
+        return original(path)
+
+    spec = ["stop={gap: 0.9, infeasibility: 0.9}"]
+    stopped(CUT, spec, tmp_path / "run", 0)
+    monkeypatch.setattr(RunDirectory, "reopen", late)
+    again = execute(None, resume=tmp_path / "run")
+    assert again.result is None
+    assert again.status is Status.CONVERGED
