@@ -15,6 +15,7 @@ from cgm_cli.cli.streams import tell
 if TYPE_CHECKING:
     from cgm_cli.sweeps.load import Sweep
     from cgm_cli.sweeps.manifest import Manifest
+    from cgm_cli.sweeps.run import Options
 
 
 class _Group(TyperGroup):
@@ -83,7 +84,7 @@ def run(
             return
         manifest = write_manifest(sweep, folder)
         chosen = executor or ("dask" if scheduler is not None else sweep.spec.executor)
-        from cgm_cli.sweeps.run import Options, drive, local_executor
+        from cgm_cli.sweeps.run import Options, dask_executor, drive, local_executor
 
         options = Options(
             workers=workers or sweep.spec.workers or _workers(manifest),
@@ -92,8 +93,18 @@ def run(
             only=only,
             quiet=quiet,
         )
+        if chosen == "slurm":
+            _submit(sweep, manifest, options, per_task, json)
+            return
+        if chosen == "dask":
+            settings = sweep.spec.dask
+            if scheduler is not None:
+                settings = settings.model_copy(update={"scheduler": scheduler})
+            compute = dask_executor(manifest, options, settings)
+        else:
+            compute = local_executor(manifest, options)
         try:
-            code, progress = drive(manifest, options, local_executor(manifest, options), should_stop)
+            code, progress = drive(manifest, options, compute, should_stop)
         except KeyboardInterrupt:
             tell(f"left at once; every run goes on from its last checkpoint: cgm sweep {file}")
             raise typer.Exit(130) from None
@@ -109,6 +120,42 @@ def run(
             )
         elif not quiet:
             _print_end(progress, manifest, file)
+    raise typer.Exit(code)
+
+
+def _submit(sweep: Sweep, manifest: Manifest, options: Options, per_task: int | None, json: bool) -> None:
+    from cgm_cli.sweeps.executors import slurm
+    from cgm_cli.sweeps.run import remaining
+
+    todo, done = remaining(manifest, options.only)
+    there = slurm.jobs(manifest.path)
+    if there:
+        tell(f"job {', '.join(there)} of this sweep is in the queue already, and does the rest; nothing was submitted")
+    elif not todo:
+        tell(f"all of {len(done)} runs are done already; nothing was submitted")
+    else:
+        job = slurm.submit(manifest, todo, sweep.spec.slurm, per_task, options.retries, options.most)
+        tell(
+            f"submitted job {job.job}: {len(todo)} points in {job.tasks} tasks of {job.per_task}, {len(done)} done "
+            f"already. `cgm sweep status {manifest.path}` tells how it goes, `cgm sweep cancel` ends it"
+        )
+        there = {job.job: ""}
+    if json:
+        _print_json({"sweep": str(manifest.path), "jobs": list(there), "submitted": len(todo), "done": len(done)})
+
+
+@app.command("task", hidden=True)
+def task(
+    folder: Folder,
+    batch: Annotated[str, typer.Argument(metavar="BATCH", help="Its file in DIR/slurm, without .json.")],
+) -> None:
+    """Compute the points of one task of a Slurm array: the script that `cgm sweep` submits runs this."""
+    from cgm_cli.runs.signals import stop_on_signals
+
+    with stop_on_signals() as should_stop:
+        from cgm_cli.sweeps.executors.slurm import work
+
+        code = work(folder, batch, should_stop)
     raise typer.Exit(code)
 
 

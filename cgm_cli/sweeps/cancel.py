@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cgm_cli.runs.files import write_fault
 from cgm_cli.sweeps import driver
+from cgm_cli.sweeps.executors import slurm
 from cgm_cli.sweeps.manifest import read_manifest
 from cgm_cli.sweeps.point_folder import State
 from cgm_cli.sweeps.status import orphans, standing
@@ -34,6 +35,9 @@ def cancel(path: Path, wait: float) -> Cancelled:
             driver.stop(path, token)
     except OSError as error:
         raise write_fault(Path(error.filename), error) from error
+    for job, batch in slurm.jobs(path).items():
+        slurm.cancel(path, job, batch)
+        told.append(f"slurm job {job}")
     asked: set[int] = set()
     deadline = time.monotonic() + wait
     while True:

@@ -43,8 +43,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A sweep folder. path: the folder. file: what it was made from. store: where the points are. cwd, data: the working folder and $CGM_DATA that
-    the runs get. timeout: seconds of one run, or None. best: {"smallest" or "largest": name of a figure}.
+    """A sweep folder. path: the folder. file: what it was made from. store: where the points are. cwd, data: the
+    working folder and $CGM_DATA that the runs get. timeout: seconds of one run, or None. best: {"smallest" or
+    "largest": name of a figure}.
     """
 
     path: Path

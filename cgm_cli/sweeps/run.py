@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from cgm_cli.methods.status import Status
 from cgm_cli.sweeps.driver import driving
 from cgm_cli.sweeps.executors.local import Observer, run_local
 from cgm_cli.sweeps.manifest import Manifest, Row
+from cgm_cli.sweeps.model import DaskSpec
 from cgm_cli.sweeps.point_folder import State
 from cgm_cli.sweeps.progress import Progress
 
@@ -29,15 +31,27 @@ class Options:
     quiet: bool = False
 
 
-Executor = Callable[[list[Row], Observer, Callable[[], bool]], None]
-"""Computes the rows, telling the observer, until they have ended or it is asked to stop."""
+Executor = Callable[[list[Row], Observer, Callable[[], bool], Path], None]
+"""Computes the rows, telling the observer, until they have ended or it is asked to stop. To tell processes elsewhere of
+this it may make the file.
+"""
 
 
 def local_executor(manifest: Manifest, options: Options) -> Executor:
     """Processes on this machine."""
 
-    def execute(rows: list[Row], observer: Observer, should_stop: Callable[[], bool]) -> None:
+    def execute(rows: list[Row], observer: Observer, should_stop: Callable[[], bool], stop_file: Path) -> None:
         run_local(manifest, rows, options.workers, options.retries, observer, should_stop)
+
+    return execute
+
+
+def dask_executor(manifest: Manifest, options: Options, spec: DaskSpec) -> Executor:
+    """Workers of dask."""
+    from cgm_cli.sweeps.executors.dask import run_dask
+
+    def execute(rows: list[Row], observer: Observer, should_stop: Callable[[], bool], stop_file: Path) -> None:
+        run_dask(manifest, rows, spec, options.workers, options.retries, observer, should_stop, stop_file)
 
     return execute
 
@@ -60,13 +74,16 @@ def drive(
         if done and not options.quiet:
             progress.say(f"{len(done)} of {len(runs)} runs are done already")
 
-        def stop() -> bool:
-            enough = options.most is not None and progress.failed - before >= options.most
-            return should_stop() is not None or enough or driver.told_to_stop()
+        def enough() -> bool:
+            return options.most is not None and progress.failed - before >= options.most
 
-        executor(todo, progress, stop)
+        def stop() -> bool:
+            return should_stop() is not None or enough() or driver.told_to_stop()
+
+        if todo:
+            executor(todo, progress, stop, driver.stop_file)
         status = should_stop()
-        cancelled = driver.told_to_stop()
+        cancelled = driver.told_to_stop() and not enough()
     if status is not None:
         return status.exit_code, progress
     if cancelled:

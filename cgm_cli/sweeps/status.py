@@ -9,6 +9,7 @@ from typing import Any
 
 from cgm_cli.runs.console import duration
 from cgm_cli.sweeps import driver, lease
+from cgm_cli.sweeps.executors import slurm
 from cgm_cli.sweeps.manifest import Manifest, Row, read_manifest
 from cgm_cli.sweeps.point_folder import Condition, State
 
@@ -91,7 +92,8 @@ def standing(path: Path) -> Standing:
     """The sweep in the folder `path`. Raises DataError (exit code 3) if there is none."""
     manifest = read_manifest(path)
     conditions = [(row, manifest.folder(row).condition()) for row in manifest.runs]
-    return Standing(manifest, conditions, driver.living(path))
+    queued = [f"slurm job {job}" for job in slurm.jobs(path)]
+    return Standing(manifest, conditions, [*driver.living(path), *queued])
 
 
 def orphans(manifest: Manifest) -> list[tuple[Row, int]]:

@@ -187,9 +187,11 @@ def run(order: Order, should_stop: Callable[[], bool], patience: float, pause: f
     deadline = time.monotonic() + patience
     left = 0
     while True:
+        if should_stop():
+            return Ending(Kind.STOPPED)
         task = Task.start(order)
         if isinstance(task, Ending):
-            if task.kind is not Kind.BUSY or should_stop() or time.monotonic() >= deadline:
+            if task.kind is not Kind.BUSY or time.monotonic() >= deadline:
                 return task
             time.sleep(1.0)
             continue
