@@ -127,7 +127,9 @@ class SlurmNode:
         while not what():
             dead = [daemon.args[0] for daemon in self._daemons if daemon.poll() is not None]
             if strict and (dead or time.monotonic() > deadline):
-                told = "\n".join(file.read_text(errors="replace")[-1500:] for file in self.folder.glob("*.[ol][uo][tg]"))
+                told = "\n".join(
+                    file.read_text(errors="replace")[-1500:] for file in self.folder.glob("*.[ol][uo][tg]")
+                )
                 raise RuntimeError(f"Slurm does not start; dead: {dead}\n{told}")
             if time.monotonic() > deadline:
                 return
