@@ -177,7 +177,12 @@ def _lives(pid: Any) -> bool:
         return False
     except OSError:
         return True
-    return True
+    # A process that has ended keeps its number until its parent has asked for it.
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state != "Z"
 
 
 def _remove_stale(owner: Path) -> None:

@@ -132,10 +132,11 @@ def _link(manifest: Manifest) -> None:
         with suppress(OSError):
             present[entry.name] = os.readlink(entry.path)
     # Not every file system has links, and nothing depends on them.
-    with suppress(OSError):
-        for name in present.keys() - wanted.keys():
+    for name in present.keys() - wanted.keys():
+        with suppress(OSError):
             (folder / name).unlink()
-        for name, target in wanted.items():
-            if present.get(name) != target:
+    for name, target in wanted.items():
+        if present.get(name) != target:
+            with suppress(OSError):
                 (folder / name).unlink(missing_ok=True)
                 (folder / name).symlink_to(target)

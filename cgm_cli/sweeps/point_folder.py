@@ -13,6 +13,7 @@ trace that would have to be healed.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,9 +78,7 @@ class PointFolder:
             if self.spec.read_text(encoding="utf-8") == text:
                 return
         # Without waiting for the disk: a spec that is lost is made again from the sweep file.
-        temporary = self.spec.with_name(".spec.yaml.tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(self.spec)
+        _replace(self.spec, text)
 
     def take(self) -> lease.Lease | None:
         """The claim to compute this point, or None if somebody has it. Raises OSError."""
@@ -121,11 +120,15 @@ class PointFolder:
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Replace task.json."""
-        path = self.path / "task.json"
-        temporary = path.with_name(".task.json.tmp")
         with suppress(OSError):
-            temporary.write_text(json.dumps(dict(facts)) + "\n", encoding="utf-8")
-            temporary.replace(path)
+            _replace(self.path / "task.json", json.dumps(dict(facts)) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    # Under a name of its own: another sweep may write the same file at the same time.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def _read(path: Path) -> dict[str, Any]:

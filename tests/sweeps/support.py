@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
+from cgm_cli.sweeps.collect import collect
+from cgm_cli.sweeps.status import standing
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = {
@@ -24,9 +27,9 @@ LONG = {
     "solver": {"iterations": 10_000_000},
     "log": {"every": 1000, "metrics_every": 1_000_000},
     "bound": {"every": 1000, "certify": "never"},
-    "checkpoint": {"every": 0.5},
+    "checkpoint": {"every": 0.2},
 }
-"""Goes on for ever, as far as a test is concerned, with a checkpoint twice a second."""
+"""Goes on for ever, as far as a test is concerned, with a checkpoint every fifth of a second."""
 
 BROKEN = {
     "problem": {
@@ -71,21 +74,15 @@ def sweep(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[st
     return out, errors
 
 
-def status(folder: Path, name: str, **more: str) -> dict:
-    return json.loads(sweep(folder, "status", f"runs/{name}", "--json", **more)[0])
-
-
-def counts(folder: Path, name: str) -> tuple[int, int, int, int]:
+def counts(folder: Path, name: str) -> tuple[int, ...]:
     """done, running, failed, waiting."""
-    now = status(folder, name)
-    return now["done"], now["running"], now["failed"], now["waiting"]
+    return tuple(standing(folder / "runs" / name).counts.values())
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:
     """The collected table, timings aside."""
-    sweep(folder, "collect", f"runs/{name}")
-    with (folder / "runs" / name / "results.csv").open(newline="") as file:
-        return [{key: value for key, value in row.items() if key not in UNTIMED} for row in csv.DictReader(file)]
+    rows = csv.DictReader(io.StringIO(collect(folder / "runs" / name).csv()))
+    return [{key: value for key, value in row.items() if key not in UNTIMED} for row in rows]
 
 
 def points(folder: Path, name: str) -> list[Path]:
