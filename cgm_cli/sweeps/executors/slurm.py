@@ -37,7 +37,6 @@ from cgm_cli.sweeps.model import SlurmSpec
 from cgm_cli.sweeps.progress import Progress
 
 _LARGEST_ARRAY = 1001
-_NO_MORE = ("CANCELLED", "TIMEOUT", "DEADLINE", "FAILED", "COMPLETED", "NODE_FAIL")
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,8 @@ def largest_array() -> int:
 def _come_back(requeue: bool, progress: Progress) -> int:
     job = os.environ["SLURM_JOB_ID"]
     state = re.search(r"\bJobState=(\w+)", _slurm("scontrol", "show", "job", "--oneliner", job).stdout)
-    if not requeue or (state and state[1] in _NO_MORE):
+    # One that somebody has cancelled is completing by now, and would come back to life.
+    if not requeue or (state and state[1] != "RUNNING"):
         progress.say(f"told to leave with {progress.left} points to do; they wait for the next `cgm sweep`")
         return Status.PREEMPTED.exit_code
     done = _slurm("scontrol", "requeue", job)
