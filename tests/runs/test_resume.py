@@ -14,7 +14,11 @@ from cgm_cli.runs.load import load_run
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 ITERATIONS = 24
-HERE = [path for path in sorted(CONFIGS.rglob("*.yaml")) if "mnist" not in path.name and "maxcut" not in path.name]
+HERE = [
+    path
+    for path in sorted(CONFIGS.rglob("*.yaml"))
+    if "mnist" not in path.name and "maxcut" not in path.name and path.parent.name != "sweeps"
+]
 VARIANTS = [
     ["solver.step=line-search"],
     ["solver.correction=fully-corrective"],
