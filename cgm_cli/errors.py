@@ -58,6 +58,21 @@ def located(*path: str | int) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def in_range(kind: type[CgmError]) -> Iterator[None]:
+    """Turn an overflow, or a division by what underflowed to zero, into an error of that kind.
+
+    Data may hold any finite number, and Python's own floats, unlike NumPy's, raise when their square is none.
+    """
+    try:
+        yield
+    except ArithmeticError as error:
+        raise kind(
+            "the numbers of this problem are out of range: the square of one is beyond 1e308, or too close to zero to "
+            "divide by; state it in other units"
+        ) from error
+
+
 class Several(CgmError):
     """Errors found together; leaves with the exit code of the first."""
 

@@ -7,6 +7,7 @@ which is why a map needs no other method than `forward_atom` to work on iterates
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -131,7 +132,7 @@ class BlocksAtom(Atom):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (sum(int(np.prod(block.shape)) for block in self.blocks),)
+        return (sum(math.prod(block.shape) for block in self.blocks),)
 
     def dense(self) -> np.ndarray:
         return np.concatenate([block.dense().reshape(-1) for block in self.blocks])
@@ -146,6 +147,6 @@ class BlocksAtom(Atom):
     def _views(self, array: np.ndarray):
         start = 0
         for block in self.blocks:
-            stop = start + int(np.prod(block.shape))
+            stop = start + math.prod(block.shape)
             yield block, array[start:stop].reshape(block.shape)
             start = stop

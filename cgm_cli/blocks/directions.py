@@ -7,6 +7,7 @@ unless one was given.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -212,7 +213,7 @@ class EmbeddedDirection(Direction):
         return (self.total,)
 
     def add_to(self, out: np.ndarray) -> None:
-        size = int(np.prod(self.piece.shape))
+        size = math.prod(self.piece.shape)
         self.piece.add_to(out[self.start : self.start + size].reshape(self.piece.shape))
 
     def peak(self) -> float:

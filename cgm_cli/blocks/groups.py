@@ -22,9 +22,10 @@ def check_cover(groups: list[list[int]], overlapping: bool = True) -> None:
         seen |= own
     if not seen:
         raise ValueError("there are no groups")
-    missing = set(range(max(seen) + 1)) - seen
-    if missing:
-        raise ValueError(f"entry {min(missing)} is in no group: every entry needs one")
+    # As many numbers as there are entries hold 0, 1, ... or lack one of them: how large the largest is does not matter.
+    missing = next((index for index in range(len(seen)) if index not in seen), None)
+    if missing is not None:
+        raise ValueError(f"entry {missing} is in no group: every entry needs one")
 
 
 def check_partition(groups: list[list[int]]) -> None:

@@ -16,9 +16,10 @@ def resume(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run where its last checkpoint is, to the numbers it would have had if it had never been stopped.
+    """Go on with a run that was stopped or killed.
 
-    Only budgets may be raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that
-    has nothing left to do shows its result again.
+    It goes on from its last checkpoint, and ends where it would have ended if nothing had happened. Only budgets may be
+    raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that has nothing left to
+    do shows its result again.
     """
     run_command(None, overrides or (), None, json, quiet, run)

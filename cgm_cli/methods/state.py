@@ -101,7 +101,7 @@ class State:
 
     def unpack(self, tree: Mapping[str, Any]) -> None:
         """Go back to what `pack` made the tree of; the problem, and the kind of iterate, are the same."""
-        self.k, self.seconds = tree["k"], tree["seconds"]
+        self.k, self.seconds = int(tree["k"]), float(tree["seconds"])
         self.iterate.unpack(tree["iterate"])
         self.rng.bit_generator.state = tree["rng"]
         self.tally = Tally.unpacked(tree["tally"])

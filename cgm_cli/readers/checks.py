@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.spec.faults import did_you_mean, visible
+from cgm_cli.spec.faults import did_you_mean, quoted, visible
 
 
 def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -52,6 +52,12 @@ def finished(name: str, array: np.ndarray | sp.sparray) -> np.ndarray | sp.csr_a
     return array
 
 
+def reason(error: Exception) -> str:
+    """What a library says of a file, on one short line: it may quote the bytes of the file."""
+    text = visible((str(error) or type(error).__name__).partition("\n")[0])
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
 def choose(name: str, key: str | None, keys: Sequence[str]) -> str:
     """The key to read: `key`, or the only one there is. DataError lists what there is."""
     if key is None:
@@ -63,13 +69,13 @@ def choose(name: str, key: str | None, keys: Sequence[str]) -> str:
     if key not in keys:
         hint = did_you_mean(key, keys)
         tail = f"; {hint}" if hint else ""
-        raise DataError(f"{name}: has no array `{visible(key)}`{tail} (it has: {_listed(keys) or 'none'})")
+        raise DataError(f"{name}: has no array `{quoted(key)}`{tail} (it has: {_listed(keys) or 'none'})")
     return key
 
 
 def _listed(keys: Sequence[str]) -> str:
     more = f" and {len(keys) - 20} more" if len(keys) > 20 else ""
-    return ", ".join(f"`{visible(key)}`" for key in keys[:20]) + more
+    return ", ".join(f"`{quoted(key)}`" for key in keys[:20]) + more
 
 
 def _not_finite(array: np.ndarray | sp.csr_array, finite: np.ndarray) -> str:

@@ -15,8 +15,10 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.files import FILE, NOTHING, standing
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
+from cgm_cli.spec.faults import quoted, visible
 from cgm_cli.spec.fields import ArrayField, FileArray
 from cgm_cli.spec.model import SourceSpec, Spec
 
@@ -27,8 +29,7 @@ class BuildContext:
 
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
     where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
-    domain: of the problem, once built, for maps that need to know more than the shape of its points. digests: data file
-    as named in the spec -> SHA-256 of what was read.
+    domain: of the problem, once built, for maps that need to know more than the shape of its points.
     """
 
     folders: tuple[Path, ...]
@@ -36,7 +37,7 @@ class BuildContext:
     reserved: dict[str, int] = field(default_factory=dict)
     sources: Mapping[str, SourceSpec] = field(default_factory=dict)
     domain: Any = None
-    digests: dict[str, str] = field(default_factory=dict)
+    _found: dict[str, Path] = field(default_factory=dict, repr=False)
 
     @classmethod
     def for_spec(cls, spec: Spec, file: Path | None = None) -> BuildContext:
@@ -48,17 +49,27 @@ class BuildContext:
         return cls(data_folders(path), spec.seed, sources=spec.source)
 
     def find(self, name: str) -> Path:
-        """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs."""
+        """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs.
+
+        What is there but no file, such as a folder, is passed over, and named if nothing better is found.
+        """
+        odd = None
         # An absolute name replaces the folder it is joined to.
         for folder in self.folders if not os.path.isabs(name) else (Path("/"),):
             path = folder / name
-            if _is_file(path):
+            found = standing(path)
+            if found == FILE:
                 self._verify(path, name)
+                self._found[name] = path
                 return path
+            if found != NOTHING:
+                odd = odd or f"`{quoted(name)}` is {found}, and a data file is needed: {visible(str(path))}"
+        if odd:
+            raise DataError(odd)
         source = self.sources.get(name)
         looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
         get = f". Get it from {source.from_}" if source else ""
-        raise DataError(f"no data file `{name}`{looked}{get}")
+        raise DataError(f"no data file `{quoted(name)}`{looked}{get}")
 
     def array(self, value: ArrayField) -> np.ndarray:
         """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise."""
@@ -72,22 +83,29 @@ class BuildContext:
     def matrix(self, value: ArrayField) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, name=value.file)
+            return read_array(self.find(value.file), value.key, value.transpose, name=visible(value.file))
         _check_rows(value)
         array = np.array(value, dtype=float)
+        if array.size == 0:
+            raise ProblemError("the array is empty: it needs at least one entry")
         if not np.isfinite(array).all():
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
 
     def graph(self, value: FileArray) -> sp.csr_array:
         """The symmetric adjacency matrix of a graph: a .mtx, .mat, .npz or .npy file, else the G-set format."""
-        path = self.find(value.file)
+        path, name = self.find(value.file), visible(value.file)
         if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
-            return read_graph(path, value.file)
-        matrix = sp.csr_array(read_array(path, value.key, value.transpose, name=value.file))
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).nnz:
-            raise DataError(f"{value.file}: not the matrix of a graph: it must be square and symmetric")
-        return matrix
+            return read_graph(path, name)
+        matrix = read_array(path, value.key, value.transpose, name=name)
+        if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
+            # Its transpose, the comparison with it and the copy: entries with their indices, each a few times.
+            entries = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+            check_fits(name, 64 * int(entries))
+            matrix = sp.csr_array(matrix)
+            if not (matrix != matrix.T).nnz:
+                return matrix
+        raise DataError(f"{name}: not the matrix of a graph: it must be square and symmetric")
 
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""
@@ -103,21 +121,28 @@ class BuildContext:
         # Asked once, before the first allocation: later on what was reserved and taken would count twice.
         return available_memory()
 
+    def digests(self) -> dict[str, str]:
+        """Data file, as named in the spec -> SHA-256 of what is in it. Asked for once the files have been read."""
+        return {name: _sha256(path, name) for name, path in self._found.items()}
+
     def _verify(self, path: Path, name: str) -> None:
-        if name in self.digests:
-            return
-        try:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise DataError(f"{name}: cannot be read: {error.strerror}") from None
         source = self.sources.get(name)
-        if source is not None and source.sha256 is not None and digest != source.sha256.lower():
+        if name in self._found or source is None or source.sha256 is None:
+            return
+        digest = _sha256(path, name)
+        if digest != source.sha256.lower():
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
                 f"not {source.sha256.lower()}. Get it from {source.from_}"
             )
-        self.digests[name] = digest
+
+
+def _sha256(path: Path, name: str) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read: {error.strerror}") from None
 
 
 def data_folders(spec_path: Path | None) -> tuple[Path, ...]:
@@ -126,13 +151,6 @@ def data_folders(spec_path: Path | None) -> tuple[Path, ...]:
     folders += [Path(folder) for folder in os.environ.get("CGM_DATA", "").split(os.pathsep) if folder]
     folders += [Path("data"), Path(__file__).parents[2] / "data"]
     return tuple(dict.fromkeys(folders))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _check_rows(value: object) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.text import read_text
+from cgm_cli.readers.text import read_lines
 from cgm_cli.spec.faults import visible
 
 
@@ -20,21 +20,22 @@ def read_graph(path: Path, name: str | None = None) -> sp.csr_array:
     DataError with the line number for anything else: self loops, nodes that do not exist, a wrong number of edges.
     """
     name = name or str(path)
-    lines = [(number, line.split()) for number, line in enumerate(read_text(path, name).splitlines(), start=1)]
-    lines = [(number, cells) for number, cells in lines if cells]
-    if not lines:
+    lines = read_lines(path, name)
+    filled = sum(not line.isspace() for line in lines if line)
+    rows = ((number, line.split()) for number, line in enumerate(lines, start=1) if line and not line.isspace())
+    number, header = next(rows, (0, []))
+    if not header:
         raise DataError(f"{name}: is empty")
-    number, header = lines[0]
     if len(header) != 2 or not all(_is_count(cell) for cell in header):
         raise DataError(f"{name}: line {number}: expected `nodes edges`, got '{visible(' '.join(header)[:60])}'")
     nodes, edges = int(header[0]), int(header[1])
     if nodes == 0:
         raise DataError(f"{name}: line {number}: a graph without nodes")
-    if edges != len(lines) - 1:
-        raise DataError(f"{name}: line {number}: the header promises {edges} edges, the file has {len(lines) - 1}")
+    if edges != filled - 1:
+        raise DataError(f"{name}: line {number}: the header promises {edges} edges, the file has {filled - 1}")
     check_fits(name, 8 * (nodes + 1) + 64 * edges)
     tails, heads, weights = np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges)
-    for index, (number, cells) in enumerate(lines[1:]):
+    for index, (number, cells) in enumerate(rows):
         try:
             tails[index], heads[index], weights[index] = _edge(cells, nodes)
         except ValueError as error:

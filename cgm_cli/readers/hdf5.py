@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import h5py
@@ -9,26 +10,29 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import check_compressed, check_form, choose
+from cgm_cli.readers.checks import check_compressed, check_form, choose, reason
 from cgm_cli.readers.memory import check_fits
+
+_FEW_CHUNKS = 10_000
+_MOST_NODES, _MOST_LEVELS = 10_000, 50
 
 
 def read_hdf5(path: Path, key: str | None, name: str) -> np.ndarray:
     """The dataset `key` of an HDF5 file, as it is stored."""
     try:
         with h5py.File(path, "r") as file:
-            return _dataset(file[choose(name, key and key.strip("/"), _datasets(file))], name)
+            return _dataset(file[choose(name, key and key.strip("/"), _datasets(file, name))], name)
     except CgmError:
         raise
     except Exception as error:  # What a damaged file leads h5py to is open-ended.
-        raise DataError(f"{name}: not a readable HDF5 file: {error}") from None
+        raise DataError(f"{name}: not a readable HDF5 file: {reason(error)}") from None
 
 
 def read_matlab73(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
     """The variable `key` of a MATLAB 7.3 file, full or sparse, in MATLAB's orientation."""
     try:
         with h5py.File(path, "r") as file:
-            keys = [item for item in file if _is_hard(file, item) and _is_matlab_number(file[item])]
+            keys = [item for item in file if (node := own(file, item)) is not None and _is_matlab_number(node)]
             node = file[choose(name, key, keys)]
             if isinstance(node, h5py.Group):
                 return _sparse(node, name)
@@ -38,19 +42,53 @@ def read_matlab73(path: Path, key: str | None, name: str) -> np.ndarray | sp.spa
     except CgmError:
         raise
     except Exception as error:  # What a damaged file leads h5py to is open-ended.
-        raise DataError(f"{name}: not a readable MATLAB 7.3 file: {error}") from None
+        raise DataError(f"{name}: not a readable MATLAB 7.3 file: {reason(error)}") from None
 
 
-def _datasets(file: h5py.File) -> list[str]:
+def own(group: h5py.Group, key: str) -> h5py.HLObject | None:
+    """What the group itself holds under `key`; None for a link to elsewhere, which is not so much as looked behind."""
+    # The low-level call looks at the link alone; `group.get(key, getlink=True)` opens what it leads to.
+    hard = group.id.links.get_info(key.encode()).type == h5py.h5l.TYPE_HARD
+    return group[key] if hard else None
+
+
+def stored_bytes(dataset: h5py.Dataset) -> int:
+    """What reading a dataset takes in memory. ValueError for one that is mostly holes.
+
+    A few bytes can declare a dataset of any size, and HDF5 walks through every chunk of it, stored or not.
+    """
+    size = math.prod(dataset.shape or ())
+    if dataset.chunks:
+        needed = math.prod(-(-length // chunk) for length, chunk in zip(dataset.shape, dataset.chunks, strict=True))
+        if needed > _FEW_CHUNKS and dataset.id.get_num_chunks() < needed:
+            raise ValueError(f"{dataset.name} has {needed} chunks, and most were never written")
+        # A single chunk may be larger than the dataset, and is unpacked as a whole.
+        size = max(size, math.prod(dataset.chunks))
+    return size * dataset.dtype.itemsize
+
+
+def _datasets(file: h5py.File, name: str) -> list[str]:
+    """The paths of all datasets, each under the first of its names."""
     keys: list[str] = []
-
-    # visititems follows hard links only.
-    def visit(key: str, node: h5py.HLObject) -> None:
-        if isinstance(node, h5py.Dataset):
-            keys.append(key)
-
-    file.visititems(visit)
-    return keys
+    seen: set[int] = set()
+    waiting: list[tuple[str, h5py.Group]] = [("", file)]
+    while waiting:
+        path, group = waiting.pop(0)
+        for key in group:
+            node = own(group, key)
+            if node is None:
+                continue
+            address = h5py.h5o.get_info(node.id).addr
+            if address in seen:
+                continue
+            seen.add(address)
+            if len(seen) > _MOST_NODES or path.count("/") >= _MOST_LEVELS:
+                raise DataError(f"{name}: more than {_MOST_NODES} arrays, or {_MOST_LEVELS} groups within each other")
+            if isinstance(node, h5py.Dataset):
+                keys.append(path + key)
+            elif isinstance(node, h5py.Group):
+                waiting.append((f"{path}{key}/", node))
+    return sorted(keys)
 
 
 def _dataset(dataset: h5py.Dataset, name: str) -> np.ndarray:
@@ -59,12 +97,8 @@ def _dataset(dataset: h5py.Dataset, name: str) -> np.ndarray:
     if dataset.shape is None:
         raise DataError(f"{name}: `{dataset.name}` is empty")
     check_form(name, dataset.shape, dataset.dtype)
+    check_fits(name, stored_bytes(dataset))
     return np.asarray(dataset[()])
-
-
-def _is_hard(group: h5py.Group, key: str) -> bool:
-    # The low-level call looks at the link alone; `group.get(key, getlink=True)` opens what it leads to.
-    return group.id.links.get_info(key.encode()).type == h5py.h5l.TYPE_HARD
 
 
 def _is_matlab_number(node: h5py.HLObject) -> bool:
@@ -78,9 +112,10 @@ def _sparse(group: h5py.Group, name: str) -> sp.csc_array:
     rows = int(group.attrs["MATLAB_sparse"])
     if "data" not in group:
         raise DataError(f"{name}: `{group.name.strip('/')}` has no entries")
-    if not all(_is_hard(group, part) for part in ("data", "ir", "jc")):
+    parts = [own(group, part) for part in ("data", "ir", "jc")]
+    if None in parts:
         raise DataError(f"{name}: `{group.name.strip('/')}` refers to other places")
-    data, indices, starts = (_dataset(group[part], name) for part in ("data", "ir", "jc"))
+    data, indices, starts = (_dataset(part, name) for part in parts)
     check_fits(name, 8 * rows)
     matrix = sp.csc_array((data, indices.astype(np.int64), starts.astype(np.int64)), shape=(rows, starts.size - 1))
     check_compressed(matrix)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cgm_cli.errors import CgmError, DataError
+from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 
 # Luminance of linear red, green and blue (ITU-R BT.709), as scikit-image's rgb2gray.
@@ -26,7 +27,7 @@ def read_image(path: Path, name: str) -> np.ndarray:
     except CgmError:
         raise
     except Exception as error:  # Each format has its own decoder with its own exceptions.
-        raise DataError(f"{name}: not a readable image: {error}") from None
+        raise DataError(f"{name}: not a readable image: {reason(error)}") from None
     grey = _levels(pixels, name)
     if grey.ndim == 3:
         grey = grey[..., :3] @ _LUMINANCE if grey.shape[2] >= 3 else grey[..., 0]

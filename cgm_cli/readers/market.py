@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.text import read_text
+from cgm_cli.readers.text import read_lines
 from cgm_cli.spec.faults import visible
 
 _FORMS = ("coordinate", "array")
@@ -23,7 +24,7 @@ _SYMMETRIES = {"general": 0.0, "symmetric": 1.0, "skew-symmetric": -1.0}
 
 def read_market(path: Path, name: str) -> np.ndarray | sp.csr_array:
     """The matrix of a .mtx file; entries given more than once are summed."""
-    lines = read_text(path, name).splitlines()
+    lines = read_lines(path, name)
     form, field, symmetry = _banner(lines[0] if lines else "", name)
     body = [line for line in lines[1:] if line.strip() and not line.lstrip().startswith("%")]
     sizes = _sizes(body.pop(0) if body else "", 3 if form == "coordinate" else 2, name)
@@ -100,7 +101,7 @@ def _table(body: list[str], width: int, name: str) -> np.ndarray:
     try:
         table = np.loadtxt(body, ndmin=2, comments=None)
     except ValueError as error:
-        raise DataError(f"{name}: not a readable Matrix Market file: {error}") from None
+        raise DataError(f"{name}: not a readable Matrix Market file: {reason(error)}") from None
     if table.shape != (len(body), width):
         raise DataError(f"{name}: has lines of {table.shape[1]} numbers where {width} are expected")
     return table

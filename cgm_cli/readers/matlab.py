@@ -11,7 +11,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import check_compressed, choose
+from cgm_cli.readers.checks import check_compressed, choose, reason
 from cgm_cli.readers.hdf5 import read_matlab73
 from cgm_cli.readers.matlab5 import is_matlab5, read_matlab5
 from cgm_cli.readers.memory import check_fits
@@ -28,7 +28,7 @@ def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
     except CgmError:
         raise
     except Exception as error:  # What a damaged file leads to is open-ended, in SciPy's parser above all.
-        raise DataError(f"{name}: not a readable MATLAB file: {str(error) or type(error).__name__}") from None
+        raise DataError(f"{name}: not a readable MATLAB file: {reason(error)}") from None
 
 
 def _read_matlab4(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:

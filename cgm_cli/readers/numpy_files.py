@@ -11,10 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import check_compressed, check_form, choose
+from cgm_cli.readers.checks import check_compressed, check_form, choose, reason
 from cgm_cli.readers.memory import check_fits
 
 _SPARSE_KEYS = {"format", "shape", "data"}
+_SPARSE_FORMS = {
+    "csr": (sp.csr_array, "indices", "indptr"),
+    "csc": (sp.csc_array, "indices", "indptr"),
+    "coo": (sp.coo_array, "row", "col"),
+}
 
 
 def read_npy(path: Path, name: str) -> np.ndarray:
@@ -29,16 +34,12 @@ def read_npz(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
         with zipfile.ZipFile(path) as archive:
             sizes = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if sizes.keys() >= _SPARSE_KEYS and key is None:
-                check_fits(name, sum(info.file_size for info in sizes.values()))
-                return _read_sparse(path, name)
-            info = sizes[choose(name, key, list(sizes))]
-            check_fits(name, info.file_size)
-            with archive.open(info) as stream:
-                return _read_stream(stream, info.file_size, name)
+                return _read_sparse(archive, sizes, name)
+            return _member(archive, sizes[choose(name, key, list(sizes))], name)
     except (CgmError, OSError):
         raise
     except Exception as error:  # zipfile raises a dozen kinds of error for damaged bytes.
-        raise DataError(f"{name}: not a readable .npz file: {error}") from None
+        raise DataError(f"{name}: not a readable .npz file: {reason(error)}") from None
 
 
 def _read_stream(stream: BinaryIO, size: int, name: str) -> np.ndarray:
@@ -53,8 +54,7 @@ def _read_stream(stream: BinaryIO, size: int, name: str) -> np.ndarray:
             raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
         shape, fortran, dtype = read_header(stream)
     except Exception as error:  # The header is parsed as Python text: what a damaged one raises is open-ended.
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise DataError(f"{name}: not a readable .npy file: {reason}") from None
+        raise DataError(f"{name}: not a readable .npy file: {reason(error)}") from None
     if any(length < 0 for length in shape):
         raise DataError(f"{name}: the header gives a negative length")
     check_form(name, shape, dtype)
@@ -68,14 +68,35 @@ def _read_stream(stream: BinaryIO, size: int, name: str) -> np.ndarray:
     return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
 
 
-def _read_sparse(path: Path, name: str) -> sp.sparray:
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.ndarray:
+    # A small archive may hold much; that it holds what it says is seen when it is read.
+    check_fits(name, info.file_size)
+    with archive.open(info) as stream:
+        return _read_stream(stream, info.file_size, name)
+
+
+def _read_sparse(archive: zipfile.ZipFile, sizes: dict[str, zipfile.ZipInfo], name: str) -> sp.sparray:
+    """What scipy.sparse.save_npz wrote, member by member: SciPy would believe the header of each."""
+    check_fits(name, sum(info.file_size for info in sizes.values()))
     try:
-        matrix = sp.load_npz(path)
-        if matrix.format not in ("csr", "csc", "coo"):
-            raise ValueError(f"format `{matrix.format}` is not supported; save it as csr")
-        if matrix.format != "coo":
-            # Indices out of range would be read as memory out of range.
-            check_compressed(matrix)
+        with archive.open(sizes["format"]) as stream:
+            said = stream.read(1000)
+        # An array of one text, in bytes or in characters of four bytes.
+        form = next((form for form in _SPARSE_FORMS if said.endswith((form.encode(), form.encode("utf-32-le")))), None)
+        if form is None:
+            raise ValueError(f"its format is none of {', '.join(_SPARSE_FORMS)}; save it as csr")
+        rows, columns = (int(length) for length in _member(archive, sizes["shape"], name))
+        check_fits(name, 8 * rows)
+        kind, *indices = _SPARSE_FORMS[form]
+        parts = [_member(archive, sizes[part], name) for part in ("data", *indices)]
+        data, where = parts[0], [part.astype(np.int64, casting="safe") for part in parts[1:]]
+        if form == "coo":
+            return kind((data, tuple(where)), shape=(rows, columns))
+        matrix = kind((data, *where), shape=(rows, columns))
+        # Indices out of range would be read as memory out of range.
+        check_compressed(matrix)
+    except CgmError:
+        raise
     except Exception as error:  # Any member may be damaged or of a wrong kind.
-        raise DataError(f"{name}: not a readable sparse .npz file: {error}") from None
+        raise DataError(f"{name}: not a readable sparse .npz file: {reason(error)}") from None
     return matrix

@@ -18,8 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.text import read_text
+from cgm_cli.readers.text import read_lines
 from cgm_cli.spec.faults import visible
 
 
@@ -39,7 +40,7 @@ class SemidefiniteProgram:
 def read_sdpa(path: Path, name: str | None = None) -> SemidefiniteProgram:
     """The program in a file. DataError, with the line where there is one, for what is damaged or not supported."""
     name = name or str(path)
-    lines = _Lines(read_text(path, name), name)
+    lines = _Lines(read_lines(path, name), name)
     count = lines.integers("the number of constraints", 1)[0]
     if count < 1:
         raise lines.fault("a program without constraints")
@@ -129,9 +130,9 @@ def _refuse_repeated(where: np.ndarray, lines: _Lines) -> None:
 class _Lines:
     """The lines of a file in turn, with messages that name the line."""
 
-    def __init__(self, text: str, name: str):
+    def __init__(self, lines: list[str], name: str):
         self.name = name
-        numbered = enumerate(text.splitlines(), start=1)
+        numbered = enumerate(lines, start=1)
         self._lines = [(number, line) for number, line in numbered if line.strip() and line.lstrip()[0] not in '"*']
         self._read = 0
 
@@ -150,7 +151,7 @@ class _Lines:
         try:
             values = np.array([float(cell) for cell in found[:count]])
         except ValueError as error:
-            raise self.fault(f"expected {what}: {error}") from None
+            raise self.fault(f"expected {what}: {reason(error)}") from None
         if not np.isfinite(values).all():
             raise self.fault(f"{what} are not all finite")
         return values
@@ -163,7 +164,7 @@ class _Lines:
         try:
             table = np.loadtxt([_cells(line) for _, line in rest], ndmin=2, comments=None)
         except ValueError as error:
-            raise DataError(f"{self.name}: not a readable table of entries: {error}") from None
+            raise DataError(f"{self.name}: not a readable table of entries: {reason(error)}") from None
         if table.shape != (len(rest), 5):
             raise DataError(
                 f"{self.name}: entries have 5 numbers (matrix, block, row, column, value), not {table.shape[1]}"

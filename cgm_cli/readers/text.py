@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.spec.faults import visible
+
+_LINE_BYTES = 64
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # what str.splitlines takes for one
 
 
 def read_text(path: Path, name: str) -> str:
@@ -27,12 +31,20 @@ def read_text(path: Path, name: str) -> str:
         raise DataError(f"{name}: not a text file (byte {error.start} is not {encoding[:6].upper()})") from None
 
 
+def read_lines(path: Path, name: str) -> list[str]:
+    """The lines of a text file."""
+    text = read_text(path, name)
+    # A short line takes far more memory as a line of its own than in the text.
+    check_fits(name, len(text) + _LINE_BYTES * sum(text.count(mark) for mark in _LINE_ENDS))
+    return text.splitlines()
+
+
 def read_table(path: Path, name: str) -> np.ndarray:
     """The numbers of a table, one row a line, cells separated by `;`, `,`, tabs or spaces; `#` begins a comment.
 
     A table of one column is a vector (n,), every other table is a matrix (rows, columns).
     """
-    lines = read_text(path, name).splitlines()
+    lines = read_lines(path, name)
     first = next((line for line in lines if _content(line)), None)
     if first is None:
         raise DataError(f"{name}: is empty")
@@ -40,7 +52,7 @@ def read_table(path: Path, name: str) -> np.ndarray:
     try:
         table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments="#")
     except ValueError as error:
-        raise DataError(f"{name}: {_diagnose(lines, delimiter) or error}") from None
+        raise DataError(f"{name}: {_diagnose(lines, delimiter) or reason(error)}") from None
     return table[:, 0] if table.shape[1] == 1 else table
 
 

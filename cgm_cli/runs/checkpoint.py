@@ -7,7 +7,6 @@ before it, so that the trace never misses rows that the checkpoint has left behi
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,14 +15,18 @@ from typing import Any
 import h5py
 
 from cgm_cli.errors import CgmError, DataError
+from cgm_cli.readers.files import NOTHING, standing
+from cgm_cli.runs.load import own_member, read_own
 from cgm_cli.runs.storage import write_hdf5
-from cgm_cli.runs.tree import read_tree, write_tree
+from cgm_cli.runs.tree import checksum, read_tree, write_tree
 
 SCHEMA = 1
 """Version of what is in a checkpoint; counts up when a state of an older cgm can no longer be read."""
 
 SHARE = 0.02
 """The largest part of the wall time that checkpoints may take."""
+
+_GROUP = "checkpoint"
 
 logger = logging.getLogger(__name__)
 
@@ -80,23 +83,30 @@ def write_checkpoint(path: Path, tree: Mapping[str, Any]) -> None:
 
     def fill(file: h5py.File) -> None:
         file.attrs["schema"] = SCHEMA
-        write_tree(file.create_group("checkpoint"), tree)
+        file.attrs["checksum"] = checksum(tree)
+        write_tree(file.create_group(_GROUP), tree)
 
     write_hdf5(path, fill, durable=True)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any] | None:
     """The tree in the checkpoint at `path`; None if there is no such file. DataError if it cannot be used."""
-    if not os.path.lexists(path):
+    if standing(path) == NOTHING:
         return None
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            schema = file.attrs.get("schema")
-            if schema != SCHEMA:
-                raise DataError(
-                    f"{path} is a checkpoint of schema version {schema}, but this cgm reads version {SCHEMA}: "
-                    "go on with the version of cgm that wrote it, or start the run anew."
-                )
-            return read_tree(file["checkpoint"])
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
-        raise DataError(f"{path} cannot be read as a checkpoint of cgm: {error}.") from error
+
+    def read(file: h5py.File) -> dict[str, Any]:
+        schema = file.attrs.get("schema")
+        if schema != SCHEMA:
+            raise DataError(
+                f"{path} is a checkpoint of schema version {schema}, but this cgm reads version {SCHEMA}: "
+                "go on with the version of cgm that wrote it, or start the run anew."
+            )
+        tree = read_tree(own_member(file, _GROUP))
+        if checksum(tree) != file.attrs["checksum"]:
+            raise DataError(
+                f"{path} is damaged: its content does not have the checksum it was written with. Remove it to start "
+                "the run anew."
+            )
+        return tree
+
+    return read_own(path, read, "a checkpoint")

@@ -26,6 +26,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.runs.files import to_json, utc_now, write_atomically
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
+_BEFORE_STATUS = ("spec.yaml", "resolved.yaml")
 _LOCK = ".lock"
 
 
@@ -41,8 +42,10 @@ class RunDirectory:
         self._lock = lock
 
     @classmethod
-    def create(cls, name: str, out: Path | None = None, root: Path = Path("runs")) -> RunDirectory:
+    def create(cls, name: str, out: Path | None = None, root: Path = Path("runs"), again: bool = False) -> RunDirectory:
         """Make `root`/<name>/<id>, where `name` is a valid spec name, or take exactly `out`.
+
+        again: `out` may hold what a process has left that died before its run had begun (see `has_begun`).
 
         The id is the UTC time with a random suffix, so that solves started in the same second never share a folder.
         Raises ProblemError (exit code 2) when `out` is not empty, is being written by another process, or no folder can
@@ -55,7 +58,7 @@ class RunDirectory:
                 path = Path(out)
                 path.mkdir(parents=True, exist_ok=True)
                 # Once before the lock file is made, so that a folder which is refused stays as it was.
-                _refuse_unless_empty(path)
+                _refuse_unless_empty(path, again)
             lock = _acquire(path)
         except FileExistsError as error:
             raise ProblemError(f"{error.filename} is a file; a run needs a folder.") from error
@@ -64,7 +67,7 @@ class RunDirectory:
             raise ProblemError(f"The run folder {where} cannot be made or written to: {error.strerror}.") from error
         folder = cls(path, lock)
         try:
-            _refuse_unless_empty(path)
+            _refuse_unless_empty(path, again)
         except BaseException:
             folder.close()
             raise
@@ -158,7 +161,8 @@ class _LogFile(logging.FileHandler):
 def is_being_written(path: Path) -> bool:
     """Whether a living process holds the lock of the run folder `path`."""
     try:
-        descriptor = os.open(path / _LOCK, os.O_RDONLY)
+        # A named pipe in its place would keep waiting whoever opens it.
+        descriptor = os.open(path / _LOCK, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return False
     try:
@@ -172,9 +176,15 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-def _refuse_unless_empty(path: Path) -> None:
+def has_begun(path: Path) -> bool:
+    """Whether the folder `path` holds more than what a run writes before its status.json. Raises OSError."""
+    names = {entry.name for entry in path.iterdir()}
+    return not all(name.startswith(".") or name in _BEFORE_STATUS for name in names)
+
+
+def _refuse_unless_empty(path: Path, again: bool = False) -> None:
     present = {entry.name for entry in path.iterdir()} - {_LOCK}
-    if not present:
+    if not present or (again and not has_begun(path)):
         return
     if is_being_written(path):
         raise _taken(path)

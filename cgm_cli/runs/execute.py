@@ -86,7 +86,7 @@ def execute(
         if should_stop is None:
             should_stop = stack.enter_context(stop_on_signals())
         if former is None:
-            folder = stack.enter_context(RunDirectory.create(spec.name, resume or out))
+            folder = stack.enter_context(RunDirectory.create(spec.name, resume or out, again=resume is not None))
         else:
             folder = stack.enter_context(RunDirectory.reopen(former.path))
             folder.started = former.state.get("started", folder.started)
@@ -113,7 +113,7 @@ def _solve(
     # The libraries are loaded by now, and a limit holds for loaded libraries only.
     stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
     instance = build(spec, file)
-    digests = instance.context.digests
+    digests = instance.context.digests()
     origin = provenance.collect(resolve(spec), spec.seed, folder.started, digests)
     if checkpoint is not None:
         check_same_data(former, digests)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,19 +12,26 @@ from typing import Any, TypeVar
 import h5py
 import numpy as np
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import CgmError, DataError
 from cgm_cli.methods.status import Status
+from cgm_cli.readers.checks import reason
+from cgm_cli.readers.files import FILE, NOTHING, standing
+from cgm_cli.readers.hdf5 import own, stored_bytes
+from cgm_cli.readers.memory import check_fits, human
 from cgm_cli.runs.directory import is_being_written
 from cgm_cli.spec.yaml_reader import parse
 
 _T = TypeVar("_T")
 
+_MOST_BYTES = 20_000_000
+"""Of a text file in a run folder: a spec has at most 5 MB, and its resolved form not many times as much."""
+
 
 def complete_rows(columns: Mapping[str, np.ndarray]) -> int:
     """How many rows of a trace are whole.
 
-    A run killed inside a commit may have made some columns longer than others, and columns longer than what they hold:
-    the time of a row that did not arrive is not a number.
+    While a run goes on, and after it was killed, its columns have room for rows to come: the time of a row that has not
+    arrived is not a number.
     """
     rows = min(map(len, columns.values()), default=0)
     if "seconds" in columns:
@@ -60,7 +66,8 @@ class Run:
     @property
     def summary(self) -> dict[str, Any] | None:
         """The object that `cgm solve --json` printed; None for a run that gave no result."""
-        return self.state.get("result")
+        result = self.state.get("result")
+        return result if isinstance(result, dict) else None
 
     @property
     def spec_file(self) -> Path | None:
@@ -74,10 +81,14 @@ class Run:
         return _text(self.path / "spec.yaml")
 
     @cached_property
+    def resolved_text(self) -> str:
+        """The resolved spec: every default and override written out."""
+        return _text(self.path / "resolved.yaml")
+
+    @cached_property
     def resolved(self) -> dict[str, Any]:
         """The resolved spec as plain values."""
-        path = self.path / "resolved.yaml"
-        return parse(_text(path), path).tree
+        return parse(self.resolved_text, self.path / "resolved.yaml").tree
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -111,21 +122,13 @@ class Run:
         """M x of the objective h(M x) at the point of the reported bound; None where the run saved none."""
         return self._read(lambda file: _arrays(file, "loss")).get("image")
 
-    def _read(self, reader: Callable[[h5py.File], _T], retries: int = 3) -> _T:
+    def _read(self, reader: Callable[[h5py.File], _T]) -> _T:
         path = self.path / "run.h5"
-        if not path.is_file():
+        if standing(path) == NOTHING:
             raise DataError(
                 f"{self.path} has no run.h5: the run has not begun to iterate (status {self.status.value})."
             )
-        try:
-            with h5py.File(path, "r", locking=False) as file:
-                return reader(file)
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
-            # Beside a living writer a read may fall into a commit; the next one will not.
-            if self.alive and retries:
-                time.sleep(0.1)
-                return self._read(reader, retries - 1)
-            raise DataError(f"{path} cannot be read as a log of cgm: {error}.") from error
+        return read_own(path, reader, "a log")
 
 
 def load_run(path: str | Path) -> Run:
@@ -138,14 +141,28 @@ def load_run(path: str | Path) -> Run:
     # Asked before the status is read: a run that ends in between then shows its end, and never looks dead.
     alive = is_being_written(folder)
     file = folder / "status.json"
-    if not file.exists():
+    if standing(file) == NOTHING:
         raise DataError(_no_run(folder))
     try:
         state = json.loads(_text(file))
         status = Status(state["status"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{file} is not a status of cgm: {error}.") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{file} is not a status of cgm: {reason(error)}.") from error
     return Run(folder, state, status, alive)
+
+
+def read_own(path: Path, reader: Callable[[h5py.File], _T], what: str) -> _T:
+    """What `reader` makes of an HDF5 file that may come from a stranger. Raises DataError, in which it is no `what`."""
+    found = standing(path)
+    if found != FILE:
+        raise DataError(f"{path} cannot be read: it is {found}.")
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            return reader(file)
+    except CgmError:
+        raise
+    except Exception as error:  # What a damaged file leads h5py to is open-ended.
+        raise DataError(f"{path} cannot be read as {what} of cgm: {reason(error)}.") from error
 
 
 def _no_run(folder: Path) -> str:
@@ -155,8 +172,15 @@ def _no_run(folder: Path) -> str:
 
 
 def _text(path: Path) -> str:
+    found = standing(path)
+    if found not in (FILE, NOTHING):
+        raise DataError(f"{path} cannot be read: it is {found}.")
     try:
-        return path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise DataError(f"{path} is larger than {human(_MOST_BYTES)}: cgm did not write it.")
+        return raw.decode("utf-8")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
@@ -169,23 +193,28 @@ def _arrays(file: h5py.File, name: str) -> dict[str, np.ndarray]:
         return {}
     group = own_member(file, name)
     if not isinstance(group, h5py.Group):
-        raise ValueError(f"{group.name} is not a group")
-    return {key: own_array(own_member(group, key)) for key in group}
+        raise ValueError(f"/{name} is not a group")
+    datasets = {key: own_dataset(own_member(group, key), f"/{name}/{key}") for key in group}
+    # Together, and before the first is read: a damaged header may claim any size.
+    check_fits(file.filename, sum(map(stored_bytes, datasets.values())))
+    return {key: dataset[()] for key, dataset in datasets.items()}
 
 
-def own_member(group: h5py.Group, name: str) -> h5py.Group | h5py.Dataset:
-    # The low-level call looks at the link only; `group.get(name, getlink=True)` opens what it points to.
-    if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+def own_member(group: h5py.Group, name: str) -> h5py.HLObject:
+    """What lies in `group` under `name`; ValueError for a link, which may point anywhere."""
+    node = own(group, name)
+    if node is None:
         raise ValueError(f"{group.name.rstrip('/')}/{name} is a link, and links are not followed")
-    return group[name]
+    return node
 
 
-def own_array(dataset: h5py.Group | h5py.Dataset) -> np.ndarray:
-    if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "biufc":
-        raise ValueError(f"{dataset.name} is not an array of numbers")
-    if dataset.external or dataset.is_virtual:
-        raise ValueError(f"{dataset.name} keeps its numbers in another file, which is not followed")
-    return dataset[()]
+def own_dataset(node: h5py.HLObject, name: str) -> h5py.Dataset:
+    """`node`, if it is an array of numbers that its own file holds; ValueError otherwise."""
+    if not isinstance(node, h5py.Dataset) or node.dtype.kind not in "biufc" or node.shape is None:
+        raise ValueError(f"{name} is not an array of numbers")
+    if node.external or node.is_virtual:
+        raise ValueError(f"{name} keeps its numbers in another file, which is not followed")
+    return node
 
 
 def _decoded(value: Any) -> Any:
@@ -193,6 +222,8 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, str) and (value[:1] in ("{", "[") or value == "null"):
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
+    if isinstance(value, h5py.Empty):
+        return None
     return value.item() if isinstance(value, np.generic) else value

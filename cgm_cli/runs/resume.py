@@ -10,6 +10,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.runs.checkpoint import read_checkpoint
+from cgm_cli.runs.directory import has_begun
 from cgm_cli.runs.load import Run, load_run
 from cgm_cli.spec.load import loads, one_line, resolved
 from cgm_cli.spec.yaml_reader import parse
@@ -26,26 +27,16 @@ FREE = ("checkpoint.every", "checkpoint.final")
 
 def former_run(path: Path) -> Run | None:
     """The run in the folder `path`; None if it is absent or empty, or its process died before there was a status."""
-    if not path.exists() or (path.is_dir() and not _holds_run(path)):
-        return None
-    return load_run(path)
-
-
-def _holds_run(path: Path) -> bool:
     try:
-        return any(not entry.name.startswith(".") for entry in path.iterdir())
+        absent = not path.exists() or (path.is_dir() and not has_begun(path))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    return None if absent else load_run(path)
 
 
 def spec_of(run: Run, overrides: Sequence[str] = ()) -> Spec:
     """The spec of a run as it was resolved, changed by `--set` arguments."""
-    file = run.path / "resolved.yaml"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file} cannot be read: {error}.") from error
-    return loads(text, overrides, file)
+    return loads(run.resolved_text, overrides, run.path / "resolved.yaml")
 
 
 def check_unchanged(run: Run, spec: Spec) -> None:
@@ -92,9 +83,14 @@ def checkpoint_of(run: Run) -> dict[str, Any] | None:
     """The checkpoint of a run, None if it has none yet; DataError if it is of no use."""
     path = run.path / "checkpoint.h5"
     tree = read_checkpoint(path)
-    if tree is not None and not isinstance(tree.get("state", {}).get("k"), int):
+    if tree is not None and not _complete(tree):
         raise DataError(f"{path} cannot be read as a checkpoint of cgm: it does not say how far the run was.")
     return tree
+
+
+def _complete(tree: dict[str, Any]) -> bool:
+    state, rates = tree.get("state"), tree.get("rates")
+    return isinstance(state, dict) and isinstance(state.get("k"), int) and isinstance(rates, dict)
 
 
 def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:

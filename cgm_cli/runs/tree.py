@@ -7,6 +7,7 @@ kept, because the last bits of a product may depend on it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from cgm_cli.runs.load import own_array, own_member
+from cgm_cli.readers.hdf5 import stored_bytes
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.runs.load import own_dataset, own_member
 
 _VALUES = "values"
 _FORTRAN = "fortran"
@@ -28,7 +31,7 @@ def write_tree(group: h5py.Group, tree: Mapping[str, Any]) -> None:
             write_tree(group.create_group(key), value)
         elif isinstance(value, np.ndarray | np.generic):
             array = np.asarray(value)
-            fortran = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+            fortran = _is_fortran(array)
             group.create_dataset(key, data=array.T if fortran else array).attrs[_FORTRAN] = fortran
         else:
             values[key] = value
@@ -36,16 +39,45 @@ def write_tree(group: h5py.Group, tree: Mapping[str, Any]) -> None:
 
 
 def read_tree(group: h5py.Group) -> dict[str, Any]:
-    """What `write_tree` put there. KeyError, ValueError or OSError for any other group."""
+    """What `write_tree` put there. DataError if it takes more memory than there is; other groups may raise anything."""
     tree: dict[str, Any] = json.loads(group.attrs[_VALUES])
     for key in group:
         member = own_member(group, key)
         if isinstance(member, h5py.Group):
             tree[key] = read_tree(member)
         else:
-            array = own_array(member)
+            dataset = own_dataset(member, member.name)
+            check_fits(group.file.filename, stored_bytes(dataset))
+            array = dataset[()]
             tree[key] = array.T if member.attrs[_FORTRAN] else array
     return tree
+
+
+def checksum(tree: Mapping[str, Any]) -> str:
+    """A digest of every number in `tree`, of its keys, and of how its arrays lie in memory."""
+    digest = hashlib.blake2b(digest_size=16)
+    _feed(digest, tree)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, tree: Mapping[str, Any]) -> None:
+    for key in sorted(tree):
+        value = tree[key]
+        if isinstance(value, Mapping) and _has_arrays(value):
+            digest.update(f"{key}(".encode())
+            _feed(digest, value)
+            digest.update(b")")
+        elif isinstance(value, np.ndarray | np.generic):
+            array = np.asarray(value)
+            fortran = _is_fortran(array)
+            digest.update(f"{key}{array.dtype.str}{array.shape}{fortran}".encode())
+            digest.update(np.ascontiguousarray(array.T if fortran else array).data)
+        else:
+            digest.update(f"{key}{json.dumps(value, sort_keys=True)}".encode())
+
+
+def _is_fortran(array: np.ndarray) -> bool:
+    return bool(array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous)
 
 
 def _has_arrays(tree: Mapping[str, Any]) -> bool:

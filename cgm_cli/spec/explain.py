@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cgm_cli.blocks import registry
-from cgm_cli.spec.faults import did_you_mean, visible
+from cgm_cli.spec.faults import did_you_mean, quoted
 from cgm_cli.spec.fields import SHA256, SLUG, TERM_NAME
 
 TreePath = tuple[str | int, ...]
@@ -34,11 +34,19 @@ _COMPARED = {
     "less_than_equal": ("at most", "le"),
     "multiple_of": ("a multiple of", "multiple_of"),
 }
+_LENGTHS = {
+    "too_short": ("at least", "min_length", "entry", "entries"),
+    "too_long": ("at most", "max_length", "entry", "entries"),
+    "string_too_short": ("at least", "min_length", "character", "characters"),
+    "string_too_long": ("at most", "max_length", "character", "characters"),
+}
 _PATTERNS = {
     SLUG: "letters, digits, `.`, `_` and `-`, at most 100, beginning with a letter, a digit or `_`",
     TERM_NAME: "letters, digits, `_` and `-`",
     SHA256: "64 hexadecimal digits",
 }
+# What says by itself what is wrong: the value has the right type.
+_TELLING = {*_COMPARED, *_LENGTHS, "finite_number", "ragged", "value_error"}
 _FAMILY_NAME = {"set": "constraint set"}
 _FAMILY_PLACE = {"set": "`constraints`", "penalty": "`penalties`", "loss": "`objective`", "domain": "`domain`"}
 
@@ -73,7 +81,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return f"text '{visible(value if len(value) <= 60 else value[:57] + '...')}'"
+        return f"text '{quoted(value)}'"
     if isinstance(value, list):
         return f"a list of {len(value)}"
     if isinstance(value, dict):
@@ -113,7 +121,7 @@ def _union(
     if inside:
         return [_complaint(entry, path, tree, schemas) for path, entry in inside]
     for _, entry in members:
-        if entry["type"] in _COMPARED or entry["type"] in ("finite_number", "ragged", "value_error"):
+        if entry["type"] in _TELLING:
             return [_complaint(entry, branch, tree, schemas)]
     expected = list(dict.fromkeys(_expected(entry) for _, entry in members))
     value = _node(tree, branch)
@@ -130,7 +138,7 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
         hint = did_you_mean(str(path[-1]), list(fields))
         if hint is None and fields:
             hint = f"known here: {', '.join(fields)}"
-        return Complaint(path, f"unknown key `{visible(str(path[-1]))}`", hint, at_key=True)
+        return Complaint(path, f"unknown key `{quoted(str(path[-1]))}`", hint, at_key=True)
     if kind == "missing":
         description = _fields(schemas.get(id(_node(tree, path[:-1])))).get(str(path[-1]))
         return Complaint(path[:-1], f"missing key `{path[-1]}`", description, at_key=True)
@@ -159,8 +167,20 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
         return Complaint(path, f"expected a finite number, got {shown(value)}")
     if kind in _EXPECTED or kind in _COMPARED:
         return Complaint(path, f"expected {_expected(entry)}, got {shown(value)}", _hint(kind, value))
+    if kind in _LENGTHS:
+        return Complaint(path, _length(kind, context, value))
     message = entry["msg"]
     return Complaint(path, message[:1].lower() + message[1:])
+
+
+def _length(kind: str, context: dict[str, Any], value: Any) -> str:
+    """What is wrong with the length of a list, mapping or text: "needs at least 2 entries, but has 1"."""
+    bound, key, one, many = _LENGTHS[kind]
+    limit, given = context[key], len(value)
+    if kind == "string_too_short" and given == 0:
+        return "expected some text, got none"
+    verb = "needs" if bound == "at least" else "takes"
+    return f"{verb} {bound} {limit} {one if limit == 1 else many}, but has {given or 'none'}"
 
 
 def _unknown_name(path: TreePath, family: str, tag: str, name: Any) -> Complaint:
@@ -173,7 +193,7 @@ def _unknown_name(path: TreePath, family: str, tag: str, name: Any) -> Complaint
         hint = f"`{name}` belongs under {' or '.join(elsewhere)}"
     elif hint is None:
         hint = f"one of: {', '.join(registry.FAMILIES[family])}"
-    return Complaint(path, f"unknown {_FAMILY_NAME.get(family, family)} `{visible(name)}`", hint)
+    return Complaint(path, f"unknown {_FAMILY_NAME.get(family, family)} `{quoted(name)}`", hint)
 
 
 def _expected(entry: dict[str, Any]) -> str:

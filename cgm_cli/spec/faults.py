@@ -33,7 +33,7 @@ class Fault:
     def render(self, name: str, text: str) -> str:
         """`name:line:column: message`, the line of `text` with a caret under the column, and the hint."""
         if self.override is not None:
-            where = f"--set {visible(self.override)}"
+            where = f"--set {quoted(self.override)}"
         elif self.line is not None:
             where = f"{name}:{self.line}:{self.column}"
         else:
@@ -65,6 +65,11 @@ def did_you_mean(given: str, known: Sequence[str]) -> str | None:
 def visible(text: str) -> str:
     """`text` on one line, with every character that a terminal would act upon replaced."""
     return "".join(character if character.isprintable() else " " if character == "\t" else "�" for character in text)
+
+
+def quoted(text: str) -> str:
+    """`text` as a message may hold it: visible, and cut if it is long."""
+    return visible(text if len(text) <= 60 else text[:57] + "...")
 
 
 def _excerpt(text: str, line: int, column: int) -> list[str]:

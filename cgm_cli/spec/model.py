@@ -107,9 +107,7 @@ class SolverSpec(StrictModel):
 
 
 class StopSpec(StrictModel):
-    """When to stop before the budget of iterations is spent: as soon as gap and infeasibility are both as small as
-    given, or any other rule holds.
-    """
+    """When to stop early: once `gap` and `infeasibility`, where given, are met together, or any other rule holds."""
 
     gap: Positive | None = Field(None, description="relative gap between objective and bound")
     infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")

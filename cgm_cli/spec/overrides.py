@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cgm_cli.spec.faults import Fault, SpecError, visible
+from cgm_cli.spec.faults import Fault, SpecError, quoted
 from cgm_cli.spec.yaml_reader import TreePath, parse_value
 
 
@@ -48,10 +48,10 @@ def _set(tree: dict[str, Any], path: TreePath, value: Any, override: str) -> Non
         if isinstance(node, list):
             if not (step.isascii() and step.isdecimal() and len(step) < 9 and int(step) < len(node)):
                 where = ".".join(path[:depth])
-                raise _fault(f"`{visible(where)}` is a list of {len(node)}, it has no `{visible(step)}`", override)
+                raise _fault(f"`{quoted(where)}` is a list of {len(node)}, it has no `{quoted(step)}`", override)
             step = int(step)
         elif not isinstance(node, dict):
-            raise _fault(f"`{visible('.'.join(path[:depth]))}` is a single value, it has nothing inside", override)
+            raise _fault(f"`{quoted('.'.join(path[:depth]))}` is a single value, it has nothing inside", override)
         if last:
             node[step] = value
         elif isinstance(node, dict):

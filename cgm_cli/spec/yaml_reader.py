@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError
+from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError, quoted
 
 MAX_BYTES = 5_000_000
 MAX_NODES = 200_000
@@ -32,6 +32,27 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"([-+]?)\.(?:(inf|Inf|INF)|nan|NaN|NAN)")
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+# What the parser says -> what a person would. The first that is found counts.
+_PLAIN = {
+    "quoted scalar found unexpected end": "a quotation mark is not closed",
+    "escape": "a backslash in double quotes begins an escape, and this is none: use single quotes",
+    "hexdecimal": "a backslash in double quotes begins an escape, and this is none: use single quotes",
+    "did not find expected ',' or '}'": "`,` or `}` is missing in this mapping",
+    "expected ',' or '}'": "`,` or `}` is missing in this mapping",
+    "did not find expected ',' or ']'": "`,` or `]` is missing in this list",
+    "expected ',' or ']'": "`,` or `]` is missing in this list",
+    "expected node content": "a value is missing, or a character is too many",
+    "expected the node content": "a value is missing, or a character is too many",
+    "mapping values are not allowed": "a colon is not allowed here: put the text into quotes, or mind the indentation",
+    "could not find expected ':'": "a colon is missing after a key",
+    "did not find expected key": "a line is not indented like those before it, or is no `key: value`",
+    "expected <block end>": "a line is not indented like those before it, or is no `key: value`",
+    "did not find expected '-' indicator": "a line of a list must begin with `- `, indented like the others",
+    "exceeded maximum nesting depth": "too many brackets within each other",
+    "expected <document start>": "something follows after the end of the spec",
+    "did not find expected alphabetic or numeric": "`&` and `*` begin anchors and aliases: put the text into quotes",
+}
 
 TreePath = tuple[str | int, ...]
 
@@ -115,7 +136,7 @@ def plain_value(text: str) -> Any:
         # The length is checked first: converting a million digits takes minutes.
         value = int(text, 0) if len(text) <= 25 else 2**64
         if abs(value) >= 2**63:
-            raise ValueError("an integer has at most 63 bits; write a larger number as 1e20")
+            raise ValueError(f"this whole number is too large: the limit is {2**63 - 1}; a rounded one is written 1e20")
         return value
     if _FLOAT.fullmatch(text):
         return float(text)
@@ -182,7 +203,7 @@ class _Builder:
         if event.anchor is not None:
             self._fault("anchors and aliases are not supported: write the value out", at)
         if event.tag is not None:
-            self._fault(f"tags are not supported: remove `{event.tag}`", at)
+            self._fault(f"tags are not supported: remove `{quoted(event.tag)}`", at)
 
     def _scalar(self, event: yaml.ScalarEvent, at: tuple[int, int]) -> None:
         if any("\ud800" <= character <= "\udfff" for character in event.value):
@@ -203,7 +224,8 @@ class _Builder:
             self._fault("a key is missing before the colon", at)
         elif key in parent.seen:
             line, column = parent.seen[key]
-            self._fault(f"duplicate key `{key}`, first given at line {line}, column {column}", at, (*parent.path, key))
+            message = f"duplicate key `{quoted(key)}`, first given at line {line}, column {column}"
+            self._fault(message, at, (*parent.path, key))
         parent.seen.setdefault(key, at)
         parent.key, parent.key_at = key, at
         self._count(at)
@@ -280,7 +302,8 @@ def _is_end(mark: yaml.Mark, lines: list[str]) -> bool:
 
 def _syntax_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
     mark = error.problem_mark or error.context_mark
-    message = " ".join(part for part in (error.context, error.problem) if part)
+    said = " ".join(part for part in (error.context, error.problem) if part)
+    message = next((plain for words, plain in _PLAIN.items() if words in said), said)
     if mark is None:
         return Fault(f"not valid YAML: {message}")
     lines = LINE_BREAK.split(text)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.errors import ProblemError, located
+from cgm_cli.errors import NumericalError, ProblemError, in_range, located
 from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
 from cgm_cli.methods.policies import (
@@ -103,6 +104,16 @@ class Instance:
         would need to go on from there: nested mappings of arrays and plain values, valid until `keep` returns. `resume`
         is what such a function gave.
         """
+        with in_range(NumericalError):
+            return self._solve(observers, should_stop, resume, keep)
+
+    def _solve(
+        self,
+        observers: Iterable[Observer],
+        should_stop: Callable[[], Status | None],
+        resume: Mapping[str, Any] | None,
+        keep: Callable[[Pack], None],
+    ) -> Result:
         rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
         rates = Rates()
         if resume is not None:
@@ -159,14 +170,20 @@ def build(spec: Spec, file: Path | None = None) -> Instance:
 
     file: where the spec came from, if not from where its text was read.
     """
-    context = BuildContext.for_spec(spec, file)
+    with in_range(ProblemError):
+        return _build(BuildContext.for_spec(spec, file), spec)
+
+
+def _build(context: BuildContext, spec: Spec) -> Instance:
+    # First of all: what cannot fit is refused before work is spent on it.
+    context.reserve("program", PROGRAM_BYTES)
     with located("problem"):
         composed = isinstance(spec.problem, ComposedProblem)
         template = compose(spec.problem, context) if composed else spec.problem.build(context)
     problem = scaled(template.problem) if spec.solver.scaling == "auto" else template.problem
     with located("solver"):
         iterate = _iterate_kind(spec.solver, template)
-        _reserve(problem, spec.solver, iterate, context)
+        _reserve(problem, spec, iterate, context)
     schedule = Schedule(
         log=spec.log.every,
         metrics=spec.log.metrics_every,
@@ -281,9 +298,8 @@ def _columns(problem: CompositeProblem, iterations: int) -> int:
     return int(max(4 * width, 16, min((iterations + 1) * width, 2 * side, FACTOR_BYTES // (8 * side))))
 
 
-def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, context: BuildContext) -> None:
-    domain = problem.domain
-    context.reserve("program", PROGRAM_BYTES)
+def _reserve(problem: CompositeProblem, spec: Spec, iterate: str, context: BuildContext) -> None:
+    domain, solver = problem.domain, spec.solver
     if iterate == "dense":
         context.reserve("iterate", domain.memory)
         if "direction" not in context.reserved:
@@ -294,7 +310,8 @@ def _reserve(problem: CompositeProblem, solver: SolverSpec, iterate: str, contex
         context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
     else:
         context.reserve("iterate", 8 * SAMPLES * domain.shape[0])
-    if solver.oracle.mode == "exact" and domain.spectral:
+    proven = spec.bound.certify != "never" and min(domain.shape) <= DENSE_CERTIFICATE
+    if domain.spectral and (proven or solver.oracle.mode == "exact"):
         context.reserve("matrix to factorise", 3 * domain.memory)
 
 

@@ -66,7 +66,9 @@ def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
 
 def _domain(spec: BlockSpec, context: BuildContext) -> Domain:
     domain = spec.build(context)
-    if not domain.spectral:  # a vector is always written out; a matrix may do without
+    if domain.spectral:  # a matrix may do without being written out, but not without a few vectors of either side
+        context.reserve("vectors", 8 * 8 * sum(domain.shape))
+    else:
         context.reserve("start", domain.memory)
     return domain
 

@@ -21,7 +21,7 @@ from cgm_cli.errors import DataError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
-from cgm_cli.templates.max_cut import RandomGraph, random_graph
+from cgm_cli.templates.max_cut import RandomGraph
 
 
 class Cycle(StrictModel):
@@ -55,15 +55,20 @@ class LovaszTheta(Template):
                 adjacency = self._adjacency(context)
                 if adjacency.nnz == adjacency.diagonal().astype(bool).sum():
                     raise DataError("the graph has no edges: its number is that of its nodes")
-                context.reserve("cost", 8 * adjacency.shape[0] ** 2)
             return LovaszTheta(adjacency, self.nonnegative)
 
         def _adjacency(self, context: BuildContext) -> sp.csr_array:
             if isinstance(self.graph, FileArray):
-                return context.graph(self.graph)
+                adjacency = context.graph(self.graph)
+                _reserve_cost(context, adjacency.shape[0])
+                return adjacency
             if isinstance(self.graph, RandomGraph):
-                return random_graph(self.graph, context.seed)
-            return petersen() if self.graph == "petersen" else cycle(self.graph.cycle)
+                _reserve_cost(context, self.graph.nodes)
+                return self.graph.draw(context)
+            if isinstance(self.graph, Cycle):
+                _reserve_cost(context, self.graph.cycle)
+                return cycle(self.graph.cycle)
+            return petersen()
 
     def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False):
         """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges."""
@@ -89,6 +94,11 @@ class LovaszTheta(Template):
         chosen = greedy_independent_set(self.neighbours, np.argsort(-x.sum(axis=1), kind="stable"))
         metrics: Mapping[str, float] = {"independent_set": float(chosen.sum())}
         return Rounding(metrics, {"independent_set": chosen.astype(np.int8)})
+
+
+def _reserve_cost(context: BuildContext, nodes: int) -> None:
+    # A matrix of all pairs of nodes: what makes a graph too large, whatever its edges take.
+    context.reserve("cost", 8 * nodes**2)
 
 
 def greedy_independent_set(adjacency: sp.csr_array, order: np.ndarray) -> np.ndarray:

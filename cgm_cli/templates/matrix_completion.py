@@ -113,6 +113,7 @@ class MatrixCompletion(Template):
             drawn, rng = self.matrix, np.random.default_rng([context.seed, 8])
             arrays = 4 if self.loss == "logistic" else 2
             context.reserve("matrix", arrays * 8 * drawn.rows * drawn.columns)
+            context.reserve("factors", 8 * drawn.rank * (drawn.rows + drawn.columns))
             left, right = (rng.standard_normal((side, drawn.rank)) for side in (drawn.rows, drawn.columns))
             truth = drawn.scale * (left @ right.T / np.sqrt(drawn.rank))
             full = truth + drawn.noise * rng.standard_normal(truth.shape)

@@ -67,7 +67,7 @@ class MaxAffine(Template):
             with located("slopes"):
                 if isinstance(self.slopes, RandomPieces):
                     shape = self.slopes.pieces, self.slopes.size
-                    context.reserve("slopes", 8 * shape[0] * shape[1])
+                    context.reserve("slopes", 8 * shape[0] * (shape[1] + 1))
                     rng = np.random.default_rng([context.seed, 6])
                     return rng.standard_normal(shape), rng.standard_normal(shape[0])
                 slopes = context.array(self.slopes)

@@ -21,6 +21,9 @@ from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 
+FEW_PAIRS = 10**7
+"""Up to so many pairs of nodes are shuffled as a whole."""
+
 
 class RandomGraph(StrictModel):
     """A graph drawn from the seed of the spec: `edges` distinct pairs of `nodes`, weight 1 (or +-1)."""
@@ -28,6 +31,12 @@ class RandomGraph(StrictModel):
     nodes: Size = Field(description="number of nodes")
     edges: Size = Field(description="number of edges")
     signed: bool = Field(False, description="weights +1 or -1 at random instead of 1")
+
+    def draw(self, context: BuildContext) -> sp.csr_array:
+        """The symmetric adjacency matrix. Raises ProblemError if it does not fit into memory, before it is drawn."""
+        pairs = self.nodes * (self.nodes - 1) // 2
+        context.reserve("graph", 32 * self.nodes + 150 * self.edges + 8 * min(pairs, FEW_PAIRS))
+        return random_graph(self, context.seed)
 
 
 class MaxCut(Template):
@@ -51,15 +60,15 @@ class MaxCut(Template):
 
         def build(self, context: BuildContext) -> MaxCut:
             with located("graph"):
-                if isinstance(self.graph, FileArray):
-                    adjacency = context.graph(self.graph)
-                else:
-                    context.reserve("graph", 8 * self.graph.nodes + 150 * self.graph.edges)
-                    adjacency = random_graph(self.graph, context.seed)
+                drawn = isinstance(self.graph, RandomGraph)
+                adjacency = self.graph.draw(context) if drawn else context.graph(self.graph)
                 adjacency.setdiag(0.0)  # an edge from a node to itself is never cut
                 adjacency.eliminate_zeros()
                 if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: every cut is empty")
+            with located("hyperplanes"):
+                # Samples and signs, for each node and hyperplane, and the products with them.
+                context.reserve("hyperplanes", 8 * 4 * adjacency.shape[0] * self.hyperplanes)
             return MaxCut(adjacency, self.hyperplanes)
 
     iterate = "factored"
@@ -134,8 +143,11 @@ def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:
     most = n * (n - 1) // 2
     if spec.edges > most:
         raise ProblemError(f"{spec.edges} edges do not fit between {n} nodes: at most {most}")
+    if most >= 2**62:
+        raise ProblemError(f"a random graph of {n} nodes is too large: its pairs of nodes cannot be numbered")
     rng = np.random.default_rng([seed, 2])
-    chosen = rng.choice(most, size=spec.edges, replace=False) if most <= 10**7 else _distinct(rng, most, spec.edges)
+    few = most <= FEW_PAIRS
+    chosen = rng.choice(most, size=spec.edges, replace=False) if few else _distinct(rng, most, spec.edges)
     # Pair number c counts the pairs (i, j), i < j, row by row of the lower triangle: c = j (j - 1) / 2 + i.
     j = ((1 + np.sqrt(1 + 8.0 * chosen)) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > chosen
@@ -148,6 +160,11 @@ def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:
 
 def _distinct(rng: np.random.Generator, most: int, count: int) -> np.ndarray:
     """`count` distinct numbers below `most`, without a permutation of all of them."""
+    if 2 * count > most:
+        # The last few of nearly all would be met by chance only after ages.
+        left = np.ones(most, dtype=bool)
+        left[_distinct(rng, most, most - count)] = False
+        return np.flatnonzero(left)
     chosen = np.unique(rng.integers(0, most, size=count))
     while chosen.size < count:
         chosen = np.unique(np.concatenate([chosen, rng.integers(0, most, size=count - chosen.size)]))

@@ -49,7 +49,9 @@ class SpectrahedronGame(Template):
         def build(self, context: BuildContext) -> SpectrahedronGame:
             if isinstance(self.matrices, RandomMatrices):
                 with located("matrices"):
-                    context.reserve("matrices", 64 * self.matrices.entries * self.matrices.count)
+                    # Each with its rows' beginnings, and two more of them while it is made symmetric.
+                    rows, entries, count = self.matrices.size, self.matrices.entries, self.matrices.count
+                    context.reserve("matrices", (8 * rows + 64 * entries) * count + 16 * rows)
                     return SpectrahedronGame(random_matrices(self.matrices, context.seed))
             matrices = []
             for number, value in enumerate(self.matrices):

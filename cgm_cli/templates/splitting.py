@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -65,7 +66,7 @@ class Split(Template):
         """x: the block that the objective acts on, in its own shape. variables: every block, raveled, one after the
         other.
         """
-        size = int(np.prod(self.shape))
+        size = math.prod(self.shape)
         x = iterate.array[:size].reshape(self.shape).copy()
         return Rounding(arrays={"x": x, "variables": iterate.array})
 

@@ -21,6 +21,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import Gathering, ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.sdpa import read_sdpa
+from cgm_cli.spec.faults import visible
 from cgm_cli.spec.fields import ArrayField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
@@ -123,7 +124,7 @@ class StandardSDP(Template):
         def build(self, context: BuildContext) -> StandardSDP:
             if self.program is not None:
                 with located("program", "file"):
-                    read = read_sdpa(context.find(self.program.file), self.program.file)
+                    read = read_sdpa(context.find(self.program.file), visible(self.program.file))
                 cost, affine = read.cost, Affine(read.matrices, read.lower, read.upper)
             else:
                 cost, affine = self._inline(context)

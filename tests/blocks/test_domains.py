@@ -517,3 +517,9 @@ def test_product_of_products():
     np.testing.assert_array_equal(answer.atom.dense(), [0.0, 1.0, -1.0, 0.0, -1.0])
     assert answer.value == -5.0
     assert isinstance(outer.blocks[1].lmo(DenseDirection(np.ones(1)), OracleRequest()).atom, DenseAtom)
+
+
+@pytest.mark.parametrize("kind", ["group-l1-ball", "latent-group-ball"])
+def test_groups_with_a_huge_index_are_refused_at_once(kind):
+    with pytest.raises(ValidationError, match="entry 1 is in no group"):
+        spec("domain", {"kind": kind, "groups": [[2**53, 0]]})

@@ -382,6 +382,38 @@ def test_sparse_npz_with_wrong_pointers(tmp_path, indptr):
     fails(path, "not a readable sparse")
 
 
+@pytest.mark.parametrize("member", ["data", "indices", "indptr", "shape"])
+def test_sparse_npz_with_a_member_that_claims_more_than_it_has(tmp_path, member):
+    path = tmp_path / "a.npz"
+    members = {"format": np.array(b"csr"), "shape": np.array(S.shape), "data": S.data}
+    members |= {"indices": S.indices, "indptr": S.indptr}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in members.items():
+            stream = io.BytesIO()
+            np.save(stream, array)
+            lie = npy_header((10**9,), data=bytes(8))
+            archive.writestr(f"{name}.npy", lie if name == member else stream.getvalue())
+    fails(path, "would take 8 GB in memory|is truncated: the header asks for 8000000000 bytes of data, the file has 8")
+
+
+def test_sparse_npz_of_an_unknown_format(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, format="bsr", shape=[2, 3], data=[1.0])
+    fails(path, "its format is none of csr, csc, coo; save it as csr")
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("label", [bytes, str])
+def test_sparse_npz_of_every_format(tmp_path, form, label):
+    path = tmp_path / "a.npz"
+    sp.save_npz(path, S.asformat(form))
+    with np.load(path) as archive:
+        members = dict(archive)
+    members["format"] = np.array(label(form, "ascii") if label is bytes else form)
+    np.savez(path, **members)
+    np.testing.assert_array_equal(read_array(path).toarray(), S.toarray())
+
+
 def test_npz_that_is_no_array(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("note.txt", "hello")
@@ -511,6 +543,69 @@ def test_hdf5_stays_in_its_file(tmp_path):
     fails(path, "objects", key="text")
     fails(path, "complex", key="z")
     fails(path, "would take", key="vast")
+
+
+def hdf5(path, shape, **options):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("a", shape, "f8", **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"chunks": (1000,)}])
+def test_hdf5_that_claims_more_than_there_is_memory(tmp_path, options):
+    hdf5(tmp_path / "a.h5", (10**12,), **options)
+    fails(tmp_path / "a.h5", "would take 8 TB in memory")
+
+
+def test_hdf5_with_a_chunk_larger_than_memory(tmp_path, monkeypatch):
+    hdf5(tmp_path / "a.h5", (1,), chunks=(10**6,), maxshape=(None,))
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
+    fails(tmp_path / "a.h5", r"would take 8(\.0)? MB in memory")
+
+
+def test_hdf5_of_many_chunks_that_were_never_written(tmp_path):
+    hdf5(tmp_path / "a.h5", (10**6,), chunks=(1,))
+    fails(tmp_path / "a.h5", "/a has 1000000 chunks, and most were never written")
+
+
+def test_hdf5_of_few_chunks_that_were_never_written_is_zero(tmp_path):
+    hdf5(tmp_path / "a.h5", (5,), chunks=(2,))
+    assert read_array(tmp_path / "a.h5").tolist() == [0.0] * 5
+
+
+def test_hdf5_of_groups_without_end(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        node = file
+        for _ in range(200):
+            node = node.create_group("g")
+    fails(tmp_path / "a.h5", "more than 10000 arrays, or 50 groups within each other")
+
+
+def test_hdf5_with_a_group_inside_itself(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["g/h/root"] = file["/"]
+        file["g/a"] = [1.0]
+        file["g/again"] = file["g/a"]
+    assert read_array(tmp_path / "a.h5").tolist() == [1.0]
+    assert read_array(tmp_path / "a.h5", "g/a").tolist() == [1.0]
+
+
+def test_a_message_of_a_library_is_one_printable_line(tmp_path):
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"a": M}, format="4")
+    raw = bytearray(path.read_bytes())
+    raw[16] = 255  # the length of the name
+    path.write_bytes(raw)
+    with pytest.raises(DataError, match="not a readable MATLAB file") as caught:
+        read_array(path)
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 400
+
+
+def test_text_of_many_short_lines_is_refused_before_it_is_split(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 500_000)
+    for name in ("a.csv", "a.txt", "a.mtx"):
+        (tmp_path / name).write_text("1\n" * 10_000)
+        fails(tmp_path / name, "would take 660 kB in memory, and only 500 kB are available")
 
 
 def test_wrong_images(tmp_path):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import socket
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,10 +45,50 @@ def test_data_folder_of_the_working_directory(tmp_path, monkeypatch):
     assert BuildContext(data_folders(None)).find("a.npy").resolve() == tmp_path / "data" / "a.npy"
 
 
-@pytest.mark.parametrize("name", ["missing.npy", "a" * 5000, "nul\0", ".", "/missing.npy"])
+@pytest.mark.parametrize("name", ["missing.npy", "a" * 5000, "nul\0", "/missing.npy"])
 def test_missing(tmp_path, name):
     with pytest.raises(DataError, match="no data file"):
         BuildContext((tmp_path,)).find(name)
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.mkdir(), "is a folder"),
+        (os.mkfifo, "is a named pipe"),
+        (make_socket, "is a socket"),
+        (lambda path: path.symlink_to("/dev/zero"), "is a device"),
+        (lambda path: path.symlink_to("nowhere"), "is a link that leads nowhere"),
+        (lambda path: path.symlink_to(path.name), "is a link that leads back to itself"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.npy", "x.mat", "x.h5", "x.csv", "x.dat-s"])
+def test_what_is_no_file_is_named_and_never_opened(tmp_path, monkeypatch, make, words, name):
+    monkeypatch.chdir(tmp_path)  # the address of a socket must be short
+    make(Path(name))
+    with pytest.raises(DataError, match=f"`{name}` {words}, and a data file is needed: {tmp_path}/{name}"):
+        BuildContext((tmp_path,)).find(name)
+
+
+def test_a_file_further_on_is_better_than_a_folder(tmp_path):
+    for folder in ("first/a.npy", "second"):
+        (tmp_path / folder).mkdir(parents=True)
+    np.save(tmp_path / "second" / "a.npy", np.ones(2))
+    assert BuildContext((tmp_path / "first", tmp_path / "second")).find("a.npy") == tmp_path / "second" / "a.npy"
+
+
+def test_no_permission_is_named(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(DataError, match=r"`a.npy` is out of reach \(no permission\)"):
+        BuildContext((tmp_path,)).find("a.npy")
 
 
 def test_missing_tells_where_to_get_it(tmp_path):
@@ -109,6 +152,26 @@ def test_graphs(tmp_path):
     np.save(tmp_path / "g.npy", np.array([0.0, 1.0]))
     with pytest.raises(DataError, match="square and symmetric"):
         context.graph(FileArray(file="g.npy"))
+
+
+@pytest.mark.parametrize("array", [1.0, [1.0, 2.0], [[1.0, 2.0]], [[0.0, 1.0], [2.0, 0.0]]])
+def test_what_is_not_the_matrix_of_a_graph(tmp_path, array):
+    np.save(tmp_path / "a.npy", array)
+    with pytest.raises(DataError, match="it must be square and symmetric"):
+        BuildContext((tmp_path,)).graph(FileArray(file="a.npy"))
+
+
+def test_the_matrix_of_a_graph_is_compared_only_if_that_fits(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", np.ones((100, 100)))
+    monkeypatch.setattr(memory, "available_memory", lambda: 300_000)
+    with pytest.raises(DataError, match=r"a.npy: would take 640 kB in memory, and only 300 kB are available"):
+        BuildContext((tmp_path,)).graph(FileArray(file="a.npy"))
+
+
+@pytest.mark.parametrize("value", [[], [[]], [[], []]])
+def test_an_empty_list_is_no_array(value):
+    with pytest.raises(ProblemError, match="the array is empty: it needs at least one entry"):
+        BuildContext(()).array(value)
 
 
 def test_reserve(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -103,3 +104,18 @@ def test_gset(name, nodes, edges):
     graph = read_graph(path)
     assert graph.shape == (nodes, nodes)
     assert graph.nnz == 2 * edges
+
+
+def test_empty_lines_take_next_to_nothing(tmp_path):
+    path = written(tmp_path, "3 1\n1 2\n" + "\n" * 10**6)
+    tracemalloc.start()
+    try:
+        assert read_graph(path).nnz == 2
+        assert tracemalloc.get_traced_memory()[1] < 30 * 10**6
+    finally:
+        tracemalloc.stop()
+
+
+def test_white_space_alone_is_an_empty_file(tmp_path):
+    with pytest.raises(DataError, match="is empty"):
+        read_graph(written(tmp_path, " \n\t\n"))

@@ -72,12 +72,12 @@ class Instance:
     pause: float = 0.0
     error: BaseException | None = None
     sense: str = "minimise"
-    context: Any = field(default_factory=lambda: SimpleNamespace(digests={}))
+    context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any) -> Result:
         status = Status.ITERATION_LIMIT
         for k in range(0 if resume is None else resume["state"]["k"], self.iterations + 1):
-            keep(lambda: {"state": {"k": k}})  # noqa: B023, called at once
+            keep(lambda: {"state": {"k": k}, "rates": {}})  # noqa: B023, called at once
             for observer in observers:
                 observer.on_record(record(k))
             if should_stop() is not None:

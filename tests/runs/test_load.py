@@ -9,6 +9,7 @@ import pytest
 
 from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
+from cgm_cli.readers import memory
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.load import load_run
 from cgm_cli.runs.log import RunLog
@@ -171,7 +172,12 @@ def array_for_group(file, other):
     file["trace"] = np.ones(3)
 
 
+def nothing(file, other):
+    file.create_dataset("trace/evil", data=h5py.Empty("f8"))
+
+
 TRICKS = [
+    nothing,
     external_trace,
     soft_trace,
     external_column,
@@ -206,3 +212,76 @@ def test_links_are_not_even_looked_behind(ended, tmp_path):
         external_trace(file, pipe)
     with pytest.raises(DataError, match="links are not followed"):
         load_run(ended).trace  # noqa: B018
+
+
+# What of a run reads which file; the status is read first of all.
+READS = {"spec.yaml": "spec_text", "resolved.yaml": "resolved", "run.h5": "trace", "status.json": "state"}
+
+
+@pytest.mark.parametrize("place", ["trace", "solution", "duals"])
+@pytest.mark.parametrize("options", [{}, {"chunks": (1000,)}])
+def test_a_dataset_that_claims_more_than_there_is_memory_is_not_read(ended, place, options):
+    with h5py.File(ended / "run.h5", "r+") as file:
+        file.create_dataset(f"{place}/evil", (10**12,), "f8", **options)
+    with pytest.raises(DataError, match=r"run\.h5.*(would take 8 TB|has 1000000000 chunks, and most were)"):
+        getattr(load_run(ended), place)
+
+
+def test_datasets_are_weighed_together(ended, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 1_500_000)
+    with h5py.File(ended / "run.h5", "r+") as file:
+        for number in range(2):
+            file.create_dataset(f"duals/{number}", (100_000,), "f8")
+    with pytest.raises(DataError, match=r"would take 1\.6 MB in memory, and only 1\.5 MB are available"):
+        load_run(ended).duals  # noqa: B018
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
+def test_a_status_nested_without_end(ended, text):
+    (ended / "status.json").write_text(text)
+    with pytest.raises(DataError, match="is not a status of cgm"):
+        load_run(ended)
+
+
+def test_attributes_that_cgm_did_not_write(ended):
+    with h5py.File(ended / "run.h5", "r+") as file:
+        file.attrs["deep"] = "[" * 20_000
+        file.attrs["empty"] = h5py.Empty("f8")
+    provenance = load_run(ended).provenance
+    assert provenance["deep"] == "[" * 20_000
+    assert provenance["empty"] is None
+
+
+def test_a_result_that_is_none(ended):
+    state = json.loads((ended / "status.json").read_text())
+    (ended / "status.json").write_text(json.dumps({**state, "result": 3}))
+    assert load_run(ended).summary is None
+
+
+@pytest.mark.parametrize("name", ["spec.yaml", "resolved.yaml", "run.h5", "status.json"])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (os.mkfifo, "it is a named pipe"),
+        (os.mkdir, "it is a folder"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is a device"),
+        (lambda path: path.symlink_to("nowhere"), "it is a link that leads nowhere"),
+    ],
+)
+def test_what_is_no_file_is_never_opened(ended, name, make, words):
+    (ended / name).unlink()
+    make(ended / name)
+    with pytest.raises(DataError, match=f"{name} cannot be read: {words}"):
+        getattr(load_run(ended), READS[name])
+
+
+@pytest.mark.parametrize("name", ["spec.yaml", "resolved.yaml", "status.json"])
+def test_a_text_of_any_size_is_not_read(ended, name):
+    os.truncate(ended / name, 10**12)
+    with pytest.raises(DataError, match=f"{name} is larger than 20 MB: cgm did not write it"):
+        getattr(load_run(ended), READS[name])
+
+
+def test_a_named_pipe_for_the_lock_is_no_writer(ended):
+    os.mkfifo(ended / ".lock")
+    assert not load_run(ended).alive

@@ -229,15 +229,21 @@ def damage_bytes(path):
     path.write_bytes(path.read_bytes()[:1000])
 
 
+def damage_one_number(path):
+    with h5py.File(path, "r+") as file:
+        file["checkpoint/state/images/0"][0] += 1e-12
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (damage_schema, r"of schema version 0, but this cgm reads version 1"),
-        (damage_shape, r"does not fit this problem: an image has the shape \(3,\) instead of \(90,\)"),
+        (damage_shape, r"is damaged"),
         (damage_link, r"links are not followed"),
         (damage_group, r"cannot be read as a checkpoint"),
         (damage_values, r"cannot be read as a checkpoint"),
         (damage_bytes, r"cannot be read as a checkpoint"),
+        (damage_one_number, r"is damaged: its content does not have the checksum it was written with"),
     ],
 )
 def test_a_damaged_checkpoint_is_refused_by_name(cut, damage, told):
@@ -254,6 +260,23 @@ def test_a_run_that_is_being_written_is_left_alone(cut):
     with RunDirectory.reopen(cut), taken:
         execute(None, resume=cut)
     assert execute(None, resume=cut).result.record.k == ITERATIONS
+
+
+def test_a_process_that_died_before_its_run_had_begun(tmp_path):
+    """It writes the spec, and then the status; a kill may fall between them."""
+    execute(CUT, [], tmp_path / "whole")
+    for left_over in ([".lock"], ["spec.yaml"], [".lock", "spec.yaml", "resolved.yaml", ".status.json.77.tmp"]):
+        run = tmp_path / "-".join(left_over)
+        run.mkdir()
+        for name in left_over:
+            (run / name).write_text("")
+        with pytest.raises(DataError, match="nothing in it to go on with"):
+            execute(None, resume=run)
+        if "spec.yaml" in left_over:
+            with pytest.raises(ProblemError, match="already holds a run"):
+                execute(CUT, [], run)
+        execute(CUT, resume=run)
+        assert_same_end(tmp_path / "whole", run)
 
 
 def test_what_a_killed_process_left_half_written_is_cleared(cut):

@@ -120,3 +120,31 @@ def _plain(annotation):
 def test_the_models_of_a_union():
     assert [model.__name__ for model in mappings(ArrayField)] == ["FileArray"]
     assert mappings(list[ArrayField]) == []
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        ("{domain: {kind: nuclear-ball, shape: [4]}}", "needs at least 2 entries, but has 1"),
+        ("{domain: {kind: nuclear-ball, shape: [4, 5, 6]}}", "takes at most 2 entries, but has 3"),
+        ("{domain: {kind: product, blocks: []}}", "needs at least 1 entry, but has none"),
+        ("{domain: {kind: l2-ball, size: []}}", "needs at least 1 entry, but has none"),
+        ("{domains: [{kind: simplex, size: 3}]}", "needs at least 2 entries, but has 1"),
+        ('{template: max-cut, graph: {file: ""}}', "expected some text, got none"),
+        (
+            f"{{domain: {{kind: simplex, size: 3}}, penalties: [{{kind: l1, name: {'a' * 70}}}]}}",
+            "takes at most 60 characters, but has 70",
+        ),
+        (f"{{template: {'x' * 200_000}}}", f"unknown template `{'x' * 57}...`"),
+        (
+            f"{{domain: {{kind: simplex, size: 3, {'x' * 500}: 1}}}}",
+            f"unknown key `{'x' * 57}...`",
+        ),
+        ("{domain: {kind: simplex, size: 9223372036854775808}}", "this whole number is too large"),
+    ],
+)
+def test_lengths_are_told_in_plain_words(problem, message):
+    with pytest.raises(SpecError) as caught:
+        loads(f"problem: {problem}\n")
+    assert any(fault.message.startswith(message) for fault in caught.value.faults)
+    assert len(caught.value.message) < 1000

@@ -96,7 +96,7 @@ class Domain(ABC):
         """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts
         its own.
         """
-        return float(np.prod(self.shape)) * _EPS * self.radius * safe_norm(direction.dense())
+        return math.prod(self.shape) * _EPS * self.radius * safe_norm(direction.dense())
 
     @property
     def memory(self) -> int:

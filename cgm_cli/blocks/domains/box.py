@@ -57,8 +57,10 @@ class Box(Domain):
             raise ProblemError("a lower bound exceeds its upper bound")
         self.shape = lower.shape
         self.lower, self.upper = lower, upper
-        self.radius = float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)).reshape(-1)))
-        self.diameter = float(np.linalg.norm((upper - lower).reshape(-1)))
+        # What is out of range is told of the whole problem, later on.
+        with np.errstate(over="ignore"):
+            self.radius = float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)).reshape(-1)))
+            self.diameter = float(np.linalg.norm((upper - lower).reshape(-1)))
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min(g_i l_i, g_i u_i): the lower bound where g_i > 0, else the upper one."""

@@ -56,7 +56,7 @@ class Quadratic(Loss):
                 raise ProblemError(f"a quadratic with the factor {self.factor:g} is not convex")
             self.lipschitz = self.factor
             return
-        size = int(np.prod(in_shape))
+        size = math.prod(in_shape)
         if matrix.shape != (size, size):
             raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
         self.lipschitz = operator_norm(matrix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any, ClassVar, Literal
 
@@ -50,7 +51,7 @@ class Block(LinearMap):
         self.norm = inner.norm
 
     def forward(self, x: np.ndarray) -> np.ndarray:
-        stop = self.start + int(np.prod(self.inner.in_shape))
+        stop = self.start + math.prod(self.inner.in_shape)
         return self.inner.forward(x[self.start : stop].reshape(self.inner.in_shape))
 
     def adjoint(self, y: np.ndarray) -> Direction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +38,7 @@ class MatrixMap(LinearMap):
 
     def __init__(self, matrix: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix has not one column per entry of the point."""
-        size = int(np.prod(in_shape))
+        size = math.prod(in_shape)
         if matrix.ndim != 2:
             raise ProblemError(f"a matrix map needs a matrix, but what was given is {named(matrix.shape)}")
         if matrix.shape[1] != size:

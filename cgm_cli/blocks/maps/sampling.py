@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -51,8 +52,9 @@ class Sampling(LinearMap):
 
     def __init__(self, indices: np.ndarray, in_shape: tuple[int, ...]):
         """`indices` (k,): whole numbers. Raises ProblemError if there are none, or one is out of range or repeated."""
-        size = int(np.prod(in_shape))
-        whole = indices.astype(np.intp)
+        size = math.prod(in_shape)
+        with np.errstate(invalid="ignore"):  # what no integer can hold differs from what it becomes
+            whole = indices.astype(np.intp)
         if whole.size == 0:
             raise ProblemError("a sampling needs at least one index")
         if np.any(whole != indices):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,7 +37,7 @@ class Stack(LinearMap):
     def __init__(self, maps: tuple[LinearMap, ...]):
         self.maps = maps
         self.in_shape = maps[0].in_shape
-        sizes = [int(np.prod(inner.out_shape)) for inner in maps]
+        sizes = [math.prod(inner.out_shape) for inner in maps]
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         self.out_shape = (self.starts[-1],)
         self.norm = float(np.linalg.norm([inner.norm for inner in maps]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -43,7 +44,7 @@ class GroupNorm(SupportFunction):
         """Raises ProblemError if the groups do not cover the entries of an array of that shape."""
         super().__init__(shape, scale)
         self.groups = Groups(groups)
-        if self.groups.size != int(np.prod(shape)):
+        if self.groups.size != math.prod(shape):
             raise ProblemError(f"the groups cover {self.groups.size} entries, but the image is {named(shape)}")
         self.lipschitz = scale * float(np.sqrt(self.groups.count))
 

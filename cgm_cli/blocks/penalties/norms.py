@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,7 +29,7 @@ class L1Norm(SupportFunction):
 
     @property
     def lipschitz(self) -> float:
-        return self.scale * float(np.sqrt(np.prod(self.shape)))
+        return self.scale * math.sqrt(math.prod(self.shape))
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(np.abs(z).sum())

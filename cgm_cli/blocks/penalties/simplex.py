@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,7 +37,7 @@ class SimplexSet(ConvexSet):
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0, at_most: bool = False, length: int | None = None):
         """Raises ProblemError if the entries do not divide into runs of that length."""
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         if length is not None and size % length:
             raise ProblemError(f"{size} entries do not divide into runs of {length}", ("length",))
         self.shape = shape
@@ -59,7 +60,7 @@ class SimplexSet(ConvexSet):
 
     @property
     def reach(self) -> float:
-        runs = 1 if self.length is None else int(np.prod(self.shape)) // self.length
+        runs = 1 if self.length is None else math.prod(self.shape) // self.length
         return self.radius * float(np.sqrt(runs))
 
     def farthest(self, z: np.ndarray) -> np.ndarray:
