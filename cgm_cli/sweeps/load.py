@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from cgm_cli.errors import CgmError, DataError, Several
 from cgm_cli.spec.explain import Complaint, explain
-from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.faults import Fault, SpecError, quoted
 from cgm_cli.spec.load import default_name, dump, place
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.yaml_reader import MAX_FAULTS, Document, TreePath, read
@@ -96,7 +96,7 @@ class Sweep:
             except OSError:
                 source = spec.source.get(name)
                 get = f". Get it from {source.from_}" if source else ""
-                missing.append(DataError(f"no data file `{name}`{get}"))
+                missing.append(DataError(f"no data file `{quoted(name)}`{get}"))
             else:
                 renamed[name] = new
         if missing:
