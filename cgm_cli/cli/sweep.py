@@ -33,7 +33,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Solve one spec at many points: `cgm sweep FILE`. It goes on where it was, skipping what is done.",
+    help="Solve one spec at many points: `cgm sweep FILE`. It goes on where it was, skipping what is done. "
+    "`cgm sweep run --help` has its options.",
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the sweep, runs/NAME.")]

@@ -23,6 +23,9 @@ from typing import Any
 
 from cgm_cli.sweeps import lease
 
+HEADING = "=== "
+"""Begins the line of output.txt that stands before what an attempt said."""
+
 
 class State(Enum):
     """Where a point stands; the value is its name in tables."""
@@ -104,19 +107,20 @@ class PointFolder:
         ended = state.get("exit_code") == 0 or state.get("status") == "infeasible"
         return result if isinstance(result, dict) and ended else None
 
-    def message(self) -> str:
-        """What the run said last of its failure."""
+    def message(self, pid: int) -> str:
+        """What the process `pid`, the last one at this run, said of its failure."""
         state = _read(self.run / "status.json")
-        if state.get("status") == "failed" and state.get("message"):
-            return str(state["message"])
-        with suppress(OSError):
-            with self.output.open("rb") as file:
-                file.seek(max(0, self.output.stat().st_size - 4000))
-                lines = file.read().decode("utf-8", "replace").split("\n")
-            said = [line.strip() for line in lines if line.strip() and not line.startswith("=== ")]
-            if said:
-                return said[-1]
-        return "it said nothing"
+        if state.get("pid") == pid and state.get("status") == "failed" and state.get("message"):
+            return str(state["message"]).partition("\n")[0]
+        said: list[str] = []
+        with suppress(OSError), self.output.open("rb") as file:
+            file.seek(max(0, self.output.stat().st_size - 4000))
+            last = file.read().decode("utf-8", "replace").rpartition(HEADING)[2]
+            said = [line.strip() for line in last.split("\n")[1:] if line.strip()]
+        if not said:
+            return "it said nothing"
+        # Of a traceback the last line says what was wrong, of a message the first.
+        return said[-1] if said[0].startswith("Traceback") else said[0]
 
     def note(self, facts: Mapping[str, Any]) -> None:
         """Replace task.json."""

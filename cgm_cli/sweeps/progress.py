@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -61,7 +61,7 @@ class Progress(Tally):
         with suppress(OSError):
             self._console.print(Text(message), soft_wrap=True)
 
-    def _table(self) -> Table:
+    def _table(self) -> Group:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         rate = self.rate
         left = duration(self.left / rate) if rate and not math.isnan(rate) else "-"
@@ -75,9 +75,10 @@ class Progress(Tally):
         }
         for heading in cells:
             table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("best", overflow="ellipsis", no_wrap=True)
-        table.add_row(*cells.values(), Text(self.best_line() or "-"))
-        return table
+        table.add_row(*cells.values())
+        best = self.best_line()
+        # Below, and not in a column: it may be long, and the numbers must not be cut.
+        return Group(table, Text(f"best: {best}", no_wrap=True, overflow="ellipsis")) if best else Group(table)
 
     def best_line(self) -> str:
         """The best run so far, in a few words; empty before there is one."""

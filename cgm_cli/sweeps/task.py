@@ -21,7 +21,7 @@ from pathlib import Path
 
 from cgm_cli.runs.files import utc_now
 from cgm_cli.sweeps.lease import Lease
-from cgm_cli.sweeps.point_folder import PointFolder
+from cgm_cli.sweeps.point_folder import HEADING, PointFolder
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -85,7 +85,9 @@ class Task:
         command = [sys.executable, "-m", "cgm_cli", "solve", str(self._folder.spec)]
         command += ["--resume", str(self._folder.run), "--quiet"]
         with self._folder.output.open("ab") as output:
-            output.write(f"=== {utc_now()} attempt {self._record['attempts']} on {socket.gethostname()}\n".encode())
+            output.write(
+                f"{HEADING}{utc_now()} attempt {self._record['attempts']} on {socket.gethostname()}\n".encode()
+            )
             output.flush()
             self._process = subprocess.Popen(
                 command,
@@ -179,7 +181,7 @@ class Task:
             name = signal.Signals(-code).name
             hint = "; out of memory?" if code == -signal.SIGKILL else ""
             return Ending(Kind.FAILED, seconds, f"killed by {name}{hint}")
-        return Ending(Kind.FAILED, seconds, f"exit code {code}: {self._folder.message()}")
+        return Ending(Kind.FAILED, seconds, f"exit code {code}: {self._folder.message(self._process.pid)}")
 
 
 def run(order: Order, should_stop: Callable[[], bool], patience: float, pause: float = 0.05) -> Ending:
