@@ -129,7 +129,7 @@ def _submit(sweep: Sweep, manifest: Manifest, options: Options, per_task: int | 
     from cgm_cli.sweeps.run import remaining
 
     todo, done = remaining(manifest, options.only)
-    there = slurm.jobs(manifest.path)
+    there, submitted = list(slurm.jobs(manifest.path)), 0
     if there:
         tell(f"job {', '.join(there)} of this sweep is in the queue already, and does the rest; nothing was submitted")
     elif not todo:
@@ -140,9 +140,9 @@ def _submit(sweep: Sweep, manifest: Manifest, options: Options, per_task: int | 
             f"submitted job {job.job}: {len(todo)} points in {job.tasks} tasks of {job.per_task}, {len(done)} done "
             f"already. `cgm sweep status {manifest.path}` tells how it goes, `cgm sweep cancel` ends it"
         )
-        there = {job.job: ""}
+        there, submitted = [job.job], len(todo)
     if json:
-        _print_json({"sweep": str(manifest.path), "jobs": list(there), "submitted": len(todo), "done": len(done)})
+        _print_json({"sweep": str(manifest.path), "jobs": there, "submitted": submitted, "done": len(done)})
 
 
 @app.command("task", hidden=True)

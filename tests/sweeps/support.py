@@ -54,11 +54,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PROJECT), **more}
 
 
-def start(folder: Path, *arguments: str, **more: str) -> subprocess.Popen:
-    """`cgm sweep ...` in the folder."""
+def start(folder: Path, *arguments: str, session: bool = False, **more: str) -> subprocess.Popen:
+    """`cgm sweep ...` in the folder; session: in a process group of its own."""
     command = [sys.executable, "-m", "cgm_cli", "sweep", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, cwd=folder, env=environment(**more), text=True, **pipes)
+    return subprocess.Popen(command, cwd=folder, env=environment(**more), text=True, start_new_session=session, **pipes)
 
 
 def sweep(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[str, str]:

@@ -32,7 +32,7 @@ LASTING = 3
 INTERVAL = 0.2
 """Seconds between checkpoints of these."""
 
-SLOW = {**LONG, "solver": {"iterations": 8_000}, "checkpoint": {"every": INTERVAL}}
+SLOW = {**LONG, "solver": {"iterations": 6_000}, "checkpoint": {"every": INTERVAL}}
 
 
 def the_sweep(folder, **more):
@@ -40,7 +40,7 @@ def the_sweep(folder, **more):
     axes = {
         "zip": {
             "problem": [SLOW["problem"]] * LASTING + [TINY["problem"]] * 21,
-            "solver.iterations": [8_000] * LASTING + [20] * 21,
+            "solver.iterations": [6_000] * LASTING + [20] * 21,
             "seed": [*range(24)],
         }
     }
@@ -97,10 +97,11 @@ def test_dask_and_a_worker_that_is_killed(tmp_path, expected):
 def test_dask_and_ctrl_c(tmp_path):
     pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
     write(tmp_path, "s", {"base": LONG, "sweep": {"repeat": 2}, "workers": 1})
-    process = start(tmp_path, "s.yaml", "--executor", "dask")
+    process = start(tmp_path, "s.yaml", "--executor", "dask", session=True)
     until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
     until(lambda: (points(tmp_path, "s")[0] / "run" / "checkpoint.h5").exists())
-    process.send_signal(signal.SIGINT)
+    # As a terminal does: to the workers as well.
+    os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in errors
     assert counts(tmp_path, "s") == (0, 0, 0, 2)

@@ -19,7 +19,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.sweeps.executors.local import Observer, order_of
 from cgm_cli.sweeps.manifest import Manifest, Row
 from cgm_cli.sweeps.model import DaskSpec
-from cgm_cli.sweeps.task import Ending, Kind, Order, run
+from cgm_cli.sweeps.task import GRACE, Ending, Kind, Order, run
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -69,11 +69,12 @@ def _run(
     queue = deque((row, 0) for row in rows)
     pending: dict[Any, tuple[Row, int]] = {}
     threads, count_again = 0, 0.0
-    stopping = False
+    stopping, give_up = False, float("inf")
     try:
-        while queue or pending:
+        while (queue or pending) and time.monotonic() < give_up:
             if not stopping and should_stop():
-                stopping = True
+                # Workers that are lost meanwhile never answer.
+                stopping, give_up = True, time.monotonic() + 1.5 * GRACE
                 stop_file.touch()
                 queue.clear()
             now = time.monotonic()
@@ -149,15 +150,15 @@ def client_of(spec: DaskSpec, workers: int) -> Iterator[Client]:
                 address = stack.enter_context(_queue(spec))
             else:
                 # The memory of a run is not that of its worker. The dashboard would take a port.
-                address = stack.enter_context(
-                    distributed.LocalCluster(
-                        n_workers=workers,
-                        threads_per_worker=1,
-                        memory_limit=0,
-                        dashboard_address=None,
-                        silence_logs=logging.CRITICAL,
-                    )
+                cluster = distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    memory_limit=0,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                    preload=["cgm_cli.sweeps.executors.dask_worker"],
                 )
+                address = stack.enter_context(cluster)
             client = stack.enter_context(distributed.Client(address, timeout=30))
         except (OSError, TimeoutError, ValueError) as error:
             raise ProblemError(f"dask: no cluster can be reached: {error}. Nothing was started.") from error
