@@ -186,6 +186,17 @@ def test_slurm_and_cancel(tmp_path, in_slurm):
     until(lambda: not jobs_of(in_slurm))
 
 
+def test_dask_workers_in_jobs_of_a_queue(tmp_path, in_slurm):
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'cgm[cluster]'")
+    options = {"cores": 1, "processes": 1, "memory": "1GB", "walltime": "00:05:00", "log_directory": str(tmp_path)}
+    dask = {"queue": "slurm", "jobs": 2, "options": options}
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 3}, "executor": "dask", "dask": dask})
+    sweep(tmp_path, "s.yaml")
+    assert counts(tmp_path, "s") == (3, 0, 0, 0)
+    assert len(list(tmp_path.glob("dask-worker-*.out"))) == 2
+    until(lambda: not jobs_of(in_slurm))
+
+
 def test_there_is_no_slurm(tmp_path):
     write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 2}})
     python = os.path.dirname(sys.executable)
