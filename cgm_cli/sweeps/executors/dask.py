@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgm_cli.errors import ProblemError
-from cgm_cli.sweeps.executors.local import Observer, order_of
+from cgm_cli.sweeps.executors.local import Observer, Turn, order_of
 from cgm_cli.sweeps.manifest import Manifest, Row
 from cgm_cli.sweeps.model import DaskSpec
 from cgm_cli.sweeps.task import GRACE, Ending, Kind, Order, run
@@ -66,8 +66,8 @@ def _run(
     should_stop: Callable[[], bool],
     stop_file: Path,
 ) -> None:
-    queue = deque((row, 0) for row in rows)
-    pending: dict[Any, tuple[Row, int]] = {}
+    queue = deque(Turn(row) for row in rows)
+    pending: dict[Any, Turn] = {}
     threads, count_again = 0, 0.0
     stopping, give_up = False, float("inf")
     try:
@@ -83,18 +83,18 @@ def _run(
                 threads = sum(client.nthreads().values())
             # No more than can run: what waits here, and not there, need not be called back.
             while queue and len(pending) < threads:
-                row, failed = queue.popleft()
-                future = client.submit(look_after, order_of(manifest, row), str(stop_file.absolute()), pure=False)
-                pending[future] = row, failed
-                observer.started(row)
+                turn = queue.popleft()
+                order = order_of(manifest, turn.row)
+                future = client.submit(look_after, order, str(stop_file.absolute()), pure=False)
+                pending[future] = turn
+                observer.started(turn.row)
             for future in [future for future in pending if future.done()]:
-                row, failed = pending.pop(future)
+                turn = pending.pop(future)
                 ending = _ending(future)
-                failed += ending.kind is Kind.FAILED
-                again = not stopping and ending.kind is Kind.FAILED and failed <= retries
+                again = turn.again(ending, retries) and not stopping
                 if again:
-                    queue.append((row, failed))
-                observer.ended(row, ending, final=not again)
+                    queue.append(turn)
+                observer.ended(turn.row, ending, final=not again)
             observer.tick()
             if pending or queue:
                 time.sleep(_TURN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol
 
 from cgm_cli.sweeps.manifest import Manifest, Row
@@ -12,6 +13,21 @@ from cgm_cli.sweeps.task import PATIENCE, Ending, Kind, Order, Task
 
 _TURN = 0.02
 _LOOK_AGAIN = 0.5
+
+
+@dataclass
+class Turn:
+    """A point in the queue. failed: attempts that failed; left: that were told to leave by somebody else, in a row."""
+
+    row: Row
+    failed: int = 0
+    left: int = 0
+
+    def again(self, ending: Ending, retries: int) -> bool:
+        """Take note of how an attempt ended; whether another one is due."""
+        self.failed += ending.kind is Kind.FAILED
+        self.left = self.left + 1 if ending.kind is Kind.LEFT else 0
+        return (ending.kind is Kind.FAILED and self.failed <= retries) or 0 < self.left < PATIENCE
 
 
 class Observer(Protocol):
@@ -48,9 +64,9 @@ def run_local(
 
     patience: seconds to wait, at the end, for points that another process is at.
     """
-    queue = deque((row, 0, 0) for row in rows)  # with the attempts that failed, and that were told to leave
-    busy: deque[tuple[Row, int, int]] = deque()
-    running: dict[int, tuple[Task, Row, int, int]] = {}
+    queue = deque(Turn(row) for row in rows)
+    busy: deque[Turn] = deque()
+    running: list[tuple[Turn, Task]] = []
     look_again, idle_since = 0.0, None
     try:
         while queue or running or busy:
@@ -58,32 +74,27 @@ def run_local(
             if stopping:
                 queue.clear()
                 busy.clear()
-                for task, *_ in running.values():
+                for _, task in running:
                     task.stop()
             while queue and len(running) < workers:
-                row, failed, left = queue.popleft()
-                task = Task.start(order_of(manifest, row))
+                turn = queue.popleft()
+                task = Task.start(order_of(manifest, turn.row))
                 if isinstance(task, Task):
-                    observer.started(row)
-                    running[row.number] = task, row, failed, left
+                    observer.started(turn.row)
+                    running.append((turn, task))
                     idle_since = None
                 elif task.kind is Kind.BUSY:
-                    busy.append((row, failed, left))
+                    busy.append(turn)
                 else:
-                    observer.ended(row, task, final=True)
-            for number, (task, row, failed, left) in list(running.items()):
+                    observer.ended(turn.row, task, final=True)
+            for turn, task in list(running):
                 ending = task.poll()
-                if ending is None:
-                    continue
-                del running[number]
-                failed += ending.kind is Kind.FAILED
-                left = left + 1 if ending.kind is Kind.LEFT else 0
-                again = not stopping and (
-                    (ending.kind is Kind.FAILED and failed <= retries) or (ending.kind is Kind.LEFT and left < PATIENCE)
-                )
-                if again:
-                    queue.append((row, failed, left))
-                observer.ended(row, ending, final=not again)
+                if ending is not None:
+                    running.remove((turn, task))
+                    again = turn.again(ending, retries) and not stopping
+                    if again:
+                        queue.append(turn)
+                    observer.ended(turn.row, ending, final=not again)
             now = time.monotonic()
             if busy and not queue and now >= look_again:
                 look_again = now + _LOOK_AGAIN
@@ -96,6 +107,6 @@ def run_local(
             if running or busy:
                 time.sleep(_TURN)
     except BaseException:
-        for task, *_ in running.values():
+        for _, task in running:
             task.kill()
         raise
