@@ -44,7 +44,7 @@ class FullyCorrective:
         smoothness = constants["L_f"] + (constants["|A|"] ** 2 / beta if constants["|A|"] > 0 else 0.0)
 
         def evaluate(coordinates: np.ndarray) -> tuple[float, np.ndarray]:
-            point = evaluator.evaluate(*state.images_of(hull.lift(coordinates)), beta)
+            point = evaluator.evaluate(*state.images_of(hull.lift(coordinates)), beta, state.centres)
             return point.smoothed, hull.pull(point.direction)
 
         start = hull.project(hull.coordinates(state, atom, eta))

@@ -117,9 +117,18 @@ class Evaluator:
         foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
         self._folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
 
-    def evaluate(self, loss_image: np.ndarray | None, images: list[np.ndarray], beta: float | None) -> Evaluation:
+    def evaluate(
+        self,
+        loss_image: np.ndarray | None,
+        images: list[np.ndarray],
+        beta: float | None,
+        centres: list[np.ndarray] | None = None,
+    ) -> Evaluation:
         """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through,
         to be found.
+
+        centres: dual variables c_i, one per term, that the smoothing is centred at (zero if None):
+        g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2, the augmented Lagrangian in c.
         """
         problem = self._problem
         pieces: list[Direction] = []
@@ -135,7 +144,8 @@ class Evaluator:
         for term, image in zip(problem.terms, images, strict=True):
             if term is self._folded:
                 continue
-            dual = _dual(term, image, beta)
+            centre = None if centres is None else centres[problem.terms.index(term)]
+            dual = _dual(term, image, beta, centre)
             duals.append((term, dual))
             piece = term.map.adjoint(dual.y)
             if isinstance(piece, DenseDirection) and isinstance(term.map, Identity) and term.penalty.uniform:
@@ -144,10 +154,11 @@ class Evaluator:
             slope, pairing_here = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))
             step = 0.0 if beta is None else beta / term.weight
             # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2); g for step 0
-            smoothed += pairing_here - dual.conjugate - 0.5 * step * slope**2
+            off = slope if centre is None else float(np.linalg.norm(dual.y - centre))
+            smoothed += pairing_here - dual.conjugate - 0.5 * step * off**2
             pairing += pairing_here
             # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
-            size = float(np.linalg.norm(image)) + term.penalty.shift + step * slope
+            size = float(np.linalg.norm(image)) + term.penalty.shift + step * (slope + off)
             margin += size * slope + abs(dual.conjugate) + abs(dual.value)
             if step > 0.0:
                 margin += size / step * term.map.norm * problem.domain.radius
@@ -158,12 +169,13 @@ class Evaluator:
         else:
             place = problem.terms.index(self._folded)
             step = beta / self._folded.weight
-            direction, dual = self._fold(pieces, images[place], step)
+            centre = None if centres is None else centres[place]
+            direction, dual, folded = self._fold(pieces, images[place], step, centre)
             duals.insert(place, (self._folded, dual))
-            pairing += dual.conjugate + dual.distance**2 / step
-            smoothed += 0.5 * dual.distance**2 / step
-            size = dual.reference + dual.distance
-            margin += size * dual.distance / step + size / step * problem.domain.radius
+            pairing += folded.pairing
+            smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
+            size = dual.reference + dual.distance + step * (folded.slope + folded.off)
+            margin += size * folded.slope + size / step * problem.domain.radius
         constant -= sum(dual.conjugate for _, dual in duals)
         return Evaluation(
             objective,
@@ -177,15 +189,21 @@ class Evaluator:
             8 * _EPS * margin,
         )
 
-    def dual_point(self, evaluation: Evaluation, loss_image, images, beta: float | None) -> DualPoint:
+    def dual_point(self, evaluation: Evaluation, loss_image, images, beta: float | None, centres=None) -> DualPoint:
         """The dual point of an evaluation at these images, in arrays of its own."""
         loss = self._problem.loss
         return DualPoint(
             None if loss is None else np.array(loss_image),
-            tuple(_dual(term, image, beta).y for term, image in zip(self._problem.terms, images, strict=True)),
+            self.duals(images, beta, centres),
             evaluation.constant,
             evaluation.margin,
         )
+
+    def duals(self, images, beta: float | None, centres=None) -> tuple[np.ndarray, ...]:
+        """The y_i at these images, in arrays of their own."""
+        terms = self._problem.terms
+        centres = [None] * len(terms) if centres is None else centres
+        return tuple(_dual(*each, beta, centre).y for *each, centre in zip(terms, images, centres, strict=True))
 
     def _assemble(self, pieces: list[Direction]) -> Direction:
         domain = self._problem.domain
@@ -200,7 +218,9 @@ class Evaluator:
             piece.add_to(self._buffer)
         return DenseDirection(self._buffer, symmetric=domain.symmetric)
 
-    def _fold(self, pieces: list[Direction], image: np.ndarray, step: float) -> tuple[Direction, Dual]:
+    def _fold(
+        self, pieces: list[Direction], image: np.ndarray, step: float, centre: np.ndarray | None
+    ) -> tuple[Direction, Dual, _Folded]:
         """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass."""
         domain, penalty = self._problem.domain, self._folded.penalty
         if self._buffer is None:
@@ -212,15 +232,24 @@ class Evaluator:
                 rows, columns = rows + piece.rows, columns + piece.columns
             else:
                 rest.append(piece)
-        distance, pairing, reference, norm = kernels.box_direction(
-            cost.dense(), rows, columns, image, float(penalty.lower), float(penalty.upper), step, self._buffer
-        )
+        limits = float(penalty.lower), float(penalty.upper)
+        if centre is None:
+            distance, conjugate, reference, norm = kernels.box_direction(
+                cost.dense(), rows, columns, image, *limits, step, self._buffer
+            )
+            slope = distance / step
+            folded = _Folded(conjugate + distance * slope, slope, slope)
+        else:
+            distance, conjugate, reference, norm, *sums = kernels.centred_box_direction(
+                cost.dense(), rows, columns, image, centre, *limits, step, self._buffer
+            )
+            folded = _Folded(*sums)
         for piece in rest:
             piece.add_to(self._buffer)
         # The norm bounds every entry; where squares overflow, or more was added, the direction looks for itself.
         known_peak = norm if np.isfinite(norm) and not rest else None
         direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
-        return direction, Dual(None, pairing, 0.0, distance, reference)
+        return direction, Dual(None, conjugate, 0.0, distance, reference), folded
 
 
 def _tangent(loss: Loss, image: np.ndarray) -> float:
@@ -235,8 +264,26 @@ def _loss_scale(problem: CompositeProblem, gradient: np.ndarray, image: np.ndarr
     return (float(np.linalg.norm(gradient)) + curvature * size) * (size + norm * problem.domain.radius)
 
 
-def _dual(term: Term, image: np.ndarray, beta: float | None) -> Dual:
-    return term.penalty.linearised(image) if beta is None else term.penalty.smoothed(image, beta / term.weight)
+@dataclass(frozen=True)
+class _Folded:
+    """Of the folded constraint's dual y: pairing <y, z>, slope |y|, off |y - c| from the centre."""
+
+    pairing: float
+    slope: float
+    off: float
+
+
+def _dual(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> Dual:
+    if beta is None:
+        return term.penalty.linearised(image)
+    step = beta / term.weight
+    plain = term.penalty.smoothed(image, step)
+    if centre is None:
+        return plain
+    # max over y of <y, z> - g*(y) - b |y - c|^2 / 2 is attained where the envelope of g has its dual at z + b c; how
+    # far z itself lies from the set is told by the plain one.
+    shifted = term.penalty.smoothed(image + step * centre, step)
+    return Dual(shifted.y, shifted.conjugate, plain.value, plain.distance, plain.reference)
 
 
 def _bounds_entries(term: Term) -> bool:

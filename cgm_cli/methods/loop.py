@@ -95,6 +95,8 @@ def run(
             ("solver", "method"),
         )
     state = State(problem, iterate, np.random.default_rng(seed))
+    if method.ascent is not None:
+        state.centres = [np.zeros(term.map.out_shape) for term in problem.terms]
     if resume is not None:
         try:
             state.unpack(resume)
@@ -122,7 +124,7 @@ class _Run:
             beta = self.method.smoothing.beta(turn)
             former = self.method.smoothing.beta(turn - 1)
             with clock.phase("evaluate"):
-                point = self.evaluator.evaluate(state.loss_image, state.images, beta)
+                point = self.evaluator.evaluate(state.loss_image, state.images, beta, state.centres)
                 self._refuse_non_finite(point)
             with clock.phase("oracle"):
                 answer = self._ask_oracle(point, turn, beta)
@@ -153,6 +155,8 @@ class _Run:
                 if self.method.correction is not None:
                     atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
                 state.advance(atom, eta)
+                if self.method.ascent is not None:
+                    self.method.ascent.climb(state, self.evaluator, eta, self.method.smoothing.beta(turn + 1))
                 if state.k % schedule.refresh == 0:
                     state.refresh()
 
@@ -193,7 +197,8 @@ class _Run:
             bounds.offer(Bound(value, answer.exact, self._dual_point(point, beta)))
 
     def _dual_point(self, point: Evaluation, beta: float | None) -> DualPoint:
-        return self.evaluator.dual_point(point, self.state.loss_image, self.state.images, beta)
+        state = self.state
+        return self.evaluator.dual_point(point, state.loss_image, state.images, beta, state.centres)
 
     def _decide(
         self, point: Evaluation, answer: OracleAnswer, record: IterationRecord, beta: float | None

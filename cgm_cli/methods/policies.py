@@ -119,7 +119,8 @@ class MultiplicativeAccuracy:
 class Method:
     """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may.
 
-    correction: see cgm_cli.methods.corrections; None for the plain step.
+    correction: see cgm_cli.methods.corrections; None for the plain step. ascent: see cgm_cli.methods.ascent; None for
+    smoothing that stays centred at zero.
     """
 
     name: str
@@ -128,3 +129,4 @@ class Method:
     oracle: FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy
     perturb: bool = False
     correction: Any = None
+    ascent: Any = None

@@ -46,13 +46,16 @@ def optimal_beta0(problem: CompositeProblem) -> float | None:
     return 2.0 * constants["D_X"] * constants["|A|"] / constants["L_g"]
 
 
-def automatic_beta0(problem: CompositeProblem, is_scaled: bool) -> float:
-    """beta0 where the spec says `auto`: the optimal one for finite penalties; with constraints, 1/2 in scaled units.
+def automatic_beta0(problem: CompositeProblem, is_scaled: bool, ascent: bool = False) -> float:
+    """beta0 where the spec says `auto`: the optimal one for finite penalties; with constraints, 1/2 in scaled units,
+    and 2 where the smoothing is centred by dual ascent, which meets the constraints without being stiff.
 
-    The latter is a rule of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound).
+    The latter are rules of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound;
+    with dual ascent anything from 1 to 8 does, also on linear and small semidefinite programs).
     """
     optimal = optimal_beta0(problem)
-    if optimal is not None:
+    if optimal is not None and not ascent:
         return optimal
+    scaled_units = 2.0 if ascent else 0.5
     reach = problem.constants()["|A|"] * problem.domain.radius
-    return 0.5 if is_scaled or reach == 0.0 else 0.5 * reach**2 / objective_size(problem)
+    return scaled_units if is_scaled or reach == 0.0 else scaled_units * reach**2 / objective_size(problem)

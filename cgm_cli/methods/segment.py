@@ -18,18 +18,25 @@ class ImageSegment:
         loss_target: np.ndarray | None,
         targets: list[np.ndarray],
         beta: float,
+        centres: list[np.ndarray] | None = None,
     ):
-        """images and targets: A_i x and A_i s, one per term, and M x and M s of the loss."""
+        """images and targets: A_i x and A_i s, one per term, and M x and M s of the loss. centres: as of Evaluator."""
         self._problem, self._beta = problem, beta
         self._loss_image, self._images = loss_image, images
         self._loss_move = None if loss_image is None else loss_target - loss_image
         self._moves = [target - image for image, target in zip(images, targets, strict=True)]
+        self._shift = 0.0
+        if centres is not None:
+            # g_b(z; c) = g_b(z + b c) - b |c|^2 / 2
+            steps = [beta / term.weight for term in problem.terms]
+            self._images = [z + b * c for z, b, c in zip(images, steps, centres, strict=True)]
+            self._shift = sum(0.5 * b * float(np.vdot(c, c)) for b, c in zip(steps, centres, strict=True))
 
     def value(self, t: float) -> float:
         """F_beta(x + t (s - x))."""
         loss_image = None if self._loss_move is None else self._loss_image + t * self._loss_move
         images = [image + t * move for image, move in zip(self._images, self._moves, strict=True)]
-        return self._problem.smoothed(loss_image, images, self._beta)
+        return self._problem.smoothed(loss_image, images, self._beta) - self._shift
 
     def slope(self, t: float) -> float:
         """The derivative at t; it does not decrease, since F_beta is convex."""

@@ -53,8 +53,9 @@ class Tally:
 @dataclass
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
-    only source of randomness. tally: what a turn of the loop keeps. memory: of the correction, by name. seconds: wall
-    time spent so far; phases: by phase.
+    only source of randomness. tally: what a turn of the loop keeps. centres: the dual variables that the smoothing is
+    centred at, one per term; None: at zero. memory: of the correction, by name. seconds: wall time spent so far;
+    phases: by phase.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """
@@ -66,6 +67,7 @@ class State:
     tally: Tally = field(default_factory=Tally)
     loss_image: np.ndarray | None = None
     images: list[np.ndarray] | None = None
+    centres: list[np.ndarray] | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
     phases: dict[str, float] = field(default_factory=dict)
@@ -97,6 +99,8 @@ class State:
             "seconds": self.seconds,
             "phases": self.phases,
         }
+        if self.centres is not None:
+            tree["centres"] = indexed(self.centres)
         return tree if self.loss_image is None or self.loss_image is shared else tree | {"loss_image": self.loss_image}
 
     def unpack(self, tree: Mapping[str, Any]) -> None:
@@ -109,6 +113,8 @@ class State:
         shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
         if self.loss_image is not None:
             self.loss_image = _same_shape(tree.get("loss_image", shared), self.loss_image)
+        if self.centres is not None:
+            self.centres = [_same_shape(tree["centres"][key], old) for key, old in indexed(self.centres).items()]
         self.images = [_same_shape(tree["images"].get(key, shared), old) for key, old in indexed(self.images).items()]
 
     def images_of(self, atom: Atom) -> tuple[np.ndarray | None, list[np.ndarray]]:
@@ -119,7 +125,7 @@ class State:
 
     def segment(self, atom: Atom, beta: float) -> ImageSegment:
         """The smoothed objective from x to an atom."""
-        return ImageSegment(self.problem, self.loss_image, self.images, *self.images_of(atom), beta)
+        return ImageSegment(self.problem, self.loss_image, self.images, *self.images_of(atom), beta, self.centres)
 
     def advance(self, atom: Atom, eta: float) -> None:
         """x <- x + eta (atom - x), in the iterate and, by linearity, in every image: A x + eta (A atom - A x).

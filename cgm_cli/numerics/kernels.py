@@ -158,6 +158,63 @@ def box_direction(
 
 
 @_compiled(fastmath=_REORDER)
+def _centred_box_direction(base, rows, columns, z, centre, lower, upper, beta, inverse, out):
+    distance, conjugate, size, total, pairing, slope, off = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(z.shape[0]):
+        row = rows[i]
+        for j in range(z.shape[1]):
+            x = z[i, j]
+            p = x
+            if p < lower:
+                p = lower
+            elif p > upper:
+                p = upper
+            distance += (x - p) * (x - p)
+            size += p * p
+            c = centre[i, j]
+            shifted = x + beta * c
+            q = shifted
+            if q < lower:
+                q = lower
+            elif q > upper:
+                q = upper
+            y = (shifted - q) * inverse
+            conjugate += y * q
+            pairing += y * x
+            slope += y * y
+            off += (y - c) * (y - c)
+            v = base[i, j] + (row + columns[j]) + y
+            out[i, j] = v
+            total += v * v
+    return distance, conjugate, size, total, pairing, slope, off
+
+
+def centred_box_direction(
+    base: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    z: np.ndarray,
+    centre: np.ndarray,
+    lower: float,
+    upper: float,
+    beta: float,
+    out: np.ndarray,
+) -> tuple[float, float, float, float, float, float, float]:
+    """out = base + rows[:, None] + columns[None, :] + y, y = (x - q) / beta, x = z + beta centre, q = clip(x, lower,
+    upper), in one pass.
+
+    All matrices (m, n) and C-contiguous. Returns |z - p| and, after <y, q>, |p|, with p = clip(z, lower, upper); then
+    |out|, <y, z>, |y| and |y - centre|.
+    """
+    sums = _centred_box_direction(
+        base, rows, columns, z, centre, float(lower), float(upper), float(beta), 1.0 / beta, out
+    )
+    distance, conjugate, size, total, pairing, slope, off = sums
+    roots = [float(np.sqrt(value)) for value in (distance, size, total, slope, off)]
+    return roots[0], conjugate, roots[1], roots[2], pairing, roots[3], roots[4]
+
+
+@_compiled(fastmath=_REORDER)
 def _box_slope(z, dz, t, lower, upper):
     total = 0.0
     for i in range(z.size):

@@ -37,6 +37,7 @@ from cgm_cli.spec.yaml_reader import Document
 # Every name that `solver.method` may have, with the line that `cgm list methods` prints.
 METHODS = {
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
+    "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
 }
 

@@ -14,6 +14,7 @@ from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
+from cgm_cli.methods.ascent import DualAscent
 from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
 from cgm_cli.methods.policies import (
@@ -201,7 +202,7 @@ def _build(context: BuildContext, spec: Spec) -> Instance:
 
 def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: Method) -> Theory | None:
     """What the theorems need to know; None for the method they do not cover."""
-    if isinstance(method.smoothing, Subgradient) and problem.terms:
+    if problem.terms and (isinstance(method.smoothing, Subgradient) or method.ascent is not None):
         return None
     sign = problem.sense_sign
     optimum = spec.theory.optimum if spec.theory.optimum is not None else template.optimum
@@ -228,7 +229,7 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     if solver.method != "cgm":
         beta0 = solver.beta0
         if beta0 == "auto":
-            beta0 = automatic_beta0(problem, solver.scaling == "auto")
+            beta0 = automatic_beta0(problem, solver.scaling == "auto", solver.method == "cgal")
         elif beta0 == "optimal":
             beta0 = optimal_beta0(problem)
             if beta0 is None:
@@ -246,7 +247,12 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
         )
     correction = FullyCorrective() if solver.correction == "fully-corrective" else None
     step = LineSearch(share) if solver.step == "line-search" else ClassicStep(share)
-    return Method(solver.method, smoothing, step, _accuracy(solver.oracle, problem), solver.oracle.perturb, correction)
+    ascent = None
+    if solver.method == "cgal" and problem.terms:
+        constants = problem.constants()
+        ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
+    accuracy = _accuracy(solver.oracle, problem)
+    return Method(solver.method, smoothing, step, accuracy, solver.oracle.perturb, correction, ascent)
 
 
 def _accuracy(
@@ -306,6 +312,8 @@ def _reserve(problem: CompositeProblem, spec: Spec, iterate: str, context: Build
             context.reserve("direction", domain.memory)
         if problem.needs_array:
             context.reserve("best and averaged dual variables", 2 * domain.memory)
+            if solver.method == "cgal":
+                context.reserve("multipliers", 3 * domain.memory)
     elif iterate == "factored":
         context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
     else:

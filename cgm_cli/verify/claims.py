@@ -49,7 +49,7 @@ class Claims:
 
 def read_claims(run: Run) -> Claims:
     """Raises DataError where status.json or the trace cannot be read, or is none of ours."""
-    if not isinstance(run.summary, Mapping | None):
+    if not isinstance(run.state.get("result"), Mapping | None):
         raise DataError(f"{run.path / 'status.json'}: its result is not that of a solve.")
     missing = [name for name in COLUMNS if run.trace and name not in run.trace]
     if missing:

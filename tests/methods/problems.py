@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from cgm_cli.blocks.penalties.bounds import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.ascent import DualAscent
 from cgm_cli.methods.loop import Outcome, Schedule, run
 from cgm_cli.methods.policies import ClassicStep, FixedAccuracy, Homotopy, Method, Subgradient
 from cgm_cli.methods.record import IterationRecord
@@ -47,6 +48,12 @@ def hcgm(beta0: float = 1.0, tolerance: float = 1e-6) -> Method:
     return Method("hcgm", Homotopy(beta0), ClassicStep(), FixedAccuracy(tolerance))
 
 
+def cgal(beta0: float, problem: CompositeProblem, tolerance: float = 1e-6) -> Method:
+    constants = problem.constants()
+    ascent = DualAscent(beta0, constants["|A|"], constants["D_X"])
+    return replace(hcgm(beta0, tolerance), name="cgal", ascent=ascent if problem.terms else None)
+
+
 def cgm(tolerance: float = 1e-6) -> Method:
     return Method("cgm", Subgradient(), ClassicStep(), FixedAccuracy(tolerance))
 
@@ -68,10 +75,12 @@ def solve(
     return outcome, keep
 
 
-def solve_scaled(problem, iterations, tolerance=1e-6, **options):
+def solve_scaled(problem, iterations, tolerance=1e-6, ascent=False, **options):
     """As `cgm solve` does it: scaled, with beta0 chosen for it."""
     brought = scaled(problem)
-    return solve(brought, iterations, method=hcgm(automatic_beta0(brought, True), tolerance), **options)
+    beta0 = automatic_beta0(brought, True, ascent)
+    method = cgal(beta0, brought, tolerance) if ascent else hcgm(beta0, tolerance)
+    return solve(brought, iterations, method=method, **options)
 
 
 def minimax() -> tuple[CompositeProblem, float]:

@@ -28,7 +28,7 @@ from cgm_cli.methods.loop import Schedule
 from cgm_cli.methods.status import Status
 from tests.blocks.support import domain as build_domain
 from tests.blocks.support import examples, random_point
-from tests.methods.problems import cgm, hcgm, solve
+from tests.methods.problems import cgal, cgm, hcgm, solve
 
 
 def random_map(shape, rng):
@@ -117,7 +117,9 @@ def test_no_bound_passes_a_feasible_objective(example, terms):
         problem, objective = random_problem(domain, rng, *terms)
         plain = not problem.has_constraints and rng.random() < 0.5
         tolerance = [0.0, 1e-6, 1e-2, 1e-1][rng.integers(4)]
-        method = cgm(tolerance) if plain else hcgm(float(10.0 ** rng.uniform(-5, 2)), tolerance)
+        beta0 = float(10.0 ** rng.uniform(-5, 2))
+        smoothing = hcgm(beta0, tolerance) if seed % 2 else cgal(beta0, problem, tolerance)
+        method = cgm(tolerance) if plain else smoothing
         outcome, keep = solve(
             problem,
             6 if large else 15,

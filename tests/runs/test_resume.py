@@ -20,6 +20,7 @@ HERE = [
     if "mnist" not in path.name and "maxcut" not in path.name and path.parent.name != "sweeps"
 ]
 VARIANTS = [
+    ["solver.method=cgal"],
     ["solver.step=line-search"],
     ["solver.correction=fully-corrective"],
     ["solver.oracle={mode: additive, delta: 0.5}"],

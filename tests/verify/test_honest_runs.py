@@ -153,6 +153,8 @@ def test_domains_that_are_intersected(tmp_path):
 
 
 METHODS = {
+    "dual ascent": ["solver.method=cgal"],
+    "dual ascent, corrected": ["solver.method=cgal", "solver.correction=fully-corrective"],
     "line search": ["solver.step=line-search"],
     "corrections": ["solver.correction=fully-corrective"],
     "perturbed": ["solver.oracle.mode=additive", "solver.oracle.delta=0.3", "solver.oracle.perturb=true"],

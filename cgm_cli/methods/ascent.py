@@ -1,0 +1,47 @@
+"""Dual ascent: the smoothing is centred at dual variables that follow the multipliers of the constraints (Yurtsever,
+Fercoq and Cevher, "A conditional-gradient-based augmented Lagrangian framework", ICML 2019).
+
+With the smoothing of a term centred at c, its dual at z is y = argmax <y, z> - g*(y) - b |y - c|^2 / 2, and b (y - c)
+is the residual z - p of the augmented Lagrangian. A step of size gamma along the residual is a step towards y:
+
+    c + gamma (z - p) = c + theta (y - c),     theta = gamma b in [0, 1]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.methods.evaluation import Evaluator
+from cgm_cli.methods.state import State
+
+
+@dataclass(frozen=True)
+class DualAscent:
+    """gamma = min(1 / beta0, eta^2 D_X^2 |A|^2 / (2 beta |residual|^2)), in the stacked norm of the weighted terms.
+
+    So the ascent undoes no more than what the step has gained in the worst case (their equation 10, with the penalty
+    1 / beta). `bound`: centres whose norm it would exceed are not taken; infinite by default.
+    """
+
+    beta0: float
+    norm: float
+    diameter: float
+    bound: float = np.inf
+
+    def climb(self, state: State, evaluator: Evaluator, eta: float, beta: float) -> None:
+        """Move the centres of the state, in place, at the images of its new point; beta: of the turn to come."""
+        terms = state.problem.terms
+        duals = evaluator.duals(state.images, beta, state.centres)
+        # |residual|^2 = sum w |b (y - c)|^2 with b = beta / w
+        apart = [float(np.linalg.norm(y - c)) for y, c in zip(duals, state.centres, strict=True)]
+        residual = beta * float(np.sqrt(sum(d**2 / term.weight for d, term in zip(apart, terms, strict=True))))
+        if residual == 0.0:
+            return
+        gain = 0.5 * (eta * self.diameter * self.norm / residual) ** 2 / beta
+        theta = min(1.0 / self.beta0, gain) * beta
+        moved = [c + theta * (y - c) for y, c in zip(duals, state.centres, strict=True)]
+        size = np.sqrt(sum(float(np.vdot(c, c)) / term.weight for c, term in zip(moved, terms, strict=True)))
+        if size <= self.bound:
+            state.centres = moved
