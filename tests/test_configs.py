@@ -1,4 +1,4 @@
-"""Every spec we ship, every template's examples and what `cgm init` writes: they load, survive a round trip and run."""
+"""Every spec and sweep we ship, every template's examples and what `cgm init` writes: they load and run."""
 
 from pathlib import Path
 
@@ -8,10 +8,14 @@ from cgm_cli.api import solve
 from cgm_cli.blocks import registry
 from cgm_cli.spec.load import dump, load, loads, resolved
 from cgm_cli.spec.skeleton import skeleton
+from cgm_cli.spec.yaml_reader import parse
+from cgm_cli.sweeps.load import load_sweep
+from cgm_cli.sweeps.preview import preview
 from tests.data import has_data
 
 PROJECT = Path(__file__).resolve().parents[1]
-CONFIGS = sorted((PROJECT / "configs").rglob("*.yaml"))
+SWEEPS = sorted((PROJECT / "configs" / "sweeps").glob("*.yaml"))
+CONFIGS = sorted(set((PROJECT / "configs").rglob("*.yaml")) - set(SWEEPS))
 SHORT = ["solver.iterations=3", "log.every=1", "log.metrics_every=1000"]
 ENDED = {"iteration-limit", "converged"}
 
@@ -67,6 +71,19 @@ def test_every_data_file_of_a_shipped_spec_says_where_it_comes_from(path):
     assert not {
         name for name in missing if not (path.parent / name).is_file() and not (PROJECT / "data" / name).is_file()
     }
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.name)
+def test_a_shipped_sweep_is_valid_and_its_first_points_run(path, tmp_path):
+    sweep = load_sweep(path)
+    assert len(sweep.points) == len({point.id for point in sweep.points})
+    assert len(list(preview(sweep, tmp_path / "runs").lines())) == len(sweep.points) + 4
+    for point in sweep.points[:2]:
+        run(parse(sweep.spec_text(point)).tree, SHORT, tmp_path / point.id, tmp_path)
+
+
+def test_there_are_sweeps():
+    assert len(SWEEPS) >= 3
 
 
 EXAMPLES = [

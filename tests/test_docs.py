@@ -14,6 +14,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.numerics.eigen import DENSE_BELOW
 from cgm_cli.spec import catalogue
 from cgm_cli.spec.load import load, loads
+from cgm_cli.sweeps.load import load_sweep
 from cgm_cli.templates.build import build
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,7 +60,7 @@ def test_links(path):
 
 def test_every_spec_in_configs_is_listed_and_valid():
     for path in sorted((ROOT / "configs").rglob("*.yaml")):
-        load(path)
+        (load_sweep if path.parent.name == "sweeps" else load)(path)
         assert f"({path.relative_to(ROOT).as_posix()})" in README
 
 

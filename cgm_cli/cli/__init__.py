@@ -17,6 +17,7 @@ from cgm_cli.cli.schema import schema
 from cgm_cli.cli.show import show
 from cgm_cli.cli.solve import solve
 from cgm_cli.cli.streams import OutputError, is_unwritable, open_closed, settle, tell
+from cgm_cli.cli.sweep import app as sweep
 from cgm_cli.cli.verify import verify
 from cgm_cli.errors import CgmError
 
@@ -34,6 +35,7 @@ app.command("list")(list_blocks)
 app.command("init")(init)
 app.command("schema")(schema)
 app.command("verify")(verify)
+app.add_typer(sweep, name="sweep")
 
 
 def _print_version(asked: bool) -> None:

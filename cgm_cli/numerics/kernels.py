@@ -8,23 +8,41 @@ compiling.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-import numba
 import numpy as np
 from scipy.linalg.blas import dgemm
 
 
 def _compiled(**options: Any) -> Callable[[Callable], Callable]:
-    """numba.njit, cached on disk unless neither the folder of the package nor the home can be written to."""
+    """numba.njit, cached on disk unless neither the folder of the package nor the home can be written to.
+
+    numba is loaded at the first call: it takes longer to load than many a run that needs none of this.
+    """
 
     def decorate(function: Callable) -> Callable:
-        try:
-            return numba.njit(cache=True, **options)(function)
-        except RuntimeError:
-            return numba.njit(**options)(function)
+        compiled: Callable | None = None
+
+        @wraps(function)
+        def call(*arguments: Any) -> Any:
+            nonlocal compiled
+            if compiled is None:
+                compiled = _compile(function, options)
+            return compiled(*arguments)
+
+        return call
 
     return decorate
+
+
+def _compile(function: Callable, options: dict[str, Any]) -> Callable:
+    import numba
+
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:
+        return numba.njit(**options)(function)
 
 
 @_compiled(fastmath=True)
@@ -196,7 +214,7 @@ def centred_box_direction(
     return roots[0], conjugate, roots[1], roots[2], pairing, roots[3], roots[4]
 
 
-@numba.njit(cache=True, fastmath=_REORDER)
+@_compiled(fastmath=_REORDER)
 def _box_slope(z, dz, t, lower, upper):
     total = 0.0
     for i in range(z.size):

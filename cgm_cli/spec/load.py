@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def locate(error: CgmError, spec: Spec | None) -> Fault | None:
     """The fault that an error raised after loading stands for; None if its `path` leads nowhere in the spec."""
     if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
         return None
-    return _place(Complaint(error.path, error.message), spec.document, _origins(spec.overrides))
+    return place(Complaint(error.path, error.message), spec.document, _origins(spec.overrides))
 
 
 def describe_error(error: CgmError, spec: Spec | None) -> str:
@@ -83,19 +83,19 @@ def _validate(document: Document, overrides: Sequence[str]) -> Spec:
         origins = apply(tree, overrides)
     except SpecError as error:
         raise SpecError(error.faults, document.name, document.text) from None
-    tree.setdefault("name", _default_name(document.path))
+    tree.setdefault("name", default_name(document.path))
     schemas: dict[int, type] = {}
     try:
         spec = Spec.model_validate(tree, context=schemas)
     except ValidationError as error:
-        faults = [_place(complaint, document, origins) for complaint in explain(error, tree, schemas)]
+        faults = [place(complaint, document, origins) for complaint in explain(error, tree, schemas)]
         raise SpecError(faults, document.name, document.text) from None
     spec._document = document
     spec._overrides = tuple(overrides)
     return spec
 
 
-def _place(complaint: Complaint, document: Document, origins: dict[TreePath, str]) -> Fault:
+def place(complaint: Complaint, document: Document, origins: Mapping[TreePath, str]) -> Fault:
     """The complaint with its line and column, or with the override that set the value."""
     path = complaint.path
     dotted = tuple(str(step) for step in path)
@@ -115,7 +115,7 @@ def _origins(overrides: Sequence[str]) -> dict[TreePath, str]:
     return {tuple(override.partition("=")[0].strip().split(".")): override for override in overrides}
 
 
-def _default_name(path: Path | None) -> str:
+def default_name(path: Path | None) -> str:
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem if path is not None else "spec").lstrip(".-")
     return stem[:100] or "spec"
 

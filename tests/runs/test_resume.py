@@ -18,7 +18,11 @@ from cgm_cli.spec.load import dump
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 ITERATIONS = 24
-HERE = [path for path in sorted(CONFIGS.rglob("*.yaml")) if "mnist" not in path.name and "maxcut" not in path.name]
+HERE = [
+    path
+    for path in sorted(CONFIGS.rglob("*.yaml"))
+    if "mnist" not in path.name and "maxcut" not in path.name and path.parent.name != "sweeps"
+]
 VARIANTS = [
     ["solver.method=cgal"],
     ["solver.step=line-search"],

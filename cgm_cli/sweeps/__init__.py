@@ -1,0 +1,1 @@
+"""Sweeps: one spec at many points, on this machine or on a cluster, with all state on the disk."""

@@ -1,0 +1,1 @@
+"""Where the points of a sweep are computed: here, by dask workers, or in jobs of Slurm. All run the same task."""

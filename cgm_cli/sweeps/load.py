@@ -1,0 +1,258 @@
+"""A sweep file -> a Sweep whose every point is valid, or every fault at once, with its line in the file it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from cgm_cli.errors import CgmError, DataError, Several
+from cgm_cli.spec.explain import Complaint, explain
+from cgm_cli.spec.faults import Fault, SpecError, quoted
+from cgm_cli.spec.load import default_name, dump, place
+from cgm_cli.spec.model import Spec
+from cgm_cli.spec.yaml_reader import MAX_FAULTS, Document, TreePath, read
+from cgm_cli.sweeps.expansion import Assignment, expand, label, placed
+from cgm_cli.sweeps.identity import digest, files_of, identity
+from cgm_cli.sweeps.model import SweepSpec
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point. number: from 1, in the order of the sweep. id: equal for points that are the same run. values: key of
+    the spec -> value. threads, seconds: what the spec says of threads and of `stop.time` (None: no limit).
+    """
+
+    number: int
+    id: str
+    values: dict[str, Any]
+    threads: int
+    seconds: float | None
+
+    @property
+    def label(self) -> str:
+        """`key=value key=value`."""
+        return label(self.values)
+
+
+@dataclass
+class Sweep:
+    """A sweep file that was read, and its points. Made by `load_sweep`."""
+
+    spec: SweepSpec
+    document: Document
+    base: Document
+    points: list[Point] = field(default_factory=list)
+    _assignments: list[Assignment] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Names the folder below runs/."""
+        return self.spec.name
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """What is varied, in the order of the table."""
+        return list(self.points[0].values)
+
+    def spec_text(self, point: Point) -> str:
+        """The spec of the run at a point, resolved, under a name that is the same in every sweep that has the point."""
+        # Made anew each time: a thousand specs with a large matrix each would not fit into the memory.
+        tree, _ = self._resolved(self._valid(self._assignments[point.number - 1]))
+        return dump({**tree, "name": f"point-{point.id}"})
+
+    def _tree(self, assignment: Assignment) -> dict[str, Any]:
+        """The spec at a point, as it is to be validated."""
+        tree = self._below
+        # What holds a mapping of other keys comes first.
+        for key in sorted(assignment, key=lambda key: key.count(".")):
+            tree = placed(tree, tuple(key.split(".")), assignment[key].value)
+        return tree
+
+    @cached_property
+    def _below(self) -> dict[str, Any]:
+        tree = self.base.tree if self.base is not self.document else self.document.tree["base"]
+        for key, value in self.spec.set.items():
+            tree = placed(tree, tuple(key.split(".")), value)
+        return {"name": self.name, **tree}
+
+    def _valid(self, assignment: Assignment) -> Spec:
+        return Spec.model_validate(self._tree(assignment))
+
+    def _resolved(self, spec: Spec) -> tuple[dict[str, Any], dict[str, str]]:
+        """The resolved spec as plain values, whose data files are found from any folder, and their SHA-256."""
+        tree = spec.model_dump(by_alias=True)
+        names = sorted(files_of(tree["problem"]))
+        if not names:
+            return tree, {}
+        renamed, digests, missing = {}, {}, []
+        for name in names:
+            try:
+                new, digests[new] = self._find(name)
+            except OSError:
+                source = spec.source.get(name)
+                get = f". Get it from {source.from_}" if source else ""
+                missing.append(DataError(f"no data file `{quoted(name)}`{get}"))
+            else:
+                renamed[name] = new
+        if missing:
+            raise missing[0] if len(missing) == 1 else Several(missing)
+        tree["problem"] = _renamed(tree["problem"], renamed)
+        tree["source"] = {renamed.get(name, name): value for name, value in tree["source"].items()}
+        return tree, digests
+
+    def _find(self, name: str) -> tuple[str, str]:
+        """The name under which the run finds a data file, and its SHA-256. OSError if it is nowhere."""
+        if name not in self._found:
+            from cgm_cli.readers.context import data_folders
+
+            # The run is started elsewhere: what lies beside the base is named in full.
+            beside, *others = data_folders(self.base.path)
+            folder = next((each for each in (beside, *others) if (each / name).is_file()), None)
+            if folder is None:
+                raise FileNotFoundError(name)
+            new = name if folder in others and folder.is_absolute() else str((folder / name).absolute())
+            self._found[name] = new, digest(folder / name)
+        return self._found[name]
+
+    @cached_property
+    def _found(self) -> dict[str, tuple[str, str]]:
+        return {}
+
+
+def load_sweep(path: str | Path) -> Sweep:
+    """The sweep in a file. Raises SpecError with all faults of it or of its points; DataError for missing data."""
+    document = read(Path(path))
+    if "sweep" not in document.tree and "problem" in document.tree:
+        hint = "solve it with `cgm solve`, or name it as the `base:` of a sweep file"
+        raise SpecError([Fault("this is a spec, not a sweep", hint=hint)], document.name, document.text)
+    schemas: dict[int, type] = {}
+    tree = {"name": default_name(document.path), **document.tree}
+    try:
+        spec = SweepSpec.model_validate(tree, context=schemas)
+    except ValidationError as error:
+        faults = [place(complaint, document, {}) for complaint in explain(error, tree, schemas)]
+        raise SpecError(faults, document.name, document.text) from None
+    sweep = Sweep(spec, document, _base(spec, document))
+    try:
+        below = sweep._below
+    except ValueError as error:
+        raise _fault(document, ("set",), str(error)) from None
+    seed = below.get("seed")
+    sweep._assignments, faults = expand(spec.sweep, seed if isinstance(seed, int) else 0, below)
+    if faults:
+        known = [place(Complaint(fault.path, fault.message), document, {}) for fault in faults]
+        raise SpecError(known, document.name, document.text)
+    _validate(sweep)
+    return sweep
+
+
+def _base(spec: SweepSpec, document: Document) -> Document:
+    if not isinstance(spec.base, str):
+        return document
+    path = (document.path.parent if document.path is not None else Path()) / spec.base
+    if not path.is_file():
+        raise _fault(document, ("base",), f"there is no file {path}")
+    return read(path)
+
+
+def _fault(document: Document, path: TreePath, message: str) -> SpecError:
+    return SpecError([place(Complaint(path, message), document, {})], document.name, document.text)
+
+
+def _validate(sweep: Sweep) -> None:
+    """Fill in the points; raises what is wrong with any of them."""
+    faults = _Faults(sweep)
+    data: dict[str, CgmError] = {}
+    for number, assignment in enumerate(sweep._assignments, start=1):
+        schemas: dict[int, type] = {}
+        tree = None
+        try:
+            tree = sweep._tree(assignment)
+            spec = Spec.model_validate(tree, context=schemas)
+            resolved, digests = sweep._resolved(spec)
+        except ValidationError as error:
+            for complaint in explain(error, tree, schemas):
+                faults.add(number, assignment, complaint)
+        except ValueError as error:
+            # A key that leads nowhere: the deepest one is to blame.
+            deepest = max(assignment, key=lambda key: key.count("."))
+            faults.add(number, assignment, Complaint(tuple(deepest.split(".")), str(error), at_key=True))
+        except CgmError as error:
+            data.update((each.message, each) for each in error.each)
+        else:
+            values = {key: cell.value for key, cell in assignment.items()}
+            point = Point(number, identity(resolved, digests), values, spec.threads, spec.stop.time)
+            sweep.points.append(point)
+        if len(faults) >= MAX_FAULTS:
+            break
+    errors = [*faults.errors(), *data.values()]
+    if errors:
+        raise errors[0] if len(errors) == 1 else Several(errors)
+
+
+class _Faults:
+    """The faults of the points, each told once, however many points have it."""
+
+    def __init__(self, sweep: Sweep):
+        self._sweep = sweep
+        self._points: dict[tuple[bool, Fault], list[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def add(self, number: int, assignment: Assignment, complaint: Complaint) -> None:
+        key = self._located(assignment, complaint)
+        self._points.setdefault(key, []).append(f"point {number}: {label(assignment)}")
+
+    def errors(self) -> list[SpecError]:
+        """One error for each of the two files that have faults."""
+        found = []
+        for here, document in ((True, self._sweep.document), (False, self._sweep.base)):
+            faults = [_told(fault, points) for (at, fault), points in self._points.items() if at is here]
+            if faults:
+                found.append(SpecError(faults, document.name, document.text))
+        return found
+
+    def _located(self, assignment: Assignment, complaint: Complaint) -> tuple[bool, Fault]:
+        """Whether the fault stands in the sweep file, and the fault with its place there or in the base."""
+        dotted = tuple(str(step) for step in complaint.path)
+        # The value itself, or what it is inside of, was put there by the sweep ...
+        for length in range(len(dotted), 0, -1):
+            cell = assignment.get(".".join(dotted[:length]))
+            if cell is not None:
+                exact = length == len(dotted)
+                path = cell.axis if exact and complaint.at_key else (*cell.place, *complaint.path[length:])
+                return True, self._placed(path, complaint)
+            if ".".join(dotted[:length]) in self._sweep.spec.set:
+                return True, self._placed(("set", ".".join(dotted[:length])), complaint)
+        # ... or something inside it was, which does not go with the rest.
+        for key, cell in assignment.items():
+            if not complaint.at_key and tuple(key.split("."))[: len(dotted)] == dotted:
+                return True, self._placed(cell.place, complaint)
+        if self._sweep.base is self._sweep.document:
+            return True, self._placed(("base", *complaint.path), complaint)
+        return False, place(complaint, self._sweep.base, {})
+
+    def _placed(self, path: TreePath, complaint: Complaint) -> Fault:
+        moved = Complaint(path, complaint.message, complaint.hint, complaint.at_key)
+        return place(moved, self._sweep.document, {})
+
+
+def _told(fault: Fault, points: list[str]) -> Fault:
+    others = f", and {len(points) - 1} more" if len(points) > 1 else ""
+    hint = f"{fault.hint}\n  " if fault.hint else ""
+    return Fault(fault.message, fault.path, fault.line, fault.column, f"{hint}{points[0]}{others}")
+
+
+def _renamed(tree: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(tree, Mapping):
+        return {
+            key: names.get(value, value) if key == "file" and isinstance(value, str) else _renamed(value, names)
+            for key, value in tree.items()
+        }
+    return [_renamed(value, names) for value in tree] if isinstance(tree, list) else tree

@@ -1,0 +1,204 @@
+"""The same 24 points here, on dask workers and in jobs of a real Slurm, with losses on the way: the same table."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cgm_cli.sweeps.executors import slurm
+from tests.sweeps.slurm_node import SlurmNode, missing
+from tests.sweeps.support import (
+    LONG,
+    TINY,
+    counts,
+    points,
+    run_pid,
+    start,
+    sweep,
+    table,
+    task,
+    until,
+    went_on,
+    write,
+)
+
+LASTING = 3
+"""Points of the 24 that take a few seconds."""
+
+INTERVAL = 0.2
+"""Seconds between checkpoints of these."""
+
+SLOW = {**LONG, "solver": {"iterations": 6_000}, "checkpoint": {"every": INTERVAL}}
+
+
+def the_sweep(folder, **more):
+    """The first three points last some seconds, and are those that something happens to."""
+    axes = {
+        "zip": {
+            "problem": [SLOW["problem"]] * LASTING + [TINY["problem"]] * 21,
+            "solver.iterations": [6_000] * LASTING + [20] * 21,
+            "seed": [*range(24)],
+        }
+    }
+    return write(folder, "s", {"base": {**SLOW, "problem": TINY["problem"]}, "sweep": axes, "workers": 2, **more})
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The table of an undisturbed sweep on this machine."""
+    folder = tmp_path_factory.mktemp("local")
+    the_sweep(folder)
+    sweep(folder, "s.yaml")
+    return table(folder, "s")
+
+
+def running(folder):
+    """A lasting point that has a checkpoint and whose run goes on."""
+    for point in points(folder, "s")[:LASTING]:
+        if (point / "run" / "checkpoint.h5").exists() and run_pid(point) and not (point / "task.json").exists():
+            return point
+    return None
+
+
+def assert_little_was_lost(point):
+    """The run went on from where it was when it was lost, give or take an interval between checkpoints."""
+    assert went_on(point)
+    assert all(entry["iteration"] > 0 for entry in went_on(point))
+
+
+# dask
+
+
+def test_dask_and_a_worker_that_is_killed(tmp_path, expected):
+    pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
+    the_sweep(tmp_path)
+    process = start(tmp_path, "s.yaml", "--executor", "dask")
+    until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
+    point = until(lambda: running(tmp_path))
+    run = run_pid(point)
+    worker = json.loads((point / "claim.json").read_text())["pid"]
+    lost = time.time() - (point / "run" / "checkpoint.h5").stat().st_mtime
+    os.kill(worker, signal.SIGKILL)
+    os.kill(run, signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert "24 of 24 runs done, 0 failed" in errors
+    assert table(tmp_path, "s") == expected
+    # The first attempt of one run died with its worker, before it could tell of it; all others had one only.
+    assert_little_was_lost(point)
+    assert lost < INTERVAL + 1.0  # more than the interval only where writing one takes more than a fiftieth of it
+    assert sum(bool(went_on(each)) for each in points(tmp_path, "s")[:LASTING]) == 1
+
+
+def test_dask_and_ctrl_c(tmp_path):
+    pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
+    write(tmp_path, "s", {"base": LONG, "sweep": {"repeat": 2}, "workers": 1})
+    process = start(tmp_path, "s.yaml", "--executor", "dask", session=True)
+    until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
+    until(lambda: (points(tmp_path, "s")[0] / "run" / "checkpoint.h5").exists())
+    # As a terminal does: to the workers as well.
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert counts(tmp_path, "s") == (0, 0, 0, 2)
+    assert task(points(tmp_path, "s")[0])["state"] == "stopped"
+
+
+def test_a_scheduler_that_is_not_there(tmp_path):
+    pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
+    from cgm_cli.errors import ProblemError
+    from cgm_cli.sweeps.executors.dask import client_of
+    from cgm_cli.sweeps.model import DaskSpec
+
+    with pytest.raises(ProblemError, match="Nothing was started"), client_of(DaskSpec(scheduler="nonsense://x"), 1):
+        pass
+    with pytest.raises(ProblemError, match="dask-jobqueue needs for slurm"), client_of(DaskSpec(queue="slurm"), 1):
+        pass
+
+
+# Slurm
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    with SlurmNode(tmp_path_factory.mktemp("n"), largest=10) as running_node:
+        yield running_node
+
+
+@pytest.fixture
+def in_slurm(node, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", str(node.conf))
+    monkeypatch.setenv("PATH", node.environment["PATH"])
+    return node
+
+
+def jobs_of(node):
+    """Array task -> state, of what is in the queue."""
+    lines = node.ask("squeue", "--noheader", "--array", "--partition=debug", "--format=%K %T").splitlines()
+    return dict(line.split() for line in lines)
+
+
+def test_slurm_with_a_task_cancelled_and_one_preempted(tmp_path, expected, in_slurm):
+    assert slurm.largest_array() == 10
+    the_sweep(tmp_path, slurm={"per-task": 2})
+    _, errors = sweep(tmp_path, "s.yaml", "--executor", "slurm")
+    # 24 points by two would be 12 tasks, and the array may have 10.
+    assert "24 points in 8 tasks of 3" in errors
+    job = errors.split("submitted job ")[1].split(":")[0]
+    assert "is in the queue already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
+
+    # Preempted: a job of the urgent partition takes the whole node for a moment.
+    preempted = until(lambda: running(tmp_path))
+    node_cpus = str(len(os.sched_getaffinity(0)))
+    urgent = ["srun", "--partition=urgent", "--ntasks=1", f"--cpus-per-task={node_cpus}", "sleep", "0.5"]
+    subprocess.run(urgent, env=in_slurm.environment, check=True, timeout=60, capture_output=True)
+    until(lambda: went_on(preempted) if (preempted / "run" / "run.h5").exists() else None, 60)
+    assert_little_was_lost(preempted)
+    assert task(preempted)["attempts"] >= 1
+
+    # Cancelled, and for good: it does not come back by itself.
+    until(lambda: running(tmp_path), 60)
+    in_slurm.ask("scancel", f"{job}_0")
+    until(lambda: not jobs_of(in_slurm), 120)
+    done, *_, failed, waiting = counts(tmp_path, "s")
+    assert failed == 0 and waiting >= 1 and done + waiting == 24
+    assert "they wait for the next" in next((tmp_path / "runs" / "s" / "slurm").glob("*-0.out")).read_text()
+    assert f"{waiting} points in" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
+    until(lambda: not jobs_of(in_slurm), 120)
+    assert counts(tmp_path, "s") == (24, 0, 0, 0)
+    assert table(tmp_path, "s") == expected
+    assert "all of 24 runs are done already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
+
+
+def test_slurm_and_cancel(tmp_path, in_slurm):
+    write(tmp_path, "s", {"base": LONG, "sweep": {"repeat": 4}, "executor": "slurm"})
+    sweep(tmp_path, "s.yaml")
+    until(lambda: sum((point / "run" / "checkpoint.h5").exists() for point in points(tmp_path, "s")) >= 1)
+    assert "stopped: slurm job" in sweep(tmp_path, "cancel", "runs/s")[1]
+    assert counts(tmp_path, "s") == (0, 0, 0, 4)
+    until(lambda: not jobs_of(in_slurm))
+
+
+def test_dask_workers_in_jobs_of_a_queue(tmp_path, in_slurm):
+    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'cgm[cluster]'")
+    options = {"cores": 1, "processes": 1, "memory": "1GB", "walltime": "00:05:00", "log_directory": str(tmp_path)}
+    dask = {"queue": "slurm", "jobs": 2, "options": options}
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 3}, "executor": "dask", "dask": dask})
+    sweep(tmp_path, "s.yaml")
+    assert counts(tmp_path, "s") == (3, 0, 0, 0)
+    assert len(list(tmp_path.glob("dask-worker-*.out"))) == 2
+    until(lambda: not jobs_of(in_slurm))
+
+
+def test_there_is_no_slurm(tmp_path):
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 2}})
+    python = os.path.dirname(sys.executable)
+    _, errors = sweep(tmp_path, "s.yaml", "--executor", "slurm", code=2, PATH=python)
+    assert "there is no `sbatch` here" in errors

@@ -1,0 +1,217 @@
+"""Sweeps on this machine: what is done stays done, one failure is one failure, and a stop loses nothing."""
+
+import os
+import signal
+import socket
+import time
+
+import h5py
+import pytest
+
+from cgm_cli.sweeps import lease
+from cgm_cli.sweeps.lease import is_dead_here
+from tests.sweeps.support import (
+    BROKEN,
+    LONG,
+    TINY,
+    counts,
+    kill_run,
+    points,
+    run_pid,
+    start,
+    sweep,
+    table,
+    task,
+    until,
+    went_on,
+    write,
+)
+
+SOME_SECONDS = {**LONG, "solver": {"iterations": 7_000}}
+"""Takes two seconds or so, with a checkpoint every fifth of one."""
+
+
+def long(folder, name="s", repeat=2, base=LONG, **more):
+    return write(folder, name, {"base": base, "sweep": {"repeat": repeat}, "workers": 2, **more})
+
+
+def broken(folder, sizes, **more):
+    return write(folder, "s", {"base": BROKEN, "sweep": {"grid": {"problem.domain.size": sizes}}, **more})
+
+
+def started(folder, name="s"):
+    """Once a run of every point has a checkpoint."""
+    return lambda: all((point / "run" / "checkpoint.h5").exists() for point in points(folder, name)) or None
+
+
+def interrupt(process):
+    """SIGINT as from the keyboard; its exit code and what it said."""
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
+    return process.returncode, errors
+
+
+# What is done is not done again
+
+
+def test_a_sweep_its_table_and_what_a_second_one_shares_with_it(tmp_path):
+    axes = {"grid": {"solver.beta0": [0.5, 2.0], "solver.iterations": [10, 20]}}
+    write(tmp_path, "s", {"base": TINY, "sweep": axes})
+    _, errors = sweep(tmp_path, "s.yaml")
+    assert "4 of 4 runs done, 0 failed" in errors and "best: accuracy" in errors and "point 4" in errors
+    rows = table(tmp_path, "s")
+    assert [(row["solver.beta0"], row["solver.iterations"]) for row in rows] == [
+        ("0.5", "10"),
+        ("0.5", "20"),
+        ("2.0", "10"),
+        ("2.0", "20"),
+    ]
+    assert all(row["state"] == "done" and row["status"] == "iteration-limit" for row in rows)
+    assert all(row["result.iterations"] == row["solver.iterations"] for row in rows if "result.iterations" in row)
+    assert all(float(row["distance"]) < 1 for row in rows)
+    before = {point.name: (point / "run" / "run.h5").stat().st_mtime_ns for point in points(tmp_path, "s")}
+    assert "4 of 4 runs are done already" in sweep(tmp_path, "s.yaml")[1]
+    axes["grid"]["solver.beta0"] = [2.0, 4.0]
+    write(tmp_path, "t", {"base": {**TINY, "name": "else"}, "sweep": axes})
+    assert "2 of 4 runs are done already" in sweep(tmp_path, "t.yaml")[1]
+    after = {point.name: (point / "run" / "run.h5").stat().st_mtime_ns for point in points(tmp_path, "s")}
+    assert before == after
+    assert table(tmp_path, "t")[0] | {"point": ""} == rows[2] | {"point": ""}
+    sweep(tmp_path, "collect", "runs/s", "--out", "mine")
+    with h5py.File(tmp_path / "mine.h5") as file:
+        assert file["solver.beta0"][()].tolist() == [0.5, 0.5, 2.0, 2.0] and file["point"].dtype.kind == "i"
+        assert file["status"].asstr()[()].tolist() == ["iteration-limit"] * 4
+        assert set(file) == set(file.attrs["columns"])
+
+
+# Failures
+
+
+def test_one_failure_is_one_failure(tmp_path):
+    broken(tmp_path, [3, 2])
+    _, errors = sweep(tmp_path, "s.yaml", code=5)
+    assert "point 1 failed (problem.domain.size=3): exit code 2" in errors
+    assert "1 of 2 runs done, 1 failed, 0 waiting" in errors and "go on with: cgm sweep s.yaml" in errors
+    assert counts(tmp_path, "s") == (1, 0, 1, 0)
+    assert "2 x 2" in (points(tmp_path, "s")[0] / "output.txt").read_text() or task(points(tmp_path, "s")[0])["message"]
+    out, _ = sweep(tmp_path, "status", "runs/s")
+    assert out.splitlines()[0].split() == ["done", "running", "failed", "waiting", "time", "left"]
+    assert out.splitlines()[1].split()[:4] == ["1", "0", "1", "0"] and "failed: point 1" in out
+    sweep(tmp_path, "s.yaml", "--only", "waiting", code=5)
+    assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [1, 1]
+    sweep(tmp_path, "s.yaml", "--only", "failed", "--retries", "1", code=5)
+    assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [3, 1]
+
+
+@pytest.mark.parametrize(("option", "failures"), [(["--fail-fast"], 1), (["--max-failures", "2"], 2)])
+def test_enough_failures_end_the_sweep(tmp_path, option, failures):
+    broken(tmp_path, [3, 4, 5, 6, 7])
+    sweep(tmp_path, "s.yaml", "--workers", "1", *option, code=5)
+    assert counts(tmp_path, "s") == (0, 0, failures, 5 - failures)
+
+
+def test_a_run_that_is_killed_fails_alone_and_a_retry_goes_on_with_it(tmp_path):
+    long(tmp_path, base=SOME_SECONDS)
+    process = start(tmp_path, "s.yaml", "--retries", "1")
+    until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
+    kill_run(points(tmp_path, "s")[0])
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "point 1 failed (seed=0): killed by SIGKILL; out of memory?; it is tried again" in errors
+    assert counts(tmp_path, "s") == (2, 0, 0, 0)
+    first, second = points(tmp_path, "s")
+    assert [task(first)["attempts"], task(second)["attempts"]] == [2, 1]
+    assert went_on(first)[0]["iteration"] > 0 and not went_on(second)
+
+
+def test_a_run_whose_time_is_over_keeps_its_checkpoint(tmp_path):
+    long(tmp_path, repeat=1, timeout=2.0)
+    _, errors = sweep(tmp_path, "s.yaml", code=5)
+    assert "its time limit" in errors
+    assert counts(tmp_path, "s") == (0, 0, 1, 0)
+    assert (points(tmp_path, "s")[0] / "run" / "checkpoint.h5").exists()
+
+
+# Stopping
+
+
+def test_ctrl_c_leaves_every_run_resumable_and_the_sweep_goes_on(tmp_path):
+    long(tmp_path, base=SOME_SECONDS, repeat=3)
+    process = start(tmp_path, "s.yaml")
+    until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
+    until(lambda: sum((point / "run" / "checkpoint.h5").exists() for point in points(tmp_path, "s")) == 2)
+    code, errors = interrupt(process)
+    assert code == 130 and "nothing that was computed is lost; go on with: cgm sweep s.yaml" in errors
+    assert counts(tmp_path, "s") == (0, 0, 0, 3)
+    assert not list((tmp_path / "runs" / "s" / "drivers").iterdir())
+    sweep(tmp_path, "s.yaml")
+    assert [len(went_on(point)) for point in points(tmp_path, "s")] == [1, 1, 0]
+    assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [2, 2, 1]
+
+
+def test_cancel_stops_the_driver_of_a_sweep(tmp_path):
+    long(tmp_path)
+    process = start(tmp_path, "s.yaml")
+    until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
+    until(started(tmp_path))
+    assert counts(tmp_path, "s") == (0, 2, 0, 0)
+    _, errors = sweep(tmp_path, "cancel", "runs/s")
+    assert "stopped:" in errors
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert counts(tmp_path, "s") == (0, 0, 0, 2)
+    assert "nobody works on this sweep" in sweep(tmp_path, "cancel", "runs/s")[1]
+
+
+def test_a_driver_that_is_killed_leaves_nothing_to_heal(tmp_path):
+    long(tmp_path, repeat=1)
+    process = start(tmp_path, "s.yaml")
+    until(lambda: (tmp_path / "runs" / "s" / "manifest.json").exists())
+    until(started(tmp_path))
+    process.kill()
+    process.communicate()
+    # The run itself lives, and nobody else begins it; it can be told to leave.
+    assert counts(tmp_path, "s") == (0, 1, 0, 0)
+    pid = run_pid(points(tmp_path, "s")[0])
+    sweep(tmp_path, "cancel", "runs/s")
+    assert counts(tmp_path, "s") == (0, 0, 0, 1)
+    assert is_dead_here({"host": socket.gethostname(), "pid": pid})
+    # Killed with its driver, it is simply waiting.
+    process = start(tmp_path, "s.yaml")
+    os.kill(until(lambda: run_pid(points(tmp_path, "s")[0])), signal.SIGSTOP)
+    process.kill()
+    process.communicate()
+    os.kill(run_pid(points(tmp_path, "s")[0]), signal.SIGKILL)
+    until(lambda: counts(tmp_path, "s") == (0, 0, 0, 1))
+
+
+# Two at once
+
+
+def test_two_sweeps_at_once_compute_no_point_twice(tmp_path):
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 6}, "workers": 2})
+    processes = [start(tmp_path, "s.yaml") for _ in range(2)]
+    told = [process.communicate(timeout=90)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told
+    assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [1] * 6
+    assert all("6 of 6 runs done, 0 failed" in each for each in told)
+
+
+def test_an_owner_elsewhere_counts_as_alive_while_it_gives_signs_of_life(tmp_path):
+    stem = tmp_path / "claim"
+    (tmp_path / "claim.lock").touch()
+    (tmp_path / "claim.json").write_text('{"host": "another-node", "pid": 1}')
+    assert lease.is_held(stem) and lease.take(stem) is None
+    old = time.time() - 2 * lease.STALE
+    os.utime(tmp_path / "claim.json", (old, old))
+    sign = tmp_path / "run.h5"
+    sign.touch()
+    assert lease.is_held(stem, [sign])
+    assert not lease.is_held(stem)
+    held = lease.take(stem)
+    assert held is not None and lease.is_held(stem) and lease.take(stem) is None
+    held.release()
+    assert not lease.is_held(stem)
+    again = lease.take(stem)
+    again.release()
