@@ -105,7 +105,11 @@ def test_the_figures_in_the_readme_are_those_of_the_picture():
 
 def test_commands_in_the_readme():
     """`.ci/run` takes the test command from here: one line below its mark."""
-    for mark, end in (("install", ".venv/bin/cgm solve configs/digits-kmeans.yaml"), ("test", "-m pytest -n auto --dist loadfile")):
+    ends = {
+        "install": ".venv/bin/cgm solve configs/digits-kmeans.yaml",
+        "test": "-m pytest -n auto --dist loadfile",
+    }
+    for mark, end in ends.items():
         found = re.findall(rf"^<!-- {mark} command -->\n```sh\n(.*)\n```$", README, re.MULTILINE)
         assert len(found) == 1
         assert found[0].startswith("python -m venv .venv && .venv/bin/pip install ")
