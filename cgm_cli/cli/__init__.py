@@ -12,6 +12,7 @@ from cgm_cli import __version__
 from cgm_cli.cli.check import check
 from cgm_cli.cli.init import init
 from cgm_cli.cli.list import list_blocks
+from cgm_cli.cli.report import report
 from cgm_cli.cli.resume import resume
 from cgm_cli.cli.schema import schema
 from cgm_cli.cli.show import show
@@ -34,6 +35,7 @@ app.command("list")(list_blocks)
 app.command("init")(init)
 app.command("schema")(schema)
 app.command("verify")(verify)
+app.command("report")(report)
 
 
 def _print_version(asked: bool) -> None:
