@@ -10,6 +10,8 @@ import typer
 
 from cgm_cli import __version__
 from cgm_cli.cli.check import check
+from cgm_cli.cli.diff import diff
+from cgm_cli.cli.export import export
 from cgm_cli.cli.init import init
 from cgm_cli.cli.list import list_blocks
 from cgm_cli.cli.report import report
@@ -36,6 +38,8 @@ app.command("init")(init)
 app.command("schema")(schema)
 app.command("verify")(verify)
 app.command("report")(report)
+app.command("diff")(diff)
+app.command("export")(export)
 
 
 def _print_version(asked: bool) -> None:

@@ -27,7 +27,7 @@ def as_json(entries: Sequence[Entry], faults: Sequence[Fault]) -> str:
             "reason": entry.reason,
             "sense": entry.sense,
             "bound_is": entry.bound_is,
-            **entry.figures,
+            **{name: _exact(name, value) for name, value in entry.figures.items()},
             "params": dict(entry.params),
         }
         for entry in entries
@@ -43,7 +43,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["run", "name", "status", *keys, *figures, "bound_is", "reason"])
     for entry in entries:
-        numbers = [entry.figures.get(name, math.nan) for name in figures]
+        numbers = [_exact(name, entry.figures.get(name, math.nan)) for name in figures]
         writer.writerow(
             [str(entry.path), entry.name, entry.state]
             + [as_text(entry.params[key]) if key in entry.params else "" for key in keys]
@@ -51,3 +51,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
             + [entry.bound_is, entry.reason]
         )
     return text.getvalue()
+
+
+def _exact(name: str, value: float) -> float | int:
+    return int(value) if name == "iterations" and not math.isnan(value) else value

@@ -24,5 +24,5 @@ def sparkline(values: np.ndarray, width: int = 12) -> str:
     low, high = heights[known].min(), heights[known].max()
     scaled = np.zeros(rows.size) if high == low else (heights - low) / (high - low)
     return "".join(
-        _BARS[int(round(part * (len(_BARS) - 1)))] if fine else " " for part, fine in zip(scaled, known, strict=True)
+        _BARS[round(part * (len(_BARS) - 1))] if fine else " " for part, fine in zip(scaled, known, strict=True)
     )

@@ -15,9 +15,12 @@ from cgm_cli.reports.sparkline import sparkline
 from cgm_cli.spec.faults import visible
 
 _PADDING = 2
+_NAMED = 8
 _STYLE = "bold green"
 _CURVE = Column("curve", "gap over k", "curve")
-_DISPENSABLE = ("curve", "seconds", "iterations", "bound", "status", "infeasibility")
+_DISPENSABLE = ("curve", "seconds", "iterations", "bound")
+_PARAMS = 3
+"""Parameters that are kept before other columns are."""
 _WIDTH_OF_A_FILE = 10_000
 
 
@@ -65,7 +68,8 @@ def _print_table(entries: Sequence[Entry], console: Console) -> None:
     if any(marked.values()):
         _say(console, "* the best of its column", "dim")
     if dropped:
-        _say(console, f"Too narrow for {', '.join(dropped)}; --csv and --html have every column.", "dim")
+        more = f" and {len(dropped) - _NAMED} more" if len(dropped) > _NAMED else ""
+        _say(console, f"Too narrow for {', '.join(dropped[:_NAMED])}{more}; --csv and --html have all.", "dim")
 
 
 def _after(cells: dict[Column, list[str]], key: str, column: Column, texts: list[str]) -> dict[Column, list[str]]:
@@ -91,6 +95,7 @@ def _fit(cells: dict[Column, list[str]], entries: Sequence[Entry], width: int) -
     order = [column for column in last if column.kind == "figure" and column.key not in FIGURES]
     order += [column for column in last if column.kind == "param" and not everywhere(column)]
     order += [column for name in _DISPENSABLE for column in last if column.key == name]
+    order += [column for column in last if column.kind == "param" and column not in order][:-_PARAMS]
     order += [column for column in last if column.kind != "run" and column not in order]
     dropped = []
     for column in order:
