@@ -25,6 +25,9 @@ def report(
     best: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Only the best by this figure; min:METRIC, max:METRIC.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write one page with everything in it; opens from disk.")
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a table of all figures; - for standard output.")
     ] = None,
@@ -44,7 +47,11 @@ def report(
     entries = ordered(filtered(found.entries, filters or ()), sort) if found.entries else []
     if best is not None and entries:
         entries = asked_best(best, entries)
-    written = []
+    written: list[Path] = []
+    if html is not None:
+        from cgm_cli.reports.html import page
+
+        _write(html, page(entries, found.faults), written)
     if csv is not None:
         from cgm_cli.reports.plain import as_csv
 

@@ -95,7 +95,7 @@ def _kmeans(run: Run) -> list[Picture]:
         _matrix(
             x[np.ix_(order, order)],
             "X, ordered by cluster",
-            f"The same matrix with the points ordered by cluster: {k} blocks along the diagonal where clusters are clear.",
+            f"The same matrix with the points ordered by cluster: {k} blocks where clusters are clear.",
             high,
         ),
         _planar(
