@@ -10,6 +10,8 @@ import typer
 from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
 
+_TOLD = 6
+
 
 def report(
     paths: Annotated[
@@ -28,6 +30,15 @@ def report(
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write one page with everything in it; opens from disk.")
     ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write figures for a paper into this folder.")
+    ] = None,
+    kinds: Annotated[
+        str, typer.Option("--format", metavar="LIST", help="Of the figures: pdf, png, svg, with commas between.")
+    ] = "pdf",
+    latex: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a table for LaTeX (booktabs); - for standard output.")
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a table of all figures; - for standard output.")
     ] = None,
@@ -43,6 +54,8 @@ def report(
     from cgm_cli.reports.query import filtered, ordered
     from cgm_cli.reports.ranking import asked_best
 
+    # Before anything is read: a word that is wrong is told at once.
+    chosen = _formats(kinds) if figures is not None else []
     found = collect(paths)
     entries = ordered(filtered(found.entries, filters or ()), sort) if found.entries else []
     if best is not None and entries:
@@ -52,6 +65,14 @@ def report(
         from cgm_cli.reports.html import page
 
         _write(html, page(entries, found.faults), written)
+    if figures is not None:
+        from cgm_cli.reports.figures import write_figures
+
+        written += write_figures(entries, figures, chosen)
+    if latex is not None:
+        from cgm_cli.reports.latex import as_latex
+
+        _write(latex, as_latex(entries), written)
     if csv is not None:
         from cgm_cli.reports.plain import as_csv
 
@@ -60,15 +81,23 @@ def report(
         from cgm_cli.reports.plain import as_json
 
         typer.echo(as_json(entries, found.faults))
-    elif csv != Path("-"):
+    elif Path("-") not in (csv, latex):
         from rich.console import Console
 
         from cgm_cli.reports.table import print_report
 
         print_report(entries, found.faults, Console(highlight=False))
-    for path in written:
+    for path in written[:_TOLD]:
         tell(f"wrote {path}")
+    if len(written) > _TOLD:
+        tell(f"and {len(written) - _TOLD} files more")
     raise typer.Exit(0 if found.entries else 3)
+
+
+def _formats(text: str) -> list[str]:
+    from cgm_cli.reports.figures import formats
+
+    return formats(text)
 
 
 def _write(path: Path, text: str, written: list[Path]) -> None:

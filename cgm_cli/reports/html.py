@@ -65,11 +65,11 @@ def page(entries: Sequence[Entry], faults: Sequence[Fault]) -> str:
         sections.append(("table", "Runs", _runs(entries, names_, shown)))
     if found:
         sections.append(("convergence", "Convergence", _convergence(found, entries, names_, reads)))
-    if any(read.pictures for read in reads):
-        sections.append(("pictures", "Pictures", _pictures(names_, reads, drawn)))
     axes = _axes(entries)
     if axes and len(entries) > 2:
         sections.append(("parameters", "Parameters and results", _parameters(entries, axes)))
+    if any(read.pictures for read in reads):
+        sections.append(("pictures", "Pictures", _pictures(names_, reads, drawn)))
     sections.append(("spec", "Spec" if single else "What the specs have in common", _spec(entries)))
     if entries:
         sections.append(("provenance", "Provenance", _provenance(names_, reads)))

@@ -79,7 +79,7 @@ function axis(extra) {
 function layout(x, y, extra = {}) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
-    font: { color: css("--ink"), size: 13, family: "system-ui, sans-serif" }, margin: { l: 60, r: 15, t: 10, b: 45 },
+    font: { color: css("--ink"), size: 13, family: "system-ui, sans-serif" }, margin: { l: 70, r: 15, t: 28, b: 45 },
     hoverlabel: { namelength: 60 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") }, xaxis: axis(x), yaxis: axis(y), ...extra,
   };
 }
@@ -148,7 +148,7 @@ function draw(figure) {
   }
   figure.querySelector(".note").textContent = lost ? `${lost} values of zero or less are not on the logarithmic axis.` : "";
   const x = { title: { text: state.x === "k" ? "iteration k" : "seconds" }, type: state.logx ? "log" : "linear" };
-  const y = { type: log ? "log" : "linear", title: { text: plain(quantity.name) } };
+  const y = { type: log ? "log" : "linear", title: { text: plain(quantity.name), standoff: 6 } };
   if (log || Object.keys(quantity.beside).length) y.range = range(lines, log);
   Plotly.react(plot, lines, layout(x, y), CONFIG);
   figure.dataset.drawn = "true";
@@ -324,7 +324,7 @@ function dimension(key, runs) {
     const low = Math.min(...places), high = Math.max(...places), span = high - low || 1;
     const back = (place) => (logarithmic ? 10 ** (low + place * span) : low + place * span);
     const distinct = [...new Set(numbers)].sort((a, b) => a - b);
-    const ticks = distinct.length <= 6 ? distinct.map((value) => [(at(value) - low) / span, show(value)])
+    const ticks = distinct.length <= 10 ? distinct.map((value) => [(at(value) - low) / span, show(value)])
       : [0, 0.25, 0.5, 0.75, 1].map((place) => [place, show(Number(back(place).toPrecision(2)))]);
     return { places: values.map((value) => (isNumber(value) ? (high > low ? (at(value) - low) / span : 0.5) : null)), ticks };
   }
