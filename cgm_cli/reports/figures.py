@@ -29,7 +29,8 @@ _POINTS = 600
 _WITH_PICTURES = 12
 # Okabe and Ito, "Color universal design"; without their yellow, which is hard to see on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
-_STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (7, 2, 1, 2)))
+# Not dotted: that is what bounds are.
+_STYLES = ("-", "--", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (7, 2)), (0, (7, 2, 1, 2)), (0, (3, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _SETTINGS = {
     # Type 42: text stays text, which journals ask for; type 3 fonts are refused by many.
@@ -125,8 +126,10 @@ def _convergence(
     for order, (index, found) in enumerate(shown):
         curve = found[quantity.name]
         colour, style, mark = (shades[index], "-", "") if many else styles[order]
-        extra = {} if many else {"marker": mark, "markersize": 3, "markevery": max(1, curve.values.size // 7)}
-        label = None if many else clipped(names_[index], 32)
+        extra = {} if many else {"marker": mark, "markersize": 3, "markevery": 0.13}
+        fits = curve.line is not None and quantity.fit and log and not many
+        rate = f" ($k^{{{curve.line[0]:.2f}}}$)" if fits else ""
+        label = None if many else _literal(clipped(names_[index], 32)) + rate
         axes.plot(curve.k, _drawable(curve.values, log), color=colour, linestyle=style, label=label, **extra)
         if many:
             continue
@@ -135,16 +138,11 @@ def _convergence(
                 axes.plot(
                     found[beside].k, _drawable(found[beside].values, log), color=colour, linestyle=":", linewidth=0.9
                 )
-        if curve.line is not None and quantity.fit and log:
-            fitted = curve.fitted()
-            axes.plot(curve.k, fitted, color=colour, linestyle="-", linewidth=0.5, alpha=0.7)
-            axes.annotate(
-                f"$k^{{{curve.line[0]:.2f}}}$", (curve.k[-1], fitted[-1]), textcoords="offset points", xytext=(2, 2),
-                fontsize=6, color=colour, annotation_clip=False,
-            )  # fmt: skip
+        if fits:
+            axes.plot(curve.k, curve.fitted(), color=colour, linestyle="-", linewidth=0.5, alpha=0.7)
     axes.set_xscale("log")
     axes.set_xlabel("iteration k")
-    axes.set_ylabel(quantity.name)
+    axes.set_ylabel(_literal(quantity.name))
     if log:
         axes.set_yscale("log")
     low, high = _range(quantity, [found for _, found in shown], log)
@@ -152,9 +150,14 @@ def _convergence(
         axes.set_ylim(low, high)
     if bar is not None:
         figure.colorbar(bar[0], ax=axes, label=bar[1])
-    elif len(entries) > 1:
+    elif len(entries) > 1 or quantity.fit:
         axes.legend(frameon=False)
     return figure
+
+
+def _literal(text: str) -> str:
+    """Text in which matplotlib finds no formula."""
+    return text.replace("$", r"\$")
 
 
 def _drawable(values: np.ndarray, log: bool) -> np.ndarray:
@@ -167,7 +170,8 @@ def _range(quantity: Quantity, shown: Sequence[dict[str, Curve]], log: bool) -> 
     for found in shown:
         measured = found[quantity.name].values
         values.append(measured[min(3, measured.size - 1) :])
-        values += [found[name].values[-1:] for name in quantity.beside if name in found]
+        # A bound comes from far away; where a logarithmic axis is in place, it may be seen all the way.
+        values += [found[name].values[0 if log else -1 :] for name in quantity.beside if name in found]
     together = np.concatenate(values)
     together = together[together > 0] if log else together
     if together.size == 0:
