@@ -42,10 +42,12 @@ def print_report(entries: Sequence[Entry], faults: Sequence[Fault], console: Con
 
 def _print_table(entries: Sequence[Entry], console: Console) -> None:
     shown, names = columns(entries), labels(entries)
+    # A name may take a quarter of the line, so that there is room for what it is about.
+    longest = max(20, console.width // 4) if console.is_terminal else 60
     marked = best_rows(shown, entries)
     cells = {
         column: [
-            cell(entry, column, name) + ("*" if row in marked.get(column.key, ()) else "")
+            cell(entry, column, name, longest) + ("*" if row in marked.get(column.key, ()) else "")
             for row, (entry, name) in enumerate(zip(entries, names, strict=True))
         ]
         for column in shown

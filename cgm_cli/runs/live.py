@@ -102,8 +102,8 @@ def _plot(panel: _Panel, records: Sequence[IterationRecord], width: int, rows: i
 
 
 def _range(curves: Sequence[Sequence[tuple[int, float]]], logarithmic: bool) -> tuple[float, float]:
-    """Low and high end; low > high where there is nothing to see. Early values may be far off, early bounds more so, and
-    early gaps zero: they do not decide.
+    """Low and high end; low > high where there is nothing to see. Early values may be far off, early bounds more
+    so, and early gaps zero: they do not decide.
     """
     values = [value for curve in curves for _, value in curve[min(3, len(curve) - 1) :] if math.isfinite(value)]
     if not logarithmic:
