@@ -25,10 +25,10 @@ class Curve:
     line: tuple[float, float] | None = None
 
     def fitted(self) -> np.ndarray:
-        """The fitted line at every k >= 1, nan elsewhere."""
+        """The fitted line where it was fitted, over the last nine tenths of the iterations; nan elsewhere."""
         slope, intercept = self.line or (np.nan, np.nan)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.where(self.k >= 1, np.exp(intercept + slope * np.log(self.k)), np.nan)
+            return np.where(self.k >= max(1.0, 0.1 * self.k[-1]), np.exp(intercept + slope * np.log(self.k)), np.nan)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-_FLAGS = [
+_FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -20,7 +20,7 @@ _FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-]
+)
 
 
 def missing() -> str:

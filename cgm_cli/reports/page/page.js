@@ -109,7 +109,9 @@ function traces(quantity) {
     }
     if (measured && measured.line && quantity.fit && state.kinds.fit) {
       const [slope, intercept] = measured.line;
-      const values = measured.k.map((k) => (k >= 1 ? Math.exp(intercept + slope * Math.log(k)) : null));
+      // Drawn where it was fitted: over the last nine tenths of the iterations.
+      const from = Math.max(1, 0.1 * measured.k.at(-1));
+      const values = measured.k.map((k) => (k >= from ? Math.exp(intercept + slope * Math.log(k)) : null));
       const fitted = line(run, quantity.name, "fit", values, measured);
       fitted.hovertemplate = "slope " + slope.toFixed(2) + "<br>%{y:.4g}";
       lines.push(fitted);
@@ -151,6 +153,7 @@ function draw(figure) {
   const y = { type: log ? "log" : "linear", title: { text: plain(quantity.name), standoff: 6 } };
   if (log || Object.keys(quantity.beside).length) y.range = range(lines, log);
   Plotly.react(plot, lines, layout(x, y), CONFIG);
+  if (!figure.dataset.drawn) performance.mark("cgm-plots");
   figure.dataset.drawn = "true";
   enableKeys(figure, plot);
 }
