@@ -67,8 +67,8 @@ def opened(path: Path, profile: Path) -> tuple[float, float]:
     """Seconds to the first contentful paint, and to the first plot."""
     with chromium(profile) as driver:
         open_page(driver, path)
-        plot = "document.querySelector('figure[data-quantity][data-drawn]')"
-        wait(driver, f"return {plot}", 60.0)
+        driver.execute_script("document.querySelector('figure[data-quantity]').scrollIntoView()")
+        wait(driver, "return document.querySelector('figure[data-quantity][data-drawn]')", 60.0)
         drawn: Any = driver.execute_script("return performance.getEntriesByName('cgm-plots')[0].startTime")
         paint = driver.execute_script("return performance.getEntriesByName('first-contentful-paint')[0].startTime")
         assert not errors(driver)

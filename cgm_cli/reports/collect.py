@@ -98,7 +98,8 @@ class _Search:
             yield Fault(folder, f"cannot be read: {error.strerror}.")
             return
         names = {entry.name for entry in inside}
-        if _STATUS in names:
+        # A folder of runs may have a status of its own; that of a run lies beside its spec.
+        if _STATUS in names and ("resolved.yaml" in names or not any(_is_folder(entry) for entry in inside)):
             yield folder
             return
         if _LOG in names:
@@ -107,12 +108,16 @@ class _Search:
         for entry in inside:
             if entry.name.startswith("."):
                 continue
-            # Links are not followed: they may lead back up, and the same run need not be told twice.
-            if entry.is_dir(follow_symlinks=False):
+            if _is_folder(entry):
                 if depth > 0:
                     yield from self._walk(Path(entry.path), depth - 1)
             elif entry.name.endswith(_HDF5_ENDINGS):
                 yield Fault(Path(entry.path), f"an HDF5 file by itself; a run is a folder with a {_STATUS}.")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    # Links are not followed: they may lead back up, and the same run need not be told twice.
+    return entry.is_dir(follow_symlinks=False)
 
 
 def _of_file(path: Path) -> Path | Fault:

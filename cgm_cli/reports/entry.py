@@ -63,6 +63,7 @@ class Entry:
 
 _OWN = {
     "run": lambda entry: str(entry.path),
+    "name": lambda entry: entry.name,
     "status": lambda entry: entry.state,
     "bound_is": lambda entry: entry.bound_is,
 }

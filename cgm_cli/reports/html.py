@@ -283,7 +283,7 @@ def _convergence(
     return (
         controls
         + '<p class="soft">A button of the legend shows or hides a run. In a plot, the arrow keys walk along the '
-        "curves, and a double click shows the whole range.</p>"
+        "curves, and a double click shows the whole range. Fitted slopes are drawn of up to 12 runs.</p>"
         f'<ul class="legend" id="legend" aria-label="Legend"></ul><div class="plots">{figures}</div>'
     )
 

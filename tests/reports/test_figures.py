@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.methods.theory import fitted_slope
+from cgm_cli.reports import figures
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.curves import column_names, curves, quantities, thinned
 from cgm_cli.reports.figures import write_figures
@@ -43,20 +44,34 @@ def test_quantities_are_those_of_the_trace():
     assert [each.name for each in quantities(["gap", "fw_gap", "theory_distance"], runs=1000)] == ["gap"]
 
 
-@pytest.mark.parametrize("count", [1, 3, 20])
-def test_figures_in_every_format(three, sweep, tmp_path, count):
-    found = collect([three, sweep]).entries
-    entries = {1: found[:1], 3: found[:3], 20: found[3:23]}[count]
-    kinds = ("pdf", "png", "svg") if count == 3 else ("png",)
-    written = {path.name for path in write_figures(entries, tmp_path, kinds)}
-    assert written == {path.name for path in tmp_path.iterdir()}
-    assert {
-        f"{name}.{kind}" for name in ("total", "gap", "infeasibility", "theory_residual") for kind in kinds
-    } <= written
-    if count == 3:
-        pdf = (tmp_path / "gap.pdf").read_bytes()
-        assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
-        assert "<text" not in (tmp_path / "gap.svg").read_text()
+def written(entries, folder, formats):
+    names = {path.name for path in write_figures(entries, folder, formats)}
+    assert names == {path.name for path in folder.iterdir()}
+    return names
+
+
+def test_a_figure_of_every_quantity(three, tmp_path):
+    names = written(collect([three / "beta1"]).entries, tmp_path, ["png"])
+    assert {"total.png", "gap.png", "infeasibility.png", "theory_residual.png", "metric_psnr.png"} <= names
+    assert "picture-x-the-recovered-signal.png" in names
+
+
+def test_fonts_are_embedded(three, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        figures, "quantities", lambda *_: quantities(["gap", "theory_residual", "theory_residual_bound"])
+    )
+    monkeypatch.setattr(figures, "pictures", lambda run: [])
+    names = written(collect([three]).entries, tmp_path, ["pdf", "svg"])
+    assert names == {"gap.pdf", "gap.svg", "theory_residual.pdf", "theory_residual.svg"}
+    pdf = (tmp_path / "gap.pdf").read_bytes()
+    assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
+    assert "<text" not in (tmp_path / "gap.svg").read_text()
+
+
+def test_many_runs_are_told_apart_by_shades(sweep, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "quantities", lambda *_: quantities(["total", "bound"]))
+    monkeypatch.setattr(figures, "pictures", lambda run: [])
+    assert written(collect([sweep / f"{i:04d}" for i in range(12)]).entries, tmp_path, ["png"]) == {"total.png"}
 
 
 def kinds_of(tmp_path, problem, solution):

@@ -125,6 +125,13 @@ def test_links_are_not_followed(tmp_path):
     assert len(collect([tmp_path]).entries) == 1
 
 
+def test_a_folder_of_runs_may_have_a_status_of_its_own(tmp_path):
+    make_run(tmp_path / "0")
+    (tmp_path / "status.json").write_text("{}")
+    found = collect([tmp_path])
+    assert len(found.entries) == 1 and not found.faults
+
+
 def test_csv_and_json(cgm, three, tmp_path):
     table = list(csv.DictReader(io.StringIO(cgm("report", three, "--csv", "-")[1])))
     assert [row["solver.beta0"] for row in table] == ["0.1", "1.0", "10.0"]

@@ -97,17 +97,18 @@ function line(run, name, kind, values, source) {
   };
 }
 
+const MANY = 12;
 function traces(quantity) {
-  const lines = [];
-  for (const run of state.runs) {
-    if (state.hidden.has(run)) continue;
+  const lines = [], visible = state.runs.filter((run) => !state.hidden.has(run));
+  for (const run of visible) {
     const measured = curve(run, quantity.name);
     if (measured) lines.push(line(run, quantity.name, "measured", measured.values, measured));
     for (const [name, kind] of Object.entries(quantity.beside)) {
       const other = curve(run, name);
       if (other && state.kinds[kind === "floor" ? "theory" : kind]) lines.push(line(run, name, kind, other.values, other));
     }
-    if (measured && measured.line && quantity.fit && state.kinds.fit) {
+    // Of many runs, the fits would hide the curves.
+    if (measured && measured.line && quantity.fit && state.kinds.fit && visible.length <= MANY) {
       const [slope, intercept] = measured.line;
       // Drawn where it was fitted: over the last nine tenths of the iterations.
       const from = Math.max(1, 0.1 * measured.k.at(-1));
@@ -153,9 +154,22 @@ function draw(figure) {
   const y = { type: log ? "log" : "linear", title: { text: plain(quantity.name), standoff: 6 } };
   if (log || Object.keys(quantity.beside).length) y.range = range(lines, log);
   Plotly.react(plot, lines, layout(x, y), CONFIG);
+  describe(figure, plot, quantity, lines);
   if (!figure.dataset.drawn) performance.mark("cgm-plots");
   figure.dataset.drawn = "true";
   enableKeys(figure, plot);
+}
+
+// What the plot shows, in words: for those who see it as well as for those who do not.
+function describe(figure, plot, quantity, lines) {
+  const told = lines.filter((each) => each.meta.kind === "measured").map(({ meta: { run, name } }) => {
+    const { k, values, line: fit } = curve(run, name);
+    const slope = fit && quantity.fit ? `, slope ${fit[0].toFixed(2)}` : "";
+    return `${clip(data.runs[run].label)} ends at ${show(Number(values.at(-1).toPrecision(4)))} after ${k.at(-1)} iterations${slope}`;
+  });
+  const more = (most) => (told.length > most ? `; and ${told.length - most} more` : "");
+  figure.querySelector("figcaption").textContent = told.slice(0, 3).join("; ") + more(3);
+  plot.setAttribute("aria-label", `${quantity.name}: ${quantity.label}. ${told.slice(0, 8).join("; ")}${more(8)}`);
 }
 
 // The arrow keys walk along a curve, and from curve to curve; what is there is shown and said.
@@ -451,7 +465,7 @@ function drawPicture(plot) {
 function whenSeen(elements, act) {
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) if (entry.isIntersecting) { watcher.unobserve(entry.target); act(entry.target); }
-  }, { rootMargin: "300px" });
+  }, { rootMargin: "800px" });
   elements.forEach((element) => watcher.observe(element));
 }
 function begin() {
