@@ -58,7 +58,8 @@ def main() -> None:
             lines.append("| {} | {:.1f} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |".format(*row))
             print(lines[-1], flush=True)
             shutil.rmtree(runs)
-    machine = f"{os.cpu_count()} cores of {platform.machine()}, {platform.system()}"
+    load = f"load average {os.getloadavg()[2]:.1f} over the last quarter of an hour"
+    machine = f"{os.cpu_count()} cores of {platform.machine()}, {platform.system()}, {load}"
     head = HEAD.format(iterations=ITERATIONS, columns=columns, repeats=REPEATS, machine=machine)
     (ROOT / "benchmarks" / "report.md").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 

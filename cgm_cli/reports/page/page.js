@@ -183,13 +183,13 @@ function enableKeys(figure, plot) {
     if (!step || !lines.length) return;
     event.preventDefault();
     at.curve = (Math.min(at.curve, lines.length - 1) + step[0] + lines.length) % lines.length;
-    const { x, y, name } = lines[at.curve];
+    const { x, y, meta } = lines[at.curve];
     let point = Math.min(at.point + step[1], y.length - 1);
     while (point > 0 && point < y.length - 1 && !isNumber(y[point])) point += step[1] || 1;
     at.point = Math.max(0, point);
     const where = state.x === "k" ? `iteration ${show(x[at.point])}` : `${show(x[at.point])} seconds`;
     Plotly.Fx.hover(plot, [{ curveNumber: at.curve, pointNumber: at.point }]);
-    tell(`${name}, ${where}: ${show(y[at.point])}`);
+    tell(`${clip(data.runs[meta.run].label)}: ${meta.name}${meta.kind === "fit" ? ", fitted" : ""}, ${where}: ${show(y[at.point])}`);
   });
 }
 
