@@ -18,7 +18,7 @@ _PADDING = 2
 _NAMED = 8
 _STYLE = "bold green"
 _CURVE = Column("curve", "gap over k", "curve")
-_DISPENSABLE = ("curve", "seconds", "iterations", "bound")
+_DISPENSABLE = ("seconds", "iterations", "bound", "curve")
 _PARAMS = 3
 """Parameters that are kept before other columns are."""
 _WIDTH_OF_A_FILE = 10_000
