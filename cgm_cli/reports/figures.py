@@ -27,6 +27,8 @@ _WIDTH = 3.35
 _LEGEND = 8
 _POINTS = 600
 _WITH_PICTURES = 12
+_LONGEST_NAME = 120
+"""Of a file, less its ending: a metric may be called anything."""
 # Okabe and Ito, "Color universal design"; without their yellow, which is hard to see on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 # Not dotted: that is what bounds are.
@@ -78,7 +80,7 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str]) 
             shown = [(index, each) for index, each in enumerate(drawn) if _says(each, quantity)]
             if shown:
                 figure = _convergence(plt, quantity, shown, entries)
-                written += _save(plt, figure, folder / quantity.name, kinds)
+                written += _save(plt, figure, folder / quantity.name[:_LONGEST_NAME], kinds)
         names_ = labels(entries)
         for entry, label in list(zip(entries, names_, strict=True))[:_WITH_PICTURES]:
             for picture in pictures(entry.open()) if entry.finished else ():

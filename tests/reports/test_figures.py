@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,13 @@ def test_fonts_are_embedded(three, tmp_path, monkeypatch):
     assert "<text" not in (tmp_path / "gap.svg").read_text()
 
 
+def test_names_are_no_formulas(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "quantities", lambda *_: quantities(["gap"]))
+    for name in ("a$b_{x$", "c$\\frac{$", "<b>&"):
+        make_run(tmp_path / "runs" / f"{len(name)}", spec(name))
+    assert "gap.png" in written(collect([tmp_path / "runs"]).entries, tmp_path / "out", ["png"])
+
+
 def test_many_runs_are_told_apart_by_shades(sweep, tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "quantities", lambda *_: quantities(["total", "bound"]))
     monkeypatch.setattr(figures, "pictures", lambda run: [])
@@ -125,3 +134,10 @@ def test_the_path_of_the_pathological_example(tmp_path):
     (path,) = pictures(load_run(tmp_path / "r"))
     assert isinstance(path, Path)
     assert (path.x[0], path.y[0], path.radius, path.x.size) == (2.0, 0.0, 2.0, 31)
+
+
+def test_the_gallery_is_small_and_whole():
+    docs = FilePath(__file__).resolve().parents[2] / "docs"
+    text, found = (docs / "gallery.md").read_text(encoding="utf-8"), list((docs / "gallery").iterdir())
+    assert sum(path.stat().st_size for path in found) < 1_500_000
+    assert all(f"(gallery/{path.name})" in text for path in found)

@@ -194,7 +194,8 @@ def test_dark_and_light(driver, three, tmp_path):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         script = f"return [getComputedStyle(document.body).backgroundColor, {FIRST_PLOT}.data[0].line.color]"
-        wait(driver, f"return document.querySelector('#legend b').style.color && {FIRST_PLOT}.data")
+        wait(driver, f"return dark.matches === {str(scheme == 'dark').lower()}")
+        wait(driver, f"return {FIRST_PLOT}.data[0].line.color === colour(0)")
         colours[scheme] = driver.execute_script(script)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert colours["light"][0] == "rgb(255, 255, 255)" and colours["dark"][0] == "rgb(20, 23, 27)"
