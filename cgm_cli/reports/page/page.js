@@ -3,6 +3,8 @@
 // already, so that it can be read before (and without) any of this.
 const data = JSON.parse(document.getElementById("data").textContent);
 const dark = matchMedia("(prefers-color-scheme: dark)");
+// A list of its own to listen to: where its value is read before the event is sent, Chromium sends none.
+const scheme = matchMedia("(prefers-color-scheme: dark)");
 const $ = (id) => document.getElementById(id);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -476,7 +478,7 @@ function begin() {
   whenSeen(figures, draw);
   whenSeen(all(".plot[data-picture]"), (plot) => { plot.dataset.seen = "true"; drawPicture(plot); });
   whenSeen(["parallel-plot", "heat-plot"].map($).filter(Boolean), (plot) => { plot.dataset.seen = "true"; parameters(); });
-  dark.addEventListener("change", () => {
+  scheme.addEventListener("change", () => {
     legend();
     redraw();
     parameters();
