@@ -10,8 +10,11 @@ import typer
 
 from cgm_cli import __version__
 from cgm_cli.cli.check import check
+from cgm_cli.cli.diff import diff
+from cgm_cli.cli.export import export
 from cgm_cli.cli.init import init
 from cgm_cli.cli.list import list_blocks
+from cgm_cli.cli.report import report
 from cgm_cli.cli.resume import resume
 from cgm_cli.cli.schema import schema
 from cgm_cli.cli.show import show
@@ -36,6 +39,9 @@ app.command("init")(init)
 app.command("schema")(schema)
 app.command("verify")(verify)
 app.add_typer(sweep, name="sweep")
+app.command("report")(report)
+app.command("diff")(diff)
+app.command("export")(export)
 
 
 def _print_version(asked: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cgm_cli.cli.solve import Json, Quiet, Setting, run_command
+from cgm_cli.cli.solve import Json, Live, Quiet, Setting, run_command
 
 
 def resume(
@@ -15,6 +15,7 @@ def resume(
     overrides: Setting = None,
     json: Json = False,
     quiet: Quiet = False,
+    live: Live = False,
 ) -> None:
     """Go on with a run that was stopped or killed.
 
@@ -22,4 +23,4 @@ def resume(
     raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that has nothing left to
     do shows its result again.
     """
-    run_command(None, overrides or (), None, json, quiet, run)
+    run_command(None, overrides or (), None, json, quiet, run, live)

@@ -1,23 +1,38 @@
-"""`cgm show SPEC`: the spec with every default filled in, and with --expanded the blocks it stands for."""
+"""`cgm show SPEC`: the spec with every default filled in, and with --expanded the blocks it stands for.
+
+`cgm show RUN`: what was run and how it ended.
+"""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cgm_cli.cli.options import Overrides, SpecPath
+from cgm_cli.cli.options import Overrides
 
 
 def show(
-    spec: SpecPath,
+    spec: Annotated[Path, typer.Argument(metavar="SPEC|RUN", help="A spec, a YAML file; or the folder of a run.")],
     overrides: Overrides = None,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="Build the problem and print the blocks it is composed of.")
     ] = False,
+    lines: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Of a run: the last N rows, and lines of its log.")
+    ] = 5,
 ) -> None:
-    """Print the spec with every default filled in. The output is a spec itself."""
+    """Show a spec with every default, or a run.
+
+    Of a SPEC the output is a spec itself. Of a RUN: what was run, how it ended, and its last rows.
+    """
+    if spec.is_dir() or spec.suffix in (".h5", ".hdf5"):
+        if overrides or expanded:
+            raise typer.BadParameter("--set and --expanded are for specs; a run is shown as it is")
+        _show_run(spec, lines)
+        return
     from cgm_cli.spec.load import described, dump, load, resolved
 
     loaded = load(spec, overrides or ())
@@ -29,6 +44,15 @@ def show(
 
     with described(loaded):
         _print(dump(plain(build(loaded).problem.describe())))
+
+
+def _show_run(path: Path, lines: int) -> None:
+    from rich.console import Console
+
+    from cgm_cli.reports.overview import print_overview
+    from cgm_cli.runs.load import load_run
+
+    print_overview(load_run(path), Console(highlight=False), lines)
 
 
 def _print(text: str) -> None:

@@ -23,6 +23,9 @@ Setting = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
+Live = Annotated[
+    bool, typer.Option("--live", help="Curves in place of the table while it runs, in a terminal that can show them.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary: one line with the result.")]
 
 
@@ -39,6 +42,7 @@ def solve(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    live: Live = False,
 ) -> None:
     """Solve a problem and write its run folder. Progress goes to standard error.
 
@@ -46,11 +50,17 @@ def solve(
     """
     if out is not None and resume is not None:
         raise typer.BadParameter("a run goes on in its own folder: give either --out or --resume")
-    run_command(spec, overrides or (), out, json, quiet, resume)
+    run_command(spec, overrides or (), out, json, quiet, resume, live)
 
 
 def run_command(
-    spec: Path | None, overrides: Sequence[str], out: Path | None, json: bool, quiet: bool, resume: Path | None
+    spec: Path | None,
+    overrides: Sequence[str],
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+    resume: Path | None,
+    live: bool = False,
 ) -> None:
     """Solve or go on, and leave with the exit code of how it ended."""
     from cgm_cli.runs.signals import stop_on_signals
@@ -58,7 +68,7 @@ def run_command(
     # Before anything heavy is imported: a run that is told to leave in its first second leaves like any other.
     with stop_on_signals() as should_stop:
         try:
-            _solve(spec, overrides, out, json, quiet, should_stop, resume)
+            _solve(spec, overrides, out, json, quiet, should_stop, resume, live)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
 
@@ -71,6 +81,7 @@ def _solve(
     quiet: bool,
     should_stop: Callable[[], Status | None],
     resume: Path | None,
+    live: bool,
 ) -> None:
     from contextlib import ExitStack
 
@@ -84,7 +95,7 @@ def _solve(
             spec,
             overrides,
             out,
-            lambda sense: () if quiet else (stack.enter_context(Progress(sense, console)),),
+            lambda sense: () if quiet else (stack.enter_context(Progress(sense, console, live)),),
             should_stop,
             resume,
         )

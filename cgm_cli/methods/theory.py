@@ -101,7 +101,13 @@ class Theory:
 
 
 def fitted_slope(k: np.ndarray, values: np.ndarray) -> float | None:
-    """The slope of log(values) against log(k) by least squares, over the last nine tenths of the iterations.
+    """The slope of `fitted_line`."""
+    line = fitted_line(k, values)
+    return None if line is None else line[0]
+
+
+def fitted_line(k: np.ndarray, values: np.ndarray) -> tuple[float, float] | None:
+    """Slope and intercept of log(values) against log(k) by least squares, over the last nine tenths of the iterations.
 
     None if fewer than ten positive values are left to fit.
     """
@@ -109,7 +115,8 @@ def fitted_slope(k: np.ndarray, values: np.ndarray) -> float | None:
     used = (k >= max(1.0, 0.1 * k.max(initial=0.0))) & (values > 0.0) & np.isfinite(values)
     if used.sum() < 10 or np.ptp(k[used]) == 0.0:
         return None
-    return float(np.polyfit(np.log(k[used]), np.log(values[used]), 1)[0])
+    slope, intercept = np.polyfit(np.log(k[used]), np.log(values[used]), 1)
+    return float(slope), float(intercept)
 
 
 class Rates:

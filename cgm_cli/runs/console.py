@@ -21,6 +21,7 @@ from rich.text import Text
 from cgm_cli.methods.record import IterationRecord
 
 if TYPE_CHECKING:
+    from cgm_cli.runs.live import PlotView
     from cgm_cli.templates.build import Result
 
 _LIVE_SECONDS = 0.25
@@ -116,11 +117,12 @@ def _fit(columns: dict[str, list[str]], width: int) -> None:
 class Progress:
     """An observer that shows the records as they come. Use as a context: leaving it shows the last one.
 
-    A console that cannot be written to (any more) is let alone from then on: the run goes on without it.
+    A console that cannot be written to (any more) is let alone from then on: the run goes on without it. plot: curves
+    in place of the table, in a terminal.
     """
 
-    def __init__(self, sense: str, console: Console):
-        self._view = _LiveView(sense, console) if console.is_terminal else _PlainView(sense, console)
+    def __init__(self, sense: str, console: Console, plot: bool = False):
+        self._view = _view(sense, console, plot)
         self._last: IterationRecord | None = None
         self._shown: IterationRecord | None = None
         self._due = -math.inf
@@ -132,6 +134,7 @@ class Progress:
         if self._lost:
             return
         self._last = record
+        self._view.take(record)
         if record.k >= self._mark:
             self._view.remember(record)
             self._mark = _next_mark(record.k)
@@ -160,6 +163,17 @@ class Progress:
         self._try(self._view.stop)
 
 
+def _view(sense: str, console: Console, plot: bool) -> _PlainView | _LiveView | PlotView:
+    if not console.is_terminal:
+        return _PlainView(sense, console)
+    # Without Unicode there are no dots to draw with.
+    if not plot or console.is_dumb_terminal or not console.encoding.lower().startswith("utf"):
+        return _LiveView(sense, console)
+    from cgm_cli.runs.live import PlotView
+
+    return PlotView(sense, console)
+
+
 class _PlainView:
     """One self-contained line per record, for log files."""
 
@@ -176,6 +190,9 @@ class _PlainView:
     def pause(self, seconds: float) -> float:
         """Seconds until the next line: a run of a day needs no line every five."""
         return max(_PLAIN_SECONDS, 0.02 * seconds)
+
+    def take(self, record: IterationRecord) -> None:
+        """Only what is shown counts."""
 
     def remember(self, record: IterationRecord) -> None:
         """Lines that were printed stay."""
@@ -201,6 +218,9 @@ class _LiveView:
 
     def pause(self, seconds: float) -> float:
         return _LIVE_SECONDS
+
+    def take(self, record: IterationRecord) -> None:
+        """Only a thinned history counts."""
 
     def remember(self, record: IterationRecord) -> None:
         self._history.append(record)

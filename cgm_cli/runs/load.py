@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,7 +98,11 @@ class Run:
     @cached_property
     def trace(self) -> dict[str, np.ndarray]:
         """Column name -> array (rows,), all of one length; nan where a record lacked the column."""
-        columns = self._read(lambda file: _arrays(file, "trace"))
+        return self.columns()
+
+    def columns(self, wanted: Collection[str] | None = None) -> dict[str, np.ndarray]:
+        """Like `trace`, but only the `wanted` columns that there are, and `seconds`; read anew each time."""
+        columns = self._read(lambda file: _arrays(file, "trace", None if wanted is None else {*wanted, "seconds"}))
         for name, column in columns.items():
             if column.ndim != 1:
                 raise DataError(
@@ -187,14 +191,17 @@ def _text(path: Path) -> str:
         raise DataError(f"{path} is not UTF-8 text.") from error
 
 
-def _arrays(file: h5py.File, name: str) -> dict[str, np.ndarray]:
-    """Every dataset of the group `name`; a file may only speak for itself, so whatever points elsewhere is refused."""
+def _arrays(file: h5py.File, name: str, wanted: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Every dataset of the group `name`, or those `wanted` of them; a file may only speak for itself, so whatever
+    points elsewhere is refused.
+    """
     if not file.id.links.exists(name.encode()):
         return {}
     group = own_member(file, name)
     if not isinstance(group, h5py.Group):
         raise ValueError(f"/{name} is not a group")
-    datasets = {key: own_dataset(own_member(group, key), f"/{name}/{key}") for key in group}
+    keys = [key for key in group if wanted is None or key in wanted]
+    datasets = {key: own_dataset(own_member(group, key), f"/{name}/{key}") for key in keys}
     # Together, and before the first is read: a damaged header may claim any size.
     check_fits(file.filename, sum(map(stored_bytes, datasets.values())))
     return {key: dataset[()] for key, dataset in datasets.items()}

@@ -1,0 +1,1 @@
+"""What happened, for people: run folders read together and shown as tables, figures and pages."""

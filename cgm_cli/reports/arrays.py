@@ -1,0 +1,115 @@
+"""The arrays of a solution: which there are, matrices written out from their factors, and files of them."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.reports.images import png
+from cgm_cli.reports.output import ready
+from cgm_cli.runs.files import write_fault
+from cgm_cli.runs.load import Run
+from cgm_cli.spec.faults import did_you_mean, quoted
+
+_FACTORED = ("left", "weights")
+
+
+def chosen(run: Run, name: str | None) -> tuple[str, np.ndarray]:
+    """The array called `name`: of the solution, `x` for the iterate itself, or `duals/TERM`.
+
+    Without a name the iterate. Raises DataError (exit code 3) where the run saved no solution or x is not known,
+    ProblemError for a name that does not exist.
+    """
+    arrays = available(run.solution, run.duals)
+    if not arrays:
+        raise DataError(f"{run.path} has saved no solution: it did not come to its end (status {run.status.value}).")
+    if name is None:
+        name = "x"
+        if name not in arrays:
+            raise DataError(
+                f"{run.path} keeps samples of x, not x itself; choose an array by --name: {', '.join(arrays)}."
+            )
+    if name not in arrays:
+        hint = did_you_mean(name, list(arrays))
+        there_are = f"there are {', '.join(quoted(known) for known in arrays)}"
+        raise ProblemError(f"The solution has no array `{quoted(name)}`; {hint or there_are}")
+    return name, arrays[name]()
+
+
+def available(
+    solution: Mapping[str, np.ndarray], duals: Mapping[str, np.ndarray]
+) -> dict[str, Callable[[], np.ndarray]]:
+    """Name -> how to get the array."""
+    arrays: dict[str, Callable[[], np.ndarray]] = {name: lambda a=array: a for name, array in solution.items()}
+    if "x" not in arrays and all(part in solution for part in _FACTORED):
+        arrays["x"] = lambda: written_out(solution)
+    return arrays | {f"duals/{name}": lambda a=array: a for name, array in duals.items()}
+
+
+def written_out(factors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """left diag(weights) right^T, right = left where the matrix is symmetric. DataError if it does not fit."""
+    left, weights = factors["left"], factors["weights"]
+    right = factors.get("right", left)
+    check_fits("the matrix, written out,", 8 * (left.shape[0] * right.shape[0] + left.size))
+    return (left * weights) @ right.T
+
+
+def write_array(path: Path, name: str, array: np.ndarray) -> None:
+    """Write the array as the ending of `path` says. Raises ProblemError where such a file cannot hold it."""
+    writers = {".npy": _npy, ".mat": _mat, ".csv": _csv, ".png": _image}
+    writer = writers.get(path.suffix.lower())
+    if writer is None:
+        raise ProblemError(
+            f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv or .png."
+        )
+    data = writer(path, name, array)
+    temporary = ready(path).with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise write_fault(path, error) from error
+
+
+def _npy(path: Path, name: str, array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def _mat(path: Path, name: str, array: np.ndarray) -> bytes:
+    import scipy.io
+
+    # What MATLAB accepts as the name of a variable.
+    variable = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)[:31]
+    file = io.BytesIO()
+    scipy.io.savemat(file, {variable if variable[0].isalpha() else f"x{variable}"[:31]: array})
+    return file.getvalue()
+
+
+def _csv(path: Path, name: str, array: np.ndarray) -> bytes:
+    if array.ndim > 2:
+        raise ProblemError(f"{path}: a table has rows and columns, and `{quoted(name)}` has {array.ndim} dimensions.")
+    text = io.StringIO()
+    whole = array.dtype.kind in "iub"
+    np.savetxt(text, np.atleast_1d(array), delimiter=",", fmt="%d" if whole else "%.17g")
+    return text.getvalue().encode()
+
+
+def _image(path: Path, name: str, array: np.ndarray) -> bytes:
+    if array.ndim != 2:
+        kinds = {0: "a single number", 1: f"a vector of {array.size} entries"}
+        shape = kinds.get(array.ndim) or " x ".join(map(str, array.shape))
+        raise ProblemError(f"{path}: an image is a matrix, and `{quoted(name)}` is {shape}; write .npy or .csv.")
+    if not np.isfinite(array).any():
+        raise ProblemError(f"{path}: no entry of `{quoted(name)}` is a finite number, so there is nothing to see.")
+    if max(array.shape) > 20_000:
+        raise ProblemError(f"{path}: {math.prod(array.shape):,} pixels are too many for an image; write .npy.")
+    return png(array)

@@ -1,0 +1,100 @@
+"""The comparison as text: which columns there are, and what stands in a cell. Every kind of table is made of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cgm_cli.reports import names
+from cgm_cli.reports.entry import FIGURES, Entry
+from cgm_cli.reports.query import as_number, as_text
+from cgm_cli.reports.ranking import marks
+from cgm_cli.runs.console import duration, number, ratio
+from cgm_cli.spec.faults import visible
+
+_LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Column:
+    """key: the full name. heading: as short as it can be told from the others. kind: run, param, status or figure."""
+
+    key: str
+    heading: str
+    kind: str
+
+
+def columns(entries: Sequence[Entry]) -> list[Column]:
+    """The run, its varying parameters, how it ended, and its figures, as far as any run has them."""
+    shown = [name for name in names.figures(entries) if any(_known(entry, name) for entry in entries)]
+    varying = names.varying(entries)
+    short = names.short(varying, ("run", "status", *shown))
+    return [
+        Column("run", "run", "run"),
+        *(Column(key, short[key], "param") for key in varying),
+        Column("status", "status", "status"),
+        *(Column(name, name if name in FIGURES else name.removeprefix("metric_"), "figure") for name in shown),
+    ]
+
+
+def labels(entries: Sequence[Entry]) -> list[str]:
+    """A short name for each run: of the spec where that tells them apart, else as much of the path as it takes."""
+    own = [entry.name for entry in entries]
+    if len(set(own)) == len(own):
+        return own
+    parts = [entry.path.absolute().parts for entry in entries]
+    for depth in range(1, max(map(len, parts), default=1) + 1):
+        endings = ["/".join(path[-depth:]) for path in parts]
+        if len(set(endings)) == len(endings):
+            return endings
+    return [str(entry.path) for entry in entries]
+
+
+def cell(entry: Entry, column: Column, label: str, longest: int | None = _LONGEST) -> str:
+    """What stands in the table: whatever comes from a file with nothing left in it that a terminal would act upon."""
+    if column.kind == "run":
+        return clipped(label, longest)
+    value = entry.value(column.key)
+    if column.kind == "param":
+        number_ = as_number(value)
+        # A key that other specs have and this one has not: another method, another template.
+        missing = value is None and column.key not in entry.params
+        return "" if missing else clipped(as_text(value) if number_ is None else f"{number_:g}", longest)
+    if column.kind == "status":
+        return entry.state
+    return figure(column.key, entry)
+
+
+def figure(name: str, entry: Entry) -> str:
+    """A figure of a run with the digits it deserves; `~` marks a bound that is only estimated."""
+    value = entry.figures.get(name, math.nan)
+    if math.isnan(value):
+        return "-"
+    if name in ("gap", "infeasibility"):
+        return ratio(value)
+    if name == "seconds":
+        return duration(value)
+    if name == "iterations":
+        return str(int(value))
+    return ("~" if name == "bound" and entry.bound_is == "estimated" else "") + number(value)
+
+
+def best_rows(shown: Sequence[Column], entries: Sequence[Entry]) -> dict[str, set[int]]:
+    """Figure -> the rows to mark."""
+    found = marks([column.key for column in shown if column.kind == "figure"], entries)
+    row = {id(entry): index for index, entry in enumerate(entries)}
+    return {name: {row[id(entry)] for entry in winners} for name, winners in found.items()}
+
+
+def clipped(text: str, longest: int | None = _LONGEST) -> str:
+    """The text on one line, its middle left out if it is too long: names often differ at their end."""
+    text = visible(text)
+    if longest is None or len(text) <= longest:
+        return text
+    head = (longest - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
+
+
+def _known(entry: Entry, name: str) -> bool:
+    return not math.isnan(entry.figures.get(name, math.nan))

@@ -1,0 +1,72 @@
+"""The pictures of a solution on axes of matplotlib."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.reports.pictures import Image, Path, Picture, Points, Signal
+
+_MARKS = "osD^vPX*<>"
+
+
+def draw(picture: Picture, axes: Any) -> None:
+    """Draw it, with its title."""
+    drawers = {Image: _image, Points: _points, Signal: _signal, Path: _path}
+    axes.set_title(picture.title)
+    drawers[type(picture)](picture, axes)
+
+
+def _image(picture: Image, axes: Any) -> None:
+    axes.imshow(
+        np.ma.masked_invalid(picture.array),
+        cmap=picture.colours or "gray",
+        vmin=picture.low,
+        vmax=picture.high,
+        interpolation="nearest",
+    )
+    axes.set_facecolor("#9fb4c8")
+    axes.set(xticks=[], yticks=[])
+    axes.grid(False)
+
+
+def _points(picture: Points, axes: Any) -> None:
+    groups = np.unique(picture.group)
+    colours = _colours(groups.size)
+    for order, group in enumerate(groups):
+        inside = picture.group == group
+        mark = _MARKS[order % len(_MARKS)]
+        axes.scatter(picture.x[inside], picture.y[inside], s=9, marker=mark, color=colours[order], linewidths=0)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set(xticks=[], yticks=[])
+
+
+def _signal(picture: Signal, axes: Any) -> None:
+    axes.vlines(picture.numbers, 0.0, picture.values, color="#0072B2", linewidth=1.0)
+    axes.plot(picture.numbers, picture.values, "o", color="#0072B2", markersize=2.5)
+    axes.axhline(0.0, color="black", linewidth=0.5)
+    axes.set_xlabel("entry")
+
+
+def _path(picture: Path, axes: Any) -> None:
+    radius = picture.radius
+    grid = np.linspace(-1.05 * radius, 1.05 * radius, 101)
+    axes.contour(
+        grid, grid, np.maximum(grid[None, :], grid[:, None]), 14, colors="#b8c2cc", linewidths=0.5, linestyles="-"
+    )
+    angles = np.linspace(0, 2 * np.pi, 200)
+    axes.plot(radius * np.cos(angles), radius * np.sin(angles), color="black", linewidth=0.8)
+    axes.plot(picture.x, picture.y, "o-", color="#0072B2", markersize=2, linewidth=0.8)
+    axes.plot(*picture.solution, "*", color="#D55E00", markersize=9)
+    axes.set_aspect("equal")
+    axes.set(xlabel="x_1", ylabel="x_2")
+    axes.grid(False)
+
+
+def _colours(count: int) -> list[Any]:
+    from matplotlib import colormaps
+
+    if count <= 2:
+        return ["#0072B2", "#D55E00"][:count]
+    return list(colormaps["tab10" if count <= 10 else "viridis"](np.linspace(0, 1, count)))

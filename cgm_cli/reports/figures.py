@@ -1,0 +1,220 @@
+"""Figures for a paper: one per quantity, as wide as a column, fonts embedded, told apart without colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.errors import ProblemError
+from cgm_cli.reports import names
+from cgm_cli.reports.cells import clipped, labels
+from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, quantities
+from cgm_cli.reports.draw import draw
+from cgm_cli.reports.entry import Entry
+from cgm_cli.reports.output import ready
+from cgm_cli.reports.pictures import pictures
+from cgm_cli.reports.query import as_number
+from cgm_cli.runs.files import write_fault
+
+FORMATS = ("pdf", "png", "svg")
+_WIDTH = 3.35
+"""Inches: a column of a two-column page."""
+_LEGEND = 8
+_POINTS = 600
+_WITH_PICTURES = 12
+_LONGEST_NAME = 120
+"""Of a file, less its ending: a metric may be called anything."""
+# Okabe and Ito, "Color universal design"; without their yellow, which is hard to see on white.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+# Not dotted: that is what bounds are.
+_STYLES = ("-", "--", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (7, 2)), (0, (7, 2, 1, 2)), (0, (3, 3)))
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_SETTINGS = {
+    # Type 42: text stays text, which journals ask for; type 3 fonts are refused by many.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    # In an SVG, outlines: it looks the same where the font is missing.
+    "svg.fonttype": "path",
+    "svg.hashsalt": "cgm",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.1,
+    "axes.grid": True,
+    "grid.linewidth": 0.4,
+    "grid.alpha": 0.4,
+    "savefig.dpi": 300,
+    "figure.constrained_layout.use": True,
+}
+
+
+def formats(text: str) -> list[str]:
+    """The formats of a list with commas. Raises ProblemError for one there is not."""
+    chosen = [each.strip().lower() for each in text.split(",") if each.strip()]
+    wrong = [each for each in chosen if each not in FORMATS]
+    if wrong or not chosen:
+        raise ProblemError(f"--format {text}: write one or more of {', '.join(FORMATS)}, with commas between.")
+    return list(dict.fromkeys(chosen))
+
+
+def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str]) -> list[Path]:
+    """<column>.<format> for every quantity, and <picture>.<format> for what the solutions look like.
+
+    Raises CgmError where they cannot be written.
+    """
+    traces = [_trace(entry) for entry in entries]
+    found = quantities(column_names(traces), len(entries))
+    drawn = [curves(trace, (name for each in found for name in each.columns), _POINTS) for trace in traces]
+    written = []
+    with _style() as plt:
+        for quantity in found:
+            shown = [(index, each) for index, each in enumerate(drawn) if _says(each, quantity)]
+            if shown:
+                figure = _convergence(plt, quantity, shown, entries)
+                written += _save(plt, figure, folder / quantity.name[:_LONGEST_NAME], kinds)
+        names_ = labels(entries)
+        for entry, label in list(zip(entries, names_, strict=True))[:_WITH_PICTURES]:
+            for picture in pictures(entry.open()) if entry.finished else ():
+                figure, axes = plt.subplots(figsize=(_WIDTH, _WIDTH))
+                draw(picture, axes)
+                own = f"-{_file_name(label)}" if len(entries) > 1 else ""
+                written += _save(plt, figure, folder / f"picture-{_file_name(picture.title)}{own}", kinds)
+    return written
+
+
+def _trace(entry: Entry) -> dict[str, np.ndarray]:
+    from cgm_cli.errors import CgmError
+
+    try:
+        return entry.open().trace
+    except CgmError:
+        return {}
+
+
+def _says(found: dict[str, Curve], quantity: Quantity) -> bool:
+    return quantity.name in found and bool(found[quantity.name].values.any())
+
+
+@contextmanager
+def _style() -> Iterator[Any]:
+    """matplotlib without a screen, with the settings of a paper, for the time of the `with`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(_SETTINGS):
+        yield plt
+
+
+def _convergence(
+    plt: Any, quantity: Quantity, shown: Sequence[tuple[int, dict[str, Curve]]], entries: Sequence[Entry]
+) -> Any:
+    figure, axes = plt.subplots(figsize=(_WIDTH, 0.72 * _WIDTH))
+    names_ = labels(entries)
+    many = len(shown) > _LEGEND
+    shades, bar = _shades(entries) if many else ([], None)
+    log = quantity.log and any((found[quantity.name].values > 0).any() for _, found in shown)
+    styles = list(islice(cycle(zip(cycle(_COLOURS), _STYLES, _MARKS, strict=False)), _LEGEND))
+    for order, (index, found) in enumerate(shown):
+        curve = found[quantity.name]
+        colour, style, mark = (shades[index], "-", "") if many else styles[order]
+        extra = {} if many else {"marker": mark, "markersize": 3, "markevery": 0.13}
+        fits = curve.line is not None and quantity.fit and log and not many
+        rate = f" ($k^{{{curve.line[0]:.2f}}}$)" if fits else ""
+        label = None if many else _literal(clipped(names_[index], 32)) + rate
+        axes.plot(curve.k, _drawable(curve.values, log), color=colour, linestyle=style, label=label, **extra)
+        if many:
+            continue
+        for beside, kind in quantity.beside.items():
+            if beside in found and kind != "floor":
+                axes.plot(
+                    found[beside].k, _drawable(found[beside].values, log), color=colour, linestyle=":", linewidth=0.9
+                )
+        if fits:
+            axes.plot(curve.k, curve.fitted(), color=colour, linestyle="-", linewidth=0.5, alpha=0.7)
+    axes.set_xscale("log")
+    axes.set_xlabel("iteration k")
+    axes.set_ylabel(_literal(quantity.name))
+    if log:
+        axes.set_yscale("log")
+    low, high = _range(quantity, [found for _, found in shown], log)
+    if low < high:
+        axes.set_ylim(low, high)
+    if bar is not None:
+        figure.colorbar(bar[0], ax=axes, label=bar[1])
+    elif len(entries) > 1 or quantity.fit:
+        axes.legend(frameon=False)
+    return figure
+
+
+def _literal(text: str) -> str:
+    """Text in which matplotlib finds no formula."""
+    return text.replace("$", r"\$")
+
+
+def _drawable(values: np.ndarray, log: bool) -> np.ndarray:
+    return np.where(values > 0, values, np.nan) if log else values
+
+
+def _range(quantity: Quantity, shown: Sequence[dict[str, Curve]], log: bool) -> tuple[float, float]:
+    """The ends of the vertical axis: of the measured values after the first, and of where bounds ended up."""
+    values = []
+    for found in shown:
+        measured = found[quantity.name].values
+        values.append(measured[min(3, measured.size - 1) :])
+        # A bound comes from far away; where a logarithmic axis is in place, it may be seen all the way.
+        values += [found[name].values[0 if log else -1 :] for name in quantity.beside if name in found]
+    together = np.concatenate(values)
+    together = together[together > 0] if log else together
+    if together.size == 0:
+        return 0.0, 0.0
+    low, high = float(together.min()), float(together.max())
+    return (low / 1.5, high * 1.5) if log else (low - 0.06 * (high - low), high + 0.06 * (high - low))
+
+
+def _shades(entries: Sequence[Entry]) -> tuple[list[Any], tuple[Any, str] | None]:
+    """A colour for each run, by the parameter that varies where it is the only one, else by order."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm, Normalize
+
+    varying = names.varying(entries)
+    numbers = [as_number(entry.params.get(varying[0])) for entry in entries] if len(varying) == 1 else []
+    label = varying[0] if numbers and None not in numbers else "run"
+    values = [float(value) for value in numbers] if label != "run" else [float(i + 1) for i in range(len(entries))]
+    spread = min(values) > 0 and max(values) > 50 * min(values) and label != "run"
+    norm = (LogNorm if spread else Normalize)(min(values), max(values))
+    bar = ScalarMappable(norm, colormaps["cividis"])
+    return [bar.to_rgba(value) for value in values], (bar, label)
+
+
+def _save(plt: Any, figure: Any, stem: Path, kinds: Sequence[str]) -> list[Path]:
+    written = []
+    try:
+        for kind in kinds:
+            path = ready(stem.with_name(f"{stem.name}.{kind}"))
+            # No date, so that the same runs give the same file.
+            dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+            try:
+                figure.savefig(path, metadata=dates[kind])
+            except OSError as error:
+                raise write_fault(path, error) from error
+            written.append(path)
+    finally:
+        plt.close(figure)
+    return written
+
+
+def _file_name(text: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._") else "-" for c in text)
+    return "-".join(filter(None, kept.split("-")))[:80] or "run"

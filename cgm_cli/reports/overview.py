@@ -1,0 +1,138 @@
+"""One run in a screenful: what was run, where, how it ended, and the last lines of its trace and log."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from cgm_cli.errors import CgmError
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.readers.files import FILE, standing
+from cgm_cli.reports.cells import clipped
+from cgm_cli.reports.entry import flatten
+from cgm_cli.reports.query import as_text
+from cgm_cli.reports.rows import record_at
+from cgm_cli.runs.console import bound_label, duration, number, pretty, progress_table, ratio
+from cgm_cli.runs.load import Run
+from cgm_cli.spec.faults import visible
+
+_LOG_BYTES = 100_000
+
+
+def print_overview(run: Run, console: Console, lines: int) -> None:
+    """Print it; `lines`: how many rows of the trace, and how many lines of log.txt."""
+    for heading, facts in (("What was run", what(run)), ("How it ended", ending(run)), ("Where", where(run))):
+        _heading(console, heading)
+        width = max(map(len, facts), default=0)
+        for label, text in facts.items():
+            _say(console, f"  {label:<{width}}  {visible(text)}")
+    records = last_records(run, lines)
+    if records:
+        _heading(console, "Its last rows")
+        sense = str((run.summary or {}).get("sense", "minimise"))
+        console.print(progress_table(sense, records, console.width if console.is_terminal else None))
+    tail = log_tail(run, lines)
+    if tail:
+        _heading(console, "Its log")
+        for line in tail:
+            _say(console, f"  {visible(line)}")
+
+
+def what(run: Run) -> dict[str, str]:
+    """The name, the problem, and how it was solved."""
+    spec = flatten(run.resolved)
+    problem = {key: value for key, value in spec.items() if key.startswith("problem.")}
+    facts = {"name": as_text(spec.get("name", "")), "run": str(run.path)}
+    facts["template"] = as_text(problem.pop("problem.template", "composed by hand"))
+    facts |= {key.removeprefix("problem."): clipped(as_text(value), 80) for key, value in problem.items()}
+    facts["method"] = as_text(spec.get("solver.method", ""))
+    for key in ("beta0", "iterations", "step", "scaling"):
+        if f"solver.{key}" in spec:
+            facts[key] = as_text(spec[f"solver.{key}"])
+    tolerances = [f"{key[5:]} {as_text(value)}" for key, value in spec.items() if key.startswith("stop.") and value]
+    return facts | {"stop at": ", ".join(tolerances) or "the iterations", "seed": as_text(spec.get("seed", ""))}
+
+
+def ending(run: Run) -> dict[str, str]:
+    """The status in words, and the figures of the result."""
+    facts = {"status": "killed" if run.died else run.status.value}
+    sentence = (
+        "Its process is gone; `cgm resume` goes on from its last checkpoint." if run.died else run.status.sentence
+    )
+    facts["that is"] = " ".join(filter(None, (sentence, str(run.state.get("message") or ""))))
+    summary = run.summary
+    if summary is None:
+        return facts
+    facts["objective"] = _figure(summary.get("objective"))
+    if summary.get("bound_is") != "none":
+        mark = "~" if summary.get("bound_is") == "estimated" else ""
+        label = bound_label(str(summary.get("sense")))
+        facts[label] = f"{mark}{_figure(summary.get('bound'))} ({summary.get('bound_is')})"
+    for name in ("gap", "infeasibility"):
+        value = summary.get(name)
+        facts[name] = ratio(value) if isinstance(value, int | float) else "-"
+    metrics = summary.get("metrics")
+    for name, value in (metrics if isinstance(metrics, dict) else {}).items():
+        facts[pretty(visible(name))] = _figure(value)
+    facts["iterations"] = str(summary.get("iterations"))
+    seconds = summary.get("seconds")
+    if isinstance(seconds, int | float):
+        facts["iterations"] += f" in {duration(seconds)}"
+    return facts
+
+
+def where(run: Run) -> dict[str, str]:
+    """Host, times, versions and the state of the code."""
+    facts = {key: str(run.state[key]) for key in ("started", "ended", "host", "spec") if run.state.get(key)}
+    try:
+        origin: dict[str, Any] = run.provenance
+    except CgmError:
+        return facts
+    for key in ("argv", "cpu", "cores"):
+        if origin.get(key):
+            value = origin[key]
+            facts["command" if key == "argv" else key] = " ".join(map(str, value)) if key == "argv" else str(value)
+    if isinstance(origin.get("versions"), dict):
+        facts["versions"] = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
+    git = origin.get("git")
+    if isinstance(git, dict):
+        facts["code"] = str(git.get("commit")) + (" with changes" if git.get("dirty") else "")
+    for name, digest in (origin.get("data") or {}).items() if isinstance(origin.get("data"), dict) else ():
+        facts[f"data {visible(str(name))}"] = f"SHA-256 {digest}"
+    return facts
+
+
+def last_records(run: Run, count: int) -> list[IterationRecord]:
+    """The last rows of the trace; none where there is no trace."""
+    try:
+        trace = run.trace
+    except CgmError:
+        return []
+    rows = len(next(iter(trace.values()), ()))
+    return [record_at(trace, row) for row in range(max(0, rows - count), rows)]
+
+
+def log_tail(run: Run, count: int) -> list[str]:
+    """The last lines of log.txt."""
+    path = run.path / "log.txt"
+    if count < 1 or standing(path) != FILE:
+        return []
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+        lines = file.read().decode("utf-8", errors="replace").splitlines()
+    return list(deque(lines, maxlen=count))
+
+
+def _figure(value: Any) -> str:
+    return number(float(value), 8) if isinstance(value, int | float) else as_text(value)
+
+
+def _heading(console: Console, text: str) -> None:
+    _say(console, text, "bold")
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style), soft_wrap=True)

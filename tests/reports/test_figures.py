@@ -1,0 +1,143 @@
+"""Curves, pictures, and figures for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+
+import numpy as np
+import pytest
+
+from cgm_cli.methods.theory import fitted_slope
+from cgm_cli.reports import figures
+from cgm_cli.reports.collect import collect
+from cgm_cli.reports.curves import column_names, curves, quantities, thinned
+from cgm_cli.reports.figures import write_figures
+from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures
+from tests.reports.support import make_run, spec
+
+
+@pytest.mark.parametrize(("count", "points"), [(0, 5), (1, 5), (5, 5), (1000, 300), (10**6, 300), (10**6, 7)])
+def test_thinning_keeps_the_ends(count, points):
+    rows = thinned(count, points)
+    assert rows.size == min(count, points) or 0 < rows.size <= points
+    assert (np.diff(rows) > 0).all()
+    if count:
+        assert (rows[0], rows[-1]) == (0, count - 1)
+
+
+def test_curves_leave_out_what_is_no_number_and_fit_the_rate():
+    k = np.arange(1001)
+    values = np.where(k % 10 == 0, 3.0 / (k + 1.0) ** 2, np.nan)
+    trace = {"k": k, "seconds": 0.1 * k, "gap": values, "total": -np.ones(1001), "empty": np.full(1001, np.nan)}
+    found = curves(trace, ["gap", "total", "empty", "absent"], 50)
+    assert set(found) == {"gap", "total"}
+    assert np.isfinite(found["gap"].values).all() and found["gap"].values.size <= 50
+    assert found["gap"].line[0] == fitted_slope(k, values) == pytest.approx(-2.0, abs=0.02)
+    assert found["gap"].fitted()[-1] == pytest.approx(3e-6, rel=0.02)
+    assert found["total"].line is None
+    assert column_names([trace]) == ["k", "seconds", "gap", "total"]
+    assert curves({"gap": values}, ["gap"]) == {}
+
+
+def test_quantities_are_those_of_the_trace():
+    found = {each.name: each for each in quantities(["total", "bound", "theory_residual_bound", "metric_psnr"])}
+    assert list(found) == ["total", "theory_residual", "metric_psnr"]
+    assert found["total"].beside == {"bound": "bound"} and not found["metric_psnr"].log
+    assert [each.name for each in quantities(["gap", "fw_gap", "theory_distance"], runs=1000)] == ["gap"]
+
+
+def written(entries, folder, formats):
+    names = {path.name for path in write_figures(entries, folder, formats)}
+    assert names == {path.name for path in folder.iterdir()}
+    return names
+
+
+def test_a_figure_of_every_quantity(three, tmp_path):
+    names = written(collect([three / "beta1"]).entries, tmp_path, ["png"])
+    assert {"total.png", "gap.png", "infeasibility.png", "theory_residual.png", "metric_psnr.png"} <= names
+    assert "picture-x-the-recovered-signal.png" in names
+
+
+def test_fonts_are_embedded(three, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        figures, "quantities", lambda *_: quantities(["gap", "theory_residual", "theory_residual_bound"])
+    )
+    monkeypatch.setattr(figures, "pictures", lambda run: [])
+    names = written(collect([three]).entries, tmp_path, ["pdf", "svg"])
+    assert names == {"gap.pdf", "gap.svg", "theory_residual.pdf", "theory_residual.svg"}
+    pdf = (tmp_path / "gap.pdf").read_bytes()
+    assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
+    assert "<text" not in (tmp_path / "gap.svg").read_text()
+
+
+def test_names_are_no_formulas(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "quantities", lambda *_: quantities(["gap"]))
+    for name in ("a$b_{x$", "c$\\frac{$", "<b>&"):
+        make_run(tmp_path / "runs" / f"{len(name)}", spec(name))
+    assert "gap.png" in written(collect([tmp_path / "runs"]).entries, tmp_path / "out", ["png"])
+
+
+def test_many_runs_are_told_apart_by_shades(sweep, tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "quantities", lambda *_: quantities(["total", "bound"]))
+    monkeypatch.setattr(figures, "pictures", lambda run: [])
+    assert written(collect([sweep / f"{i:04d}" for i in range(12)]).entries, tmp_path, ["png"]) == {"total.png"}
+
+
+def kinds_of(tmp_path, problem, solution):
+    tree = spec("picture") | {"problem": problem}
+    return pictures(collect([make_run(tmp_path / "run", tree, solution=solution)]).entries[0].open())
+
+
+def test_pictures_of_clusters(tmp_path):
+    clusters = np.array([0, 1, 0, 1, 2, 2])
+    x = (clusters[:, None] == clusters).astype(float) / 2
+    solution = {"x": x, "clusters": clusters, "denoised": np.eye(6)[:, :3], "linked_clusters": clusters}
+    before, after, points = kinds_of(tmp_path, {"template": "kmeans-sdp"}, solution)
+    assert np.array_equal(before.array, x) and np.array_equal(after.array, np.kron(np.eye(3), np.full((2, 2), 0.5)))
+    assert isinstance(points, Points) and points.group.tolist() == clusters.tolist()
+    assert "3 blocks" in after.alt
+
+
+def test_pictures_of_images(tmp_path):
+    truth = np.linspace(0, 1, 16).reshape(4, 4)
+    solution = {"truth": truth, "recovered": 0.5 * truth, "observed": np.where(truth > 0.2, truth, np.nan)}
+    found = kinds_of(tmp_path, {"template": "robust-pca"}, solution)
+    assert [each.title for each in found] == ["truth", "input", "recovered", "error"]
+    assert found[3].high == 0.5
+
+
+def test_pictures_of_a_cut(tmp_path):
+    sides = np.array([1, -1, 1, -1], dtype=np.int8)
+    solution = {"left": np.outer(sides, [1.0, 0.1]), "weights": np.ones(2), "partition": sides}
+    points, before, after = kinds_of(tmp_path, {"template": "max-cut"}, solution)
+    assert "2 on one side of the cut and 2 on the other" in points.alt
+    assert before.array[0, 1] < 0 < after.array[0, 1]
+
+
+def test_pictures_of_signals_matrices_and_nothing(tmp_path):
+    (signal,) = kinds_of(tmp_path, {"template": "svm"}, {"x": np.arange(4.0)})
+    assert isinstance(signal, Signal) and signal.numbers.tolist() == [1, 2, 3, 4]
+    (image,) = kinds_of(tmp_path / "b", {"domain": {}}, {"left": np.eye(3), "weights": np.ones(3)})
+    assert isinstance(image, Image)
+    assert kinds_of(tmp_path / "c", {"template": "kmeans-sdp"}, {"x": np.ones((2, 2))}) == []
+    assert kinds_of(tmp_path / "d", {"template": "minimax-ball"}, {"x": np.full(3, np.nan)}) == []
+
+
+def test_the_path_of_the_pathological_example(tmp_path):
+    from cgm_cli import load_run, solve
+
+    problem = {"template": "minimax-ball", "size": 2, "radius": 2.0}
+    solve(
+        {"name": "ball", "problem": problem, "solver": {"iterations": 30}, "log": {"metrics_every": 1}},
+        out=tmp_path / "r",
+    )
+    (path,) = pictures(load_run(tmp_path / "r"))
+    assert isinstance(path, Path)
+    assert (path.x[0], path.y[0], path.radius, path.x.size) == (2.0, 0.0, 2.0, 31)
+
+
+def test_the_gallery_is_small_and_whole():
+    docs = FilePath(__file__).resolve().parents[2] / "docs"
+    text, found = (docs / "gallery.md").read_text(encoding="utf-8"), list((docs / "gallery").iterdir())
+    assert sum(path.stat().st_size for path in found) < 1_500_000
+    assert all(f"(gallery/{path.name})" in text for path in found)

@@ -1,0 +1,224 @@
+"""`cgm report` in the terminal, and as CSV, JSON and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from cgm_cli.errors import ProblemError
+from cgm_cli.methods.status import Status
+from cgm_cli.reports import names
+from cgm_cli.reports.cells import clipped, labels
+from cgm_cli.reports.collect import collect
+from cgm_cli.reports.latex import as_latex, escaped
+from cgm_cli.reports.query import filtered, ordered
+from cgm_cli.reports.ranking import direction
+from cgm_cli.reports.sparkline import sparkline
+from cgm_cli.reports.table import print_report
+from cgm_cli.runs.directory import RunDirectory
+from tests.reports.support import make_run, spec
+
+
+def rows(out):
+    """The table: the name of the run -> its line."""
+    lines = out.splitlines()[1:]
+    return {line.split()[0]: line for line in lines if line.strip()}
+
+
+def test_only_what_varies_is_shown_and_the_best_is_marked(cgm, three):
+    code, out, err = cgm("report", three)
+    assert (code, err) == (0, "")
+    heading = out.splitlines()[0].split()
+    assert heading[:3] == ["run", "beta0", "status"] and "method" not in heading and "rank" in heading
+    assert [rows(out)[name].count("*") for name in ("beta0.1", "beta10")] == [0, 3]  # bound, gap and infeasibility
+    assert not {"█", "▁"}.isdisjoint(rows(out)["beta1"])
+    assert "3 runs: 3 finished" in out
+
+
+def test_filter_sort_and_best(cgm, three):
+    assert list(rows(cgm("report", three, "--sort", "-gap")[1]))[:3] == ["beta0.1", "beta1", "beta10"]
+    assert list(rows(cgm("report", three, "--sort", "beta0", "--filter", "beta0>=1")[1]))[:2] == ["beta1", "beta10"]
+    out = cgm("report", three, "--best", "gap")[1]
+    assert "beta10" in out and "1 run: 1 finished" in out
+    assert "beta0.1" in cgm("report", three, "--best", "max:gap")[1]
+    assert cgm("report", three, "--filter", "status=converged")[1].startswith("0 runs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--filter", "bta0<1"], "did you mean `beta0`?"),
+        (["--filter", "beta0"], "is no filter"),
+        (["--filter", "beta0<small"], "needs a number"),
+        (["--filter", "__import__('os').system('true')"], "is no filter"),
+        (["--sort", "nope"], "No run has a parameter or figure"),
+        (["--best", "rank"], "write min:metric_rank or max:metric_rank"),
+        (["--best", "beta0"], "is no figure of the result"),
+        (["--best", "least:gap"], "write min:METRIC"),
+        (["--figures", "x", "--format", "gif"], "pdf, png, svg"),
+    ],
+)
+def test_messages(cgm, three, arguments, message):
+    code, out, err = cgm("report", three, *arguments)
+    assert code == 2 and out == ""
+    assert message in err
+
+
+def test_an_ambiguous_name_says_what_it_may_be(tmp_path):
+    tree = spec("a") | {"theory": {"radius": 2}}
+    entries = collect([make_run(tmp_path / "a", tree)]).entries
+    with pytest.raises(ProblemError, match=r"`problem.radius`, `theory.radius`"):
+        names.resolve("radius", entries)
+    assert names.resolve("problem.radius", entries) == "problem.radius"
+    assert names.resolve("psnr", entries) == "metric_psnr"
+
+
+def test_whatever_is_no_run_is_listed_and_the_others_go_on(cgm, mixed):
+    code, out, _ = cgm("report", mixed, mixed / "empty", mixed / "foreign" / "data.h5", mixed / "nothing", "no*")
+    assert code == 0
+    assert rows(out)["good"]
+    for text in (
+        "killed: killed. Its process was killed",
+        "failed: failed. The run ended with an error. The oracle gave up.",
+        "run.h5 cannot be read as a log of cgm",
+        "bad-status",
+        "is not a status of cgm",
+        "empty: an empty folder.",
+        "data.h5: an HDF5 file by itself",
+        "nothing: there is no such file or folder.",
+        "no*: nothing matches this pattern.",
+    ):
+        assert text in out
+    assert "3 runs: 1 finished, 2 without a result, " in out
+
+
+def test_a_running_run_is_no_dead_one(tmp_path, cgm):
+    tree = "name: now\nsolver: {beta0: 1}\n"
+    with RunDirectory.create("now", tmp_path / "now") as run:
+        run.begin(tree, tree)
+        code, out, _ = cgm("report", tmp_path)
+    assert code == 0
+    assert "now: running. It is still running." in out
+
+
+def test_nothing_to_show(cgm, tmp_path):
+    code, out, _ = cgm("report", tmp_path)
+    assert code == 3
+    assert "an empty folder" in out
+
+
+def test_patterns_files_and_the_same_run_twice(three):
+    pattern = str(three / "beta*")
+    found = collect([pattern, three, three / "beta1" / "run.h5", three / "beta1" / "status.json"])
+    assert len(found.entries) == 3 and not found.faults
+
+
+def test_links_are_not_followed(tmp_path):
+    make_run(tmp_path / "a" / "run")
+    (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    assert len(collect([tmp_path]).entries) == 1
+
+
+def test_a_folder_of_runs_may_have_a_status_of_its_own(tmp_path):
+    make_run(tmp_path / "0")
+    (tmp_path / "status.json").write_text("{}")
+    found = collect([tmp_path])
+    assert len(found.entries) == 1 and not found.faults
+
+
+def test_csv_and_json(cgm, three, tmp_path):
+    table = list(csv.DictReader(io.StringIO(cgm("report", three, "--csv", "-")[1])))
+    assert [row["solver.beta0"] for row in table] == ["0.1", "1.0", "10.0"]
+    assert float(table[0]["gap"]) > float(table[2]["gap"]) and table[0]["iterations"] == "400"
+    assert set(table[0]) >= {"run", "name", "status", "objective", "bound", "metric_psnr", "bound_is", "reason"}
+    found = json.loads(cgm("report", three, "--json")[1])
+    assert found["varying"] == ["solver.beta0"] and len(found["runs"]) == 3 and found["faults"] == []
+    assert found["runs"][0]["params"]["solver.beta0"] == 0.1
+    assert cgm("report", three, "--csv", tmp_path / "new" / "t.csv")[0] == 0
+    assert (tmp_path / "new" / "t.csv").read_text().startswith("run,name,status,solver.beta0,")
+
+
+def test_latex(cgm, mixed, three):
+    out = cgm("report", three, "--latex", "-")[1]
+    assert out.count(r"\\") == 4 and r"\toprule" in out and r"$\mathbf{" in out
+    assert escaped(r"a_b\c{50%}~<x>") == r"a\_b\textbackslash{}c\{50\%\}\textasciitilde{}\textless{}x\textgreater{}"
+    assert " -- " not in as_latex(collect([three]).entries)
+
+
+def test_objectives_compare_only_where_they_may(tmp_path):
+    make_run(tmp_path / "a", spec("a", beta0=1.0), infeasibility=0.0)
+    make_run(tmp_path / "b", spec("b", beta0=2.0), infeasibility=0.0, scale=2.0)
+    entries = collect([tmp_path]).entries
+    assert (direction("objective", entries), direction("bound", entries)) == (-1, 1)
+    make_run(tmp_path / "c", spec("c", beta0=2.0), infeasibility=0.1)
+    entries = collect([tmp_path]).entries
+    assert (direction("objective", entries), direction("bound", entries)) == (0, 1)
+    other = spec("d")
+    other["problem"]["radius"] = 3.0
+    make_run(tmp_path / "d", other, infeasibility=0.0)
+    assert direction("bound", collect([tmp_path]).entries) == 0
+    make_run(tmp_path / "e" / "x", spec("x"), sense="maximise", infeasibility=0.0)
+    entries = collect([tmp_path / "e"]).entries
+    assert (direction("objective", entries), direction("bound", entries)) == (1, -1)
+
+
+def test_filters_on_text_and_missing_values(tmp_path):
+    make_run(tmp_path / "a", spec("a", beta0="auto"))
+    make_run(tmp_path / "b", spec("b", beta0=0.5, extra="x"))
+    entries = collect([tmp_path]).entries
+    named = lambda *expressions: [entry.name for entry in filtered(entries, expressions)]  # noqa: E731
+    assert named("beta0=auto") == ["a"]
+    assert named("beta0<1") == ["b"]
+    assert named("beta0!=auto") == ["b"]
+    assert named("extra=x") == ["b"] and named("extra!=x") == ["a"]
+    assert named("stop.gap=null") == ["a", "b"]
+    assert [entry.name for entry in ordered(entries, "-extra")] == ["b", "a"]
+
+
+def test_labels_are_as_short_as_they_may_be(tmp_path):
+    for place in ("one/run", "two/run"):
+        make_run(tmp_path / place, spec("same"))
+    assert labels(collect([tmp_path]).entries) == ["one/run", "two/run"]
+
+
+def test_a_narrow_terminal_gets_what_matters_and_no_escape_gets_through(tmp_path):
+    make_run(tmp_path / "a", spec("\x1b[31mred[bold]" + "x" * 300, beta0=1.0))
+    make_run(tmp_path / "b", spec("b", beta0=2.0))
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None, highlight=False)
+    print_report(collect([tmp_path]).entries, [], console)
+    text = console.file.getvalue()
+    assert "\x1b[31m" not in text and "red[" in text
+    assert "Too narrow for" in text and "gap" in text.splitlines()[0]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_sparkline():
+    assert sparkline(10.0 ** -np.arange(12.0), 4) == "█▇▅▁"
+    assert sparkline(np.ones(5), 3) == "▁▁▁"
+    assert sparkline(np.array([1.0])) == "" and sparkline(np.full(9, math.nan)) == ""
+    assert clipped("a" * 100, 9) == "aaaa…aaaa"
+
+
+def test_the_search_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("cgm_cli.reports.collect._MOST_FOLDERS", 3)
+    for index in range(9):
+        (tmp_path / str(index)).mkdir()
+    (fault,) = collect([tmp_path]).faults
+    assert "the search ended here" in fault.reason
+
+
+def test_a_failed_run_is_never_the_best(tmp_path):
+    make_run(tmp_path / "a", spec("a"))
+    make_run(tmp_path / "b", spec("b"), status=Status.INFEASIBLE, scale=0.01)
+    make_run(tmp_path / "c", spec("c"), scale=3.0)
+    found = collect([tmp_path]).entries
+    assert [entry.finished for entry in found] == [True, False, True]
+    from cgm_cli.reports.ranking import best
+
+    assert [entry.name for entry in best("gap", found)] == ["a"]

@@ -1,0 +1,120 @@
+"""`cgm show RUN`, `cgm diff`, `cgm export`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.io
+from PIL import Image
+
+from cgm_cli.methods.status import Status
+from cgm_cli.reports.images import png, reduced
+from tests.reports.support import make_run, spec
+
+
+@pytest.fixture
+def factored(tmp_path):
+    """A run whose x is kept in factors, with an image and a dual."""
+    rng = np.random.default_rng(0)
+    left, right, weights = rng.standard_normal((5, 2)), rng.standard_normal((4, 2)), np.array([2.0, 0.5])
+    observed = np.array([[0.0, np.nan], [0.5, 1.0]])
+    solution = {"left": left, "right": right, "weights": weights, "observed": observed, "labels": np.arange(3)}
+    run = make_run(tmp_path / "run", solution=solution, duals={"rows": np.ones(2)})
+    return run, (left * weights) @ right.T
+
+
+def test_show_tells_what_and_how(cgm, three):
+    code, out, _ = cgm("show", three / "beta1", "--lines", "2")
+    assert code == 0
+    for text in (
+        "beta1",
+        "sparse-regression",
+        "iteration-limit",
+        "The iteration budget was spent.",
+        "(certified)",
+        "psnr",
+    ):
+        assert text in out
+    assert [line.split()[0] for line in out.partition("Its last rows\n")[2].splitlines()[1:3]] == ["399", "400"]
+    assert cgm("show", three / "beta1" / "run.h5")[1].count("What was run") == 1
+
+
+def test_show_of_runs_without_a_result(cgm, mixed):
+    assert "cgm resume" in cgm("show", mixed / "killed")[1]
+    assert "The oracle gave up." in cgm("show", mixed / "failed")[1]
+    code, _, err = cgm("show", mixed / "empty")
+    assert code == 3 and "is not a run" in err
+    code, _, err = cgm("show", mixed / "foreign" / "data.h5")
+    assert code == 3 and "is not a folder" in err
+    assert cgm("show", mixed / "good", "--expanded")[0] == 2
+
+
+def test_diff_shows_what_differs(cgm, three):
+    code, out, _ = cgm("diff", three / "beta0.1", three / "beta10")
+    assert code == 0
+    (line,) = [line for line in out.splitlines() if "solver.beta0" in line]
+    assert line.split()[1:4] == ["0.1", "10", "+9.9"]
+    assert "solver.method" not in out and "gap" in out
+    assert "solver.method" in cgm("diff", three / "beta0.1", three / "beta10", "--all")[1]
+    found = json.loads(cgm("diff", three / "beta0.1", three / "beta10", "--json")[1])
+    assert {"key": "solver.beta0", "left": 0.1, "right": 10.0} in found["spec"]
+    assert "do not differ" in cgm("diff", three / "beta1", three / "beta1")[1]
+
+
+def test_diff_of_what_is_no_run(cgm, three, mixed):
+    assert cgm("diff", three / "beta1", mixed / "empty")[0] == 3
+    assert cgm("diff", three / "beta1", mixed / "failed")[0] == 0
+
+
+def test_export_writes_a_matrix_out_of_its_factors(cgm, factored, tmp_path):
+    run, x = factored
+    for name in ("x.npy", "x.mat", "x.csv", "x.png"):
+        assert cgm("export", run, "--solution", tmp_path / "out" / name)[0] == 0
+    out = tmp_path / "out"
+    np.testing.assert_allclose(np.load(out / "x.npy"), x)
+    np.testing.assert_allclose(scipy.io.loadmat(out / "x.mat")["x"], x)
+    np.testing.assert_array_equal(np.loadtxt(out / "x.csv", delimiter=","), np.load(out / "x.npy"))
+    pixels = np.asarray(Image.open(out / "x.png"))
+    assert (pixels.min(), pixels.max(), pixels.shape) == (0, 255, (5, 4))
+    assert not list(out.glob(".*"))
+
+
+def test_export_by_name(cgm, factored, tmp_path):
+    run, _ = factored
+    assert cgm("export", run, "--solution", tmp_path / "y.npy", "--name", "duals/rows")[0] == 0
+    assert np.load(tmp_path / "y.npy").tolist() == [1.0, 1.0]
+    assert cgm("export", run, "--solution", tmp_path / "labels.csv", "--name", "labels")[0] == 0
+    assert (tmp_path / "labels.csv").read_text().split() == ["0", "1", "2"]
+    cgm("export", run, "--solution", tmp_path / "o.png", "--name", "observed")
+    assert np.asarray(Image.open(tmp_path / "o.png"))[..., 1].tolist() == [[255, 0], [255, 255]]
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "message"),
+    [
+        ("x.txt", "left", "write .npy, .mat, .csv or .png"),
+        ("x.png", "weights", "is a vector of 2 entries"),
+        ("x.npy", "lft", "did you mean `left`?"),
+        ("", "left", "cannot be written"),
+    ],
+)
+def test_export_messages(cgm, factored, tmp_path, file, name, message):
+    (tmp_path / "x.csv").mkdir()
+    code, _, err = cgm("export", factored[0], "--solution", tmp_path / (file or "x.csv"), "--name", name)
+    assert code == 2 and message in err
+
+
+def test_export_where_there_is_no_solution(cgm, mixed, tmp_path):
+    code, _, err = cgm("export", mixed / "killed", "--solution", tmp_path / "x.npy")
+    assert code == 3 and "has saved no solution" in err
+    run = make_run(tmp_path / "sampled", spec(), solution={"samples": np.ones((3, 2))}, status=Status.CONVERGED)
+    code, _, err = cgm("export", run, "--solution", tmp_path / "x.npy")
+    assert code == 3 and "keeps samples of x" in err
+
+
+def test_images():
+    assert png(np.ones((2, 2)))[:4] == b"\x89PNG"
+    assert png(np.array([[1e308, -1e308]]), colours="viridis")[:4] == b"\x89PNG"
+    assert reduced(np.arange(10.0).reshape(2, 5), 2).tolist() == [[1.0, 3.5], [6.0, 8.5]]
