@@ -11,12 +11,13 @@ from pathlib import Path
 from cgm_cli.errors import CgmError
 from cgm_cli.readers.files import FILE, standing
 from cgm_cli.reports.entry import Entry, read_entry
+from cgm_cli.sweeps.manifest import read_manifest
 
 _DEPTH = 8
 _MOST_FOLDERS = 50_000
 """Looked into below the paths given: somebody may well ask for a report of a whole disk."""
 
-_STATUS, _LOG = "status.json", "run.h5"
+_STATUS, _LOG, _MANIFEST = "status.json", "run.h5", "manifest.json"
 _HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
 
 
@@ -37,7 +38,7 @@ class Collection:
 
 
 def collect(paths: Iterable[str | Path]) -> Collection:
-    """The runs at `paths`: run folders, their run.h5, folders that hold runs at any depth, and patterns of such."""
+    """The runs at `paths`: run folders, their run.h5, sweeps, folders that hold any of them, and patterns of such."""
     entries: dict[str, Entry] = {}
     faults: dict[str, Fault] = {}
     search = _Search()
@@ -105,6 +106,9 @@ class _Search:
         if _LOG in names:
             yield Fault(folder, f"has a {_LOG} but no {_STATUS}: it is no run of cgm, or an incomplete copy of one.")
             return
+        if _MANIFEST in names:
+            yield from _points_of(folder)
+            return
         for entry in inside:
             if entry.name.startswith("."):
                 continue
@@ -113,6 +117,19 @@ class _Search:
                     yield from self._walk(Path(entry.path), depth - 1)
             elif entry.name.endswith(_HDF5_ENDINGS):
                 yield Fault(Path(entry.path), f"an HDF5 file by itself; a run is a folder with a {_STATUS}.")
+
+
+def _points_of(folder: Path) -> Iterator[Path | Fault]:
+    """The runs of a sweep, which lie in a store that it may share with others, in the order of its points."""
+    try:
+        manifest = read_manifest(folder)
+    except CgmError as error:
+        yield Fault(folder, error.message)
+        return
+    for row in manifest.runs:
+        run = manifest.folder(row).run
+        begun = standing(run / _STATUS) == FILE
+        yield run if begun else Fault(run, f"point {row.number} of {folder} has no run yet ({row.label}).")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
