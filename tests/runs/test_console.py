@@ -2,6 +2,7 @@
 
 import io
 import math
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -105,9 +106,9 @@ def test_durations(seconds, text):
 
 
 @pytest.mark.parametrize("console", [plain_console(), terminal()])
-def test_the_summary_tells_everything(console, tmp_path):
+def test_the_summary_tells_everything(console):
     result = Result(record(24), status=Status.TIME_LIMIT, message="Nearly there.")
-    show_result(console, result, summarise(result, tmp_path / "a" / "b"))
+    show_result(console, result, summarise(result, Path("runs/a/b")))
     text = shown(console)
     for part in (
         Status.TIME_LIMIT.sentence,
@@ -120,7 +121,7 @@ def test_the_summary_tells_everything(console, tmp_path):
         "24 in 12.0s",
     ):
         assert part in text
-    assert str(tmp_path) in "".join(text.split())
+    assert "runs/a/b" in text
 
 
 def test_a_summary_without_a_bound_says_nothing_of_it():
