@@ -171,7 +171,6 @@ class _Run:
         if self.method.perturb and answer.exact and allowance is not None:
             answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
         tally.warm = answer.warm
-        tally.matvecs += answer.products
         tally.unconverged += not answer.converged
         return answer
 
@@ -345,7 +344,7 @@ class _Run:
 
 
 class _Clock:
-    """Wall time since the start of the run, earlier processes included; by phase in all, and since last asked."""
+    """Wall time since the start of the run, earlier processes included, and by phase since it was last asked."""
 
     def __init__(self, state: State):
         self._state = state
@@ -363,8 +362,6 @@ class _Clock:
         return _Phase(self, name)
 
     def add(self, name: str, seconds: float) -> None:
-        phases = self._state.phases
-        phases[name] = phases.get(name, 0.0) + seconds
         self._recent[name] = self._recent.get(name, 0.0) + seconds
 
     def take(self) -> dict[str, float]:

@@ -23,7 +23,7 @@ from cgm_cli.methods.segment import ImageSegment
 @dataclass
 class Tally:
     """What one turn of the loop changes before the step is taken. warm: what the oracle wants back. bounds: the best
-    ones. matvecs: products spent. unconverged: oracle calls that fell short of their tolerance.
+    ones. unconverged: oracle calls that fell short of their tolerance.
 
     failed_certificate, failed_proof: the estimates whose certificates last fell short of the tolerance, and last proved
     nothing about feasibility. ceiling: at least the maximum of the objective over the domain, once it was needed.
@@ -32,7 +32,6 @@ class Tally:
 
     warm: np.ndarray | None = None
     bounds: BestBound = field(default_factory=BestBound)
-    matvecs: int = 0
     unconverged: int = 0
     failed_certificate: float = -np.inf
     failed_proof: float = -np.inf
@@ -54,8 +53,7 @@ class Tally:
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
     only source of randomness. tally: what a turn of the loop keeps. centres: the dual variables that the smoothing is
-    centred at, one per term; None: at zero. memory: of the correction, by name. seconds: wall time spent so far;
-    phases: by phase.
+    centred at, one per term; None: at zero. memory: of the correction, by name. seconds: wall time spent so far.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """
@@ -70,7 +68,6 @@ class State:
     centres: list[np.ndarray] | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
-    phases: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.images is None:
@@ -97,7 +94,6 @@ class State:
             "images": {key: image for key, image in indexed(self.images).items() if image is not shared},
             "memory": self.memory,
             "seconds": self.seconds,
-            "phases": self.phases,
         }
         if self.centres is not None:
             tree["centres"] = indexed(self.centres)
@@ -109,7 +105,7 @@ class State:
         self.iterate.unpack(tree["iterate"])
         self.rng.bit_generator.state = tree["rng"]
         self.tally = Tally.unpacked(tree["tally"])
-        self.memory, self.phases = dict(tree["memory"]), dict(tree["phases"])
+        self.memory = dict(tree["memory"])
         shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
         if self.loss_image is not None:
             self.loss_image = _same_shape(tree.get("loss_image", shared), self.loss_image)

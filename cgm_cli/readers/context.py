@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.arrays import read_array
-from cgm_cli.readers.files import FILE, NOTHING, standing
+from cgm_cli.readers.files import FILE, NOTHING, sha256, standing
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.spec.faults import quoted, visible
@@ -139,8 +138,7 @@ class BuildContext:
 
 def _sha256(path: Path, name: str) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(path)
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import stat
 from pathlib import Path
 
@@ -15,6 +16,12 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def standing(path: Path) -> str:

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cgm_cli.readers.files import sha256
+
 SCHEMA = 1
 """Version of what a run computes from a spec; counts up when the same spec comes to mean something else."""
 
@@ -43,8 +45,7 @@ def digest(path: Path) -> str:
 
 @cache
 def _digest(path: Path, modified: int, size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256(path)
 
 
 def _by_content(tree: Any, digests: Mapping[str, str]) -> Any:
