@@ -45,3 +45,15 @@ class DualAscent:
         size = np.sqrt(sum(float(np.vdot(c, c)) / term.weight for c, term in zip(moved, terms, strict=True)))
         if size <= self.bound:
             state.centres = moved
+
+
+@dataclass(frozen=True)
+class MultiplierStep:
+    """c <- y, the full step of the method of multipliers (Hestenes; Powell; both 1969).
+
+    It asks that the augmented problem is nearly solved before, as local descent does.
+    """
+
+    def climb(self, state: State, evaluator: Evaluator, eta: float, beta: float) -> None:
+        """Move the centres of the state to the duals of its new point."""
+        state.centres = list(evaluator.duals(state.images, beta, state.centres))

@@ -98,7 +98,7 @@ class SolverSpec(StrictModel):
     step: Literal["classic", "line-search"] = Field(
         "classic", description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom"
     )
-    correction: Literal["none", "fully-corrective"] = Field(
+    correction: Literal["none", "fully-corrective", "local-descent"] = Field(
         "none", description="fully-corrective: F_beta is re-optimised over the atoms seen after every oracle call"
     )
     oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")

@@ -8,6 +8,7 @@ hang or exhaust the process. The tree is built from the parser's events without 
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -276,10 +277,11 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def _decode(raw: bytes, name: str) -> str:
+    raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        before = raw[: error.start].decode("utf-8-sig")
+        before = raw[: error.start].decode("utf-8")
         line, column = _line_column(before, len(before))
         utf16 = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
         hint = "it looks like UTF-16: save it as UTF-8" if utf16 else "save it as UTF-8"

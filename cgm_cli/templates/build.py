@@ -15,8 +15,9 @@ from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
-from cgm_cli.methods.ascent import DualAscent
+from cgm_cli.methods.ascent import DualAscent, MultiplierStep
 from cgm_cli.methods.corrections import FullyCorrective
+from cgm_cli.methods.local_descent import LocalDescent
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
 from cgm_cli.methods.policies import (
     AdditiveAccuracy,
@@ -270,14 +271,30 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
         raise ProblemError(
             "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on"
         )
-    correction = FullyCorrective() if solver.correction == "fully-corrective" else None
+    correction = _correction(solver, problem)
     step = LineSearch(share) if solver.step == "line-search" else ClassicStep(share)
     ascent = None
     if solver.method == "cgal" and problem.terms:
         constants = problem.constants()
         ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
+        if solver.correction == "local-descent":
+            ascent = MultiplierStep()
     accuracy = _accuracy(solver.oracle, problem)
     return Method(solver.method, smoothing, step, accuracy, solver.oracle.perturb, correction, ascent)
+
+
+def _correction(solver: SolverSpec, problem: CompositeProblem) -> FullyCorrective | LocalDescent | None:
+    if solver.correction == "fully-corrective":
+        return FullyCorrective()
+    if solver.correction == "local-descent":
+        if not problem.domain.spectral:
+            raise ProblemError(
+                "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, `fantope` or "
+                "`nuclear-ball`; `fully-corrective` serves every domain",
+                ("correction",),
+            )
+        return LocalDescent()
+    return None
 
 
 def _accuracy(

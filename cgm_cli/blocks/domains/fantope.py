@@ -43,10 +43,12 @@ class Fantope(EigenDomain):
             return Fantope(self.size, self.rank)
 
     weight = 1.0
+    fixed_trace = True
 
     def __init__(self, size: int, rank: int):
         self.shape = (size, size)
         self.rank = self.count = rank
+        self.trace = float(rank)
         self.radius = float(np.sqrt(rank))
         self.diameter = float(np.sqrt(2.0 * min(rank, size - rank)))
 

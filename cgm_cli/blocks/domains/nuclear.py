@@ -38,9 +38,11 @@ class NuclearBall(SpectralDomain):
         def build(self, context) -> NuclearBall:
             return NuclearBall((self.shape[0], self.shape[1]), self.radius)
 
+    fixed_trace = False
+
     def __init__(self, shape: tuple[int, int], radius: float):
         self.shape = shape
-        self.radius = radius
+        self.radius = self.trace = radius
         self.diameter = 2.0 * radius
 
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ class Product(Domain):
     def __init__(self, blocks: tuple[Domain, ...]):
         self.blocks = blocks
         sizes = [math.prod(block.shape) for block in blocks]
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        self.starts = list(accumulate(sizes, initial=0))
         self.shape = (self.starts[-1],)
         self.radius = float(np.linalg.norm([block.radius for block in blocks]))
         self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))

@@ -43,7 +43,7 @@ class PSDTrace(EigenDomain):
 
     def __init__(self, size: int, radius: float, fixed_trace: bool):
         self.shape = (size, size)
-        self.radius = self.weight = radius
+        self.radius = self.weight = self.trace = radius
         self.fixed_trace = fixed_trace
         if size > 1:
             self.diameter = float(np.sqrt(2.0)) * radius

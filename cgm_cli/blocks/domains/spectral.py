@@ -27,6 +27,9 @@ class SpectralDomain(Domain):
 
     shape: tuple[int, int]
     spectral = True
+    trace: float
+    """The largest sum of singular values of a point; with `fixed_trace`, of every point."""
+    fixed_trace: bool
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         peak = direction.peak()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -38,7 +39,7 @@ class Stack(LinearMap):
         self.maps = maps
         self.in_shape = maps[0].in_shape
         sizes = [math.prod(inner.out_shape) for inner in maps]
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        self.starts = list(accumulate(sizes, initial=0))
         self.out_shape = (self.starts[-1],)
         self.norm = float(np.linalg.norm([inner.norm for inner in maps]))
 
