@@ -108,6 +108,19 @@ def test_dask_and_ctrl_c(tmp_path):
     assert task(points(tmp_path, "s")[0])["state"] == "stopped"
 
 
+@pytest.mark.parametrize("after", [0.0, 0.3, 0.6, 1.0])
+def test_dask_and_ctrl_c_while_its_workers_start(tmp_path, after):
+    pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
+    write(tmp_path, "s", {"base": LONG, "sweep": {"repeat": 2}, "workers": 2})
+    process = start(tmp_path, "s.yaml", "--executor", "dask", session=True)
+    until(lambda: list((tmp_path / "runs" / "s").glob("drivers/*.json")))
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert counts(tmp_path, "s") == (0, 0, 0, 2)
+
+
 def test_a_scheduler_that_is_not_there(tmp_path):
     pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
     from cgm_cli.errors import ProblemError
