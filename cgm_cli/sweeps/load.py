@@ -106,7 +106,7 @@ class Sweep:
         return tree, digests
 
     def _find(self, name: str) -> tuple[str, str]:
-        """The name under which the run finds a data file, and its SHA-256. OSError, with the folders, if there is none."""
+        """The name under which the run finds a data file, and its SHA-256. OSError, with the folders, if none."""
         if name not in self._found:
             from cgm_cli.readers.context import data_folders
 
