@@ -74,7 +74,7 @@ def run(
 
     with stop_on_signals() as should_stop:
         from cgm_cli.sweeps.load import load_sweep
-        from cgm_cli.sweeps.manifest import write_manifest
+        from cgm_cli.sweeps.manifest import displaced, write_manifest
 
         _choice(executor, ("local", "dask", "slurm"), "--executor")
         _choice(only, ("failed", "waiting"), "--only")
@@ -83,8 +83,13 @@ def run(
         if dry_run:
             _print_points(sweep, folder, workers, json)
             return
-        manifest = write_manifest(sweep, folder)
         chosen = executor or ("dask" if scheduler is not None else sweep.spec.executor)
+        _goes_with(scheduler, "--scheduler", "dask", chosen)
+        _goes_with(per_task, "--per-task", "slurm", chosen)
+        former = displaced(sweep, folder)
+        if former is not None:
+            tell(f"{folder} was that of {former}, and is now of {file}; both keep their runs. --out tells them apart")
+        manifest = write_manifest(sweep, folder)
         from cgm_cli.sweeps.run import Options, dask_executor, drive, local_executor
 
         options = Options(
@@ -163,6 +168,11 @@ def task(
 def _choice(value: str | None, known: tuple[str, ...], option: str) -> None:
     if value is not None and value not in known:
         raise typer.BadParameter(f"`{value}` is none of {', '.join(known)}", param_hint=option)
+
+
+def _goes_with(value: Any, option: str, executor: str, chosen: str) -> None:
+    if value is not None and chosen != executor:
+        raise typer.BadParameter(f"it is for the executor {executor}, and this is {chosen}", param_hint=option)
 
 
 def _workers(manifest: Manifest) -> int:

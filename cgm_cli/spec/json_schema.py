@@ -11,6 +11,8 @@ from cgm_cli.spec.fields import REF_PLACEHOLDER, FileArray, Finite, Matrix, Regi
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.terms import RegisteredTerm
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
 FIELDS = (
     Registered("domain"),
     Registered("loss"),
@@ -34,8 +36,7 @@ def spec_schema() -> dict[str, Any]:
         definitions[field.definition] = {"oneOf": [{"$ref": f"#/$defs/{member}"} for member in members]}
         for name, member in zip(field.names(), members, strict=True):
             definitions[member] = _own(field.schema(name).model_json_schema(), member, definitions)
-    dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect, **root, "title": "cgm spec", "$defs": definitions}
+    return {"$schema": DIALECT, **root, "title": "cgm spec", "$defs": definitions}
 
 
 def model_properties(model: type) -> Iterator[tuple[str, dict[str, Any], bool]]:

@@ -77,6 +77,9 @@ def described(spec: Spec) -> Iterator[None]:
 
 
 def _validate(document: Document, overrides: Sequence[str]) -> Spec:
+    if is_sweep(document.tree):
+        hint = "run it with `cgm sweep`; with --dry-run to check it"
+        raise SpecError([Fault("this is a sweep, not a spec", hint=hint)], document.name, document.text)
     # The document keeps the tree of the text; overrides go into a copy.
     tree = _copy(document.tree)
     try:
@@ -93,6 +96,11 @@ def _validate(document: Document, overrides: Sequence[str]) -> Spec:
     spec._document = document
     spec._overrides = tuple(overrides)
     return spec
+
+
+def is_sweep(tree: Mapping[str, Any]) -> bool:
+    """Whether the tree of a file is that of a sweep file, not of a spec."""
+    return "sweep" in tree and "problem" not in tree
 
 
 def place(complaint: Complaint, document: Document, origins: Mapping[TreePath, str]) -> Fault:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cgm_cli.readers.files import sha256
+from cgm_cli.spec.yaml_reader import TreePath
 
 SCHEMA = 1
 """Version of what a run computes from a spec; counts up when the same spec comes to mean something else."""
@@ -29,12 +30,18 @@ def identity(resolved: Mapping[str, Any], digests: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def files_of(tree: Any) -> set[str]:
-    """The name in every `file:` of a tree."""
+def files_of(tree: Any, path: TreePath = ()) -> dict[str, TreePath]:
+    """The name in every `file:` of a tree, and where it is named. path: of the tree."""
+    found: dict[str, TreePath] = {}
     if isinstance(tree, Mapping):
-        named = {tree["file"]} if isinstance(tree.get("file"), str) else set()
-        return named.union(*(files_of(value) for value in tree.values()))
-    return set().union(*(files_of(value) for value in tree)) if isinstance(tree, list) and _nested(tree) else set()
+        if isinstance(tree.get("file"), str):
+            found[tree["file"]] = (*path, "file")
+        for key, value in tree.items():
+            found = {**files_of(value, (*path, key)), **found}
+    elif isinstance(tree, list) and _nested(tree):
+        for index, value in enumerate(tree):
+            found = {**files_of(value, (*path, index)), **found}
+    return found
 
 
 def digest(path: Path) -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from cgm_cli.errors import CgmError, DataError, Several
 from cgm_cli.spec.explain import Complaint, explain
 from cgm_cli.spec.faults import Fault, SpecError, quoted
-from cgm_cli.spec.load import default_name, dump, place
+from cgm_cli.spec.load import default_name, dump, is_sweep, place
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.yaml_reader import MAX_FAULTS, Document, TreePath, read
 from cgm_cli.sweeps.expansion import Assignment, expand, label, placed
@@ -86,17 +86,17 @@ class Sweep:
     def _resolved(self, spec: Spec) -> tuple[dict[str, Any], dict[str, str]]:
         """The resolved spec as plain values, whose data files are found from any folder, and their SHA-256."""
         tree = spec.model_dump(by_alias=True)
-        names = sorted(files_of(tree["problem"]))
+        names = files_of(tree["problem"], ("problem",))
         if not names:
             return tree, {}
         renamed, digests, missing = {}, {}, []
-        for name in names:
+        for name, path in sorted(names.items()):
             try:
                 new, digests[new] = self._find(name)
-            except OSError:
+            except OSError as error:
                 source = spec.source.get(name)
                 get = f". Get it from {source.from_}" if source else ""
-                missing.append(DataError(f"no data file `{quoted(name)}`{get}"))
+                missing.append(DataError(f"no data file `{quoted(name)}`; looked in {error}{get}", path))
             else:
                 renamed[name] = new
         if missing:
@@ -106,7 +106,7 @@ class Sweep:
         return tree, digests
 
     def _find(self, name: str) -> tuple[str, str]:
-        """The name under which the run finds a data file, and its SHA-256. OSError if it is nowhere."""
+        """The name under which the run finds a data file, and its SHA-256. OSError, with the folders, if none."""
         if name not in self._found:
             from cgm_cli.readers.context import data_folders
 
@@ -114,7 +114,7 @@ class Sweep:
             beside, *others = data_folders(self.base.path)
             folder = next((each for each in (beside, *others) if (each / name).is_file()), None)
             if folder is None:
-                raise FileNotFoundError(name)
+                raise FileNotFoundError(", ".join(map(str, (beside, *others))))
             new = name if folder in others and folder.is_absolute() else str((folder / name).absolute())
             self._found[name] = new, digest(folder / name)
         return self._found[name]
@@ -155,9 +155,14 @@ def _base(spec: SweepSpec, document: Document) -> Document:
     if not isinstance(spec.base, str):
         return document
     path = (document.path.parent if document.path is not None else Path()) / spec.base
+    if path.is_dir():
+        raise _fault(document, ("base",), f"{path} is a folder, and a spec is needed")
     if not path.is_file():
         raise _fault(document, ("base",), f"there is no file {path}")
-    return read(path)
+    base = read(path)
+    if is_sweep(base.tree):
+        raise _fault(document, ("base",), f"{path} is a sweep itself, and a spec is needed")
+    return base
 
 
 def _fault(document: Document, path: TreePath, message: str) -> SpecError:
@@ -183,7 +188,9 @@ def _validate(sweep: Sweep) -> None:
             deepest = max(assignment, key=lambda key: key.count("."))
             faults.add(number, assignment, Complaint(tuple(deepest.split(".")), str(error), at_key=True))
         except CgmError as error:
-            data.update((each.message, each) for each in error.each)
+            for each in error.each:
+                told = faults.described(assignment, each)
+                data.setdefault(told.message, told)
         else:
             values = {key: cell.value for key, cell in assignment.items()}
             point = Point(number, identity(resolved, digests), values, spec.threads, spec.stop.time)
@@ -218,6 +225,12 @@ class _Faults:
                 found.append(SpecError(faults, document.name, document.text))
         return found
 
+    def described(self, assignment: Assignment, error: CgmError) -> CgmError:
+        """The error of a point, with the line in the sweep file or in the base that its path leads to."""
+        here, fault = self._located(assignment, Complaint(error.path, error.message))
+        document = self._sweep.document if here else self._sweep.base
+        return type(error)(fault.render(document.name, document.text))
+
     def _located(self, assignment: Assignment, complaint: Complaint) -> tuple[bool, Fault]:
         """Whether the fault stands in the sweep file, and the fault with its place there or in the base."""
         dotted = tuple(str(step) for step in complaint.path)
@@ -230,10 +243,16 @@ class _Faults:
                 return True, self._placed(path, complaint)
             if ".".join(dotted[:length]) in self._sweep.spec.set:
                 return True, self._placed(("set", ".".join(dotted[:length])), complaint)
-        # ... or something inside it was, which does not go with the rest.
-        for key, cell in assignment.items():
-            if not complaint.at_key and tuple(key.split("."))[: len(dotted)] == dotted:
-                return True, self._placed(cell.place, complaint)
+        # ... or something inside it was, which does not go with the rest, or made the key that is complained of.
+        written = self._sweep.base.positions
+        prefix = () if self._sweep.base is not self._sweep.document else ("base",)
+        if not complaint.at_key or (*prefix, *complaint.path) not in written:
+            for key, cell in assignment.items():
+                if tuple(key.split("."))[: len(dotted)] == dotted:
+                    return True, self._placed(cell.axis if complaint.at_key else cell.place, complaint)
+            for key in self._sweep.spec.set:
+                if complaint.at_key and tuple(key.split("."))[: len(dotted)] == dotted:
+                    return True, self._placed(("set", key), complaint)
         if self._sweep.base is self._sweep.document:
             return True, self._placed(("base", *complaint.path), complaint)
         return False, place(complaint, self._sweep.base, {})

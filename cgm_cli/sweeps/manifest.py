@@ -116,10 +116,27 @@ def read_manifest(path: Path) -> Manifest:
         store = Path(os.path.normpath(path / told["store"]))
         common = (told["cwd"], told["data"], told["timeout"], told["best"])
         return Manifest(path, told["name"], told["file"], store, *common, rows)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{path} is not the folder of a sweep: it has no manifest.json.") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{file} cannot be read as the manifest of a sweep: {error}.") from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{file} is not the manifest of a sweep, or is damaged. `cgm sweep FILE` writes it anew, and keeps "
+            "what was computed."
+        ) from error
+
+
+def displaced(sweep: Sweep, path: Path) -> str | None:
+    """Another sweep file, which is still there, that the folder `path` was made from; None if there is none."""
+    try:
+        former = read_manifest(path).file
+    except DataError:
+        return None
+    here = sweep.document.path
+    if former is None or not os.path.exists(former) or (here is not None and os.path.samefile(former, here)):
+        return None
+    return former
 
 
 def _link(manifest: Manifest) -> None:

@@ -46,7 +46,7 @@ class Progress(Tally):
         if ending.kind in (Kind.FAILED, Kind.LEFT):
             again = "" if final else "; it is tried again"
             output = self.manifest.folder(row).output
-            self.say(f"point {row.number} failed ({row.label}): {ending.message}{again}. Its log: {output}")
+            self.say(f"point {row.number} failed ({row.label}): {ending.message.rstrip('.')}{again}. Its log: {output}")
         elif self._live is None and not self._quiet and ending.kind is Kind.DONE:
             summary = self.manifest.folder(row).summary() or {}
             name = next(iter(self.manifest.best.values()))

@@ -57,8 +57,12 @@ class Standing:
             found.append(f"failed: point {row.number} ({row.label}): {condition.task.get('message', '')}")
         if len(failed) > SHOWN:
             found.append(f"... and {len(failed) - SHOWN} more that failed; --json lists them all")
+        running = self.counts["running"]
+        if not self.drivers and running:
+            found.append(f"nobody drives it, but {running} runs go on to their ends")
         if not self.drivers and (self.counts["waiting"] or failed):
-            found.append(f"nobody works on it; go on with: cgm sweep {self.manifest.file}")
+            who = "nobody works on the others" if running else "nobody works on it"
+            found.append(f"{who}; go on with: cgm sweep {self.manifest.file}")
         return found
 
     def as_dict(self) -> dict[str, Any]:

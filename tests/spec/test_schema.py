@@ -12,6 +12,7 @@ from cgm_cli.spec import catalogue
 from cgm_cli.spec.json_schema import spec_schema
 from cgm_cli.spec.load import loads
 from cgm_cli.spec.skeleton import skeleton
+from cgm_cli.sweeps.json_schema import sweep_schema
 
 pytestmark = pytest.mark.usefixtures("stub_registry")
 
@@ -63,3 +64,11 @@ def test_schemas_do_not_load_numerics():
     code = "import sys, cgm_cli.spec.load, cgm_cli.spec.catalogue; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "scipy", "numba", "h5py", "rich"} & set(loaded)
+
+
+def test_schema_of_a_sweep_file():
+    schema = sweep_schema()
+    json.dumps(schema, allow_nan=False)
+    assert schema["required"] == ["base", "sweep"] and schema["additionalProperties"] is False
+    assert {"grid", "zip", "random", "repeat", "exclude"} == set(schema["$defs"]["AxesSpec"]["properties"])
+    assert "per-task" in schema["$defs"]["SlurmSpec"]["properties"]

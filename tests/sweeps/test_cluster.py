@@ -90,6 +90,7 @@ def test_dask_and_a_worker_that_is_killed(tmp_path, expected):
     assert table(tmp_path, "s") == expected
     # The first attempt of one run died with its worker, before it could tell of it; all others had one only.
     assert_little_was_lost(point)
+    assert all(task(each)["attempts"] == 1 for each in points(tmp_path, "s"))
     assert lost < INTERVAL + 1.0  # more than the interval only where writing one takes more than a fiftieth of it
     assert sum(bool(went_on(each)) for each in points(tmp_path, "s")[:LASTING]) == 1
 
@@ -106,6 +107,19 @@ def test_dask_and_ctrl_c(tmp_path):
     assert process.returncode == 130 and "Traceback" not in errors
     assert counts(tmp_path, "s") == (0, 0, 0, 2)
     assert task(points(tmp_path, "s")[0])["state"] == "stopped"
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3, 0.6, 1.0])
+def test_dask_and_ctrl_c_while_its_workers_start(tmp_path, after):
+    pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
+    write(tmp_path, "s", {"base": LONG, "sweep": {"repeat": 2}, "workers": 2})
+    process = start(tmp_path, "s.yaml", "--executor", "dask", session=True)
+    until(lambda: list((tmp_path / "runs" / "s").glob("drivers/*.json")))
+    time.sleep(after)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert counts(tmp_path, "s") == (0, 0, 0, 2)
 
 
 def test_a_scheduler_that_is_not_there(tmp_path):
@@ -158,13 +172,19 @@ def test_slurm_with_a_task_cancelled_and_one_preempted(tmp_path, expected, in_sl
     preempted = until(lambda: running(tmp_path))
     node_cpus = str(len(os.sched_getaffinity(0)))
     urgent = ["srun", "--partition=urgent", "--ntasks=1", f"--cpus-per-task={node_cpus}", "sleep", "0.5"]
-    subprocess.run(urgent, env=in_slurm.environment, check=True, timeout=60, capture_output=True)
+    disturbed = {preempted}
+    with subprocess.Popen(
+        urgent, env=in_slurm.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        # The other processor is taken as well, from whichever point is there.
+        until(lambda: disturbed.update(filter(run_pid, points(tmp_path, "s"))) or process.poll() is not None, 60)
+    assert process.returncode == 0
     until(lambda: went_on(preempted) if (preempted / "run" / "run.h5").exists() else None, 60)
     assert_little_was_lost(preempted)
     assert task(preempted)["attempts"] >= 1
 
     # Cancelled, and for good: it does not come back by itself.
-    until(lambda: running(tmp_path), 60)
+    disturbed.add(until(lambda: running(tmp_path), 60))
     in_slurm.ask("scancel", f"{job}_0")
     until(lambda: not jobs_of(in_slurm), 120)
     done, *_, failed, waiting = counts(tmp_path, "s")
@@ -173,6 +193,9 @@ def test_slurm_with_a_task_cancelled_and_one_preempted(tmp_path, expected, in_sl
     assert f"{waiting} points in" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
     until(lambda: not jobs_of(in_slurm), 120)
     assert counts(tmp_path, "s") == (24, 0, 0, 0)
+    # What nobody disturbed was computed once, and that is nearly all.
+    once = [each for each in points(tmp_path, "s") if each not in disturbed]
+    assert len(once) > 12 and all(task(each)["attempts"] == 1 and not went_on(each) for each in once)
     assert table(tmp_path, "s") == expected
     assert "all of 24 runs are done already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
 
@@ -193,6 +216,7 @@ def test_dask_workers_in_jobs_of_a_queue(tmp_path, in_slurm):
     write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 3}, "executor": "dask", "dask": dask})
     sweep(tmp_path, "s.yaml")
     assert counts(tmp_path, "s") == (3, 0, 0, 0)
+    assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [1] * 3
     assert len(list(tmp_path.glob("dask-worker-*.out"))) == 2
     until(lambda: not jobs_of(in_slurm))
 

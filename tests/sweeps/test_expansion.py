@@ -7,7 +7,7 @@ import pytest
 
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.spec.faults import SpecError
-from cgm_cli.spec.load import loads
+from cgm_cli.spec.load import load, loads
 from cgm_cli.sweeps.load import load_sweep
 from cgm_cli.sweeps.values import linspace, logspace, steps
 from tests.sweeps.support import TINY, sweep, write
@@ -169,8 +169,21 @@ def test_a_data_file_counts_by_its_content_and_is_found_from_anywhere(tmp_path):
         assert str(tmp_path / name / "q.csv") in loaded.spec_text(loaded.points[0])
     assert found[0] == found[1] != found[2]
     (tmp_path / "c" / "q.csv").unlink()
-    with pytest.raises(DataError, match=r"no data file `q\.csv`"):
+    with pytest.raises(DataError, match=r"no data file `q\.csv`; looked in"):
         load_sweep(tmp_path / "c" / "s.yaml")
+
+
+def test_data_files_that_are_not_there_are_told_at_once_each_at_its_place(tmp_path):
+    (tmp_path / "base.yaml").write_text(
+        "problem:\n"
+        "  domain: {kind: simplex, size: 2}\n"
+        "  objective: {kind: quadratic, matrix: {file: q.csv}, linear: {file: c.csv}}\n"
+    )
+    axes = "sweep:\n  grid:\n    problem.objective.linear: [{file: d.csv}]\n"
+    told = fault(tmp_path, "base: base.yaml\n" + axes, CgmError)
+    assert "base.yaml:3:47: no data file `q.csv`" in told
+    assert "s.yaml:4:39: no data file `d.csv`" in told
+    assert "c.csv" not in told.replace("linear: {file: c.csv}", "")
 
 
 # Faults
@@ -226,6 +239,13 @@ def test_a_key_that_leads_nowhere(tmp_path):
     assert "s.yaml:2:16: `problem.size` is a single value, it has nothing inside" in told
 
 
+def test_a_key_inside_what_the_base_does_not_have_is_told_where_it_was_written(tmp_path):
+    told = fault(tmp_path, BASE + "sweep: {grid: {problem.constraints.7.weight: [1]}}")
+    assert "s.yaml:2:16: unknown key `constraints`" in told
+    told = fault(tmp_path, BASE + "set: {solver.nothing.here: 1}\nsweep: {repeat: 2}")
+    assert "s.yaml:2:7: unknown key `nothing`" in told
+
+
 def test_a_fault_of_an_inline_base_has_its_line(tmp_path):
     told = fault(tmp_path, "base:\n  problem: {template: minimax-ball, size: 2, radius: -1}\nsweep: {repeat: 2}\n")
     assert "s.yaml:2:54: expected more than 0, got -1" in told
@@ -234,6 +254,14 @@ def test_a_fault_of_an_inline_base_has_its_line(tmp_path):
 def test_a_base_that_is_not_there_and_a_spec_in_place_of_a_sweep(tmp_path):
     assert "s.yaml:1:7: there is no file" in fault(tmp_path, "base: nowhere.yaml\nsweep: {repeat: 2}\n")
     assert "this is a spec, not a sweep" in fault(tmp_path, "problem: {template: minimax-ball, size: 2}\n")
+    assert "s.yaml:1:7: " in (told := fault(tmp_path, "base: .\nsweep: {repeat: 2}\n")) and "is a folder" in told
+    assert "is a sweep itself" in fault(tmp_path, "base: s.yaml\nsweep: {repeat: 2}\n")
+
+
+def test_a_sweep_in_place_of_a_spec(tmp_path):
+    path = write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 2}})
+    with pytest.raises(SpecError, match=r"this is a sweep, not a spec\n.*`cgm sweep`"):
+        load(path)
 
 
 # The command

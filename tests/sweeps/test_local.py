@@ -55,6 +55,52 @@ def interrupt(process):
 # What is done is not done again
 
 
+def test_another_sweep_file_of_the_same_name_takes_the_folder_and_says_so(tmp_path):
+    (tmp_path / "a").mkdir()
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 2}})
+    write(tmp_path / "a", "s", {"base": TINY, "sweep": {"repeat": 3}})
+    assert "was that of" not in sweep(tmp_path, "s.yaml")[1]
+    assert "was that of" not in sweep(tmp_path, "s.yaml")[1]
+    _, errors = sweep(tmp_path, "a/s.yaml")
+    assert f"runs/s was that of {tmp_path}/s.yaml, and is now of a/s.yaml" in errors
+    assert "2 of 3 runs are done already" in errors
+    # One that was moved is the same sweep.
+    (tmp_path / "a" / "s.yaml").rename(tmp_path / "a" / "t.yaml")
+    assert "was that of" not in sweep(tmp_path, "s.yaml")[1]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"schema": 1, "points": 3}', '{"schema": 1, "points": [1]}'])
+def test_a_manifest_that_is_damaged_is_told_in_words_and_written_anew(tmp_path, text):
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 1}})
+    (tmp_path / "runs" / "s").mkdir(parents=True)
+    (tmp_path / "runs" / "s" / "manifest.json").write_text(text)
+    for command in ("status", "collect", "cancel"):
+        _, errors = sweep(tmp_path, command, "runs/s", code=3)
+        assert "manifest.json is not the manifest of a sweep, or is damaged" in errors
+    if not text:
+        sweep(tmp_path, "s.yaml")
+        assert counts(tmp_path, "s") == (1, 0, 0, 0)
+
+
+def test_what_is_no_folder_of_a_sweep(tmp_path):
+    file = write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 1}})
+    for name in (".", "nowhere", file.name):
+        assert f"{name} is not the folder of a sweep" in sweep(tmp_path, "status", name, code=3)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--executor", "local", "--scheduler", "tcp://127.0.0.1:1"), "it is for the executor dask, and this is local"),
+        (("--per-task", "2"), "it is for the executor slurm, and this is local"),
+    ],
+)
+def test_an_option_of_another_executor_is_refused(tmp_path, options, told):
+    write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 1}})
+    assert told in sweep(tmp_path, "s.yaml", *options, code=2)[1]
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_sweep_its_table_and_what_a_second_one_shares_with_it(tmp_path):
     axes = {"grid": {"solver.beta0": [0.5, 2.0], "solver.iterations": [10, 20]}}
     write(tmp_path, "s", {"base": TINY, "sweep": axes})
@@ -173,6 +219,7 @@ def test_a_driver_that_is_killed_leaves_nothing_to_heal(tmp_path):
     process.communicate()
     # The run itself lives, and nobody else begins it; it can be told to leave.
     assert counts(tmp_path, "s") == (0, 1, 0, 0)
+    assert "nobody drives it, but 1 runs go on" in sweep(tmp_path, "status", "runs/s")[0]
     pid = run_pid(points(tmp_path, "s")[0])
     sweep(tmp_path, "cancel", "runs/s")
     assert counts(tmp_path, "s") == (0, 0, 0, 1)

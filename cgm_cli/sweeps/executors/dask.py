@@ -7,11 +7,13 @@ worker dies, dask gives its task to another one, which waits for the run if that
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,19 +152,35 @@ def client_of(spec: DaskSpec, workers: int) -> Iterator[Client]:
                 address = stack.enter_context(_queue(spec))
             else:
                 # The memory of a run is not that of its worker. The dashboard would take a port.
-                cluster = distributed.LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    memory_limit=0,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                    preload=["cgm_cli.sweeps.executors.dask_worker"],
-                )
+                with _without_ctrl_c():
+                    cluster = distributed.LocalCluster(
+                        n_workers=workers,
+                        threads_per_worker=1,
+                        memory_limit=0,
+                        dashboard_address=None,
+                        silence_logs=logging.CRITICAL,
+                        preload=["cgm_cli.sweeps.executors.dask_worker"],
+                    )
                 address = stack.enter_context(cluster)
             client = stack.enter_context(distributed.Client(address, timeout=30))
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise ProblemError(f"dask: no cluster can be reached: {error}. Nothing was started.") from error
         yield client
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Threads and processes that are started here never get the Ctrl-C that a terminal sends to all; we get it after.
+
+    A worker ignores it by itself, but not before Python has started there.
+    """
+    # It lets the signal through again where it is started, which would be here, just before the first worker.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _queue(spec: DaskSpec) -> Any:
