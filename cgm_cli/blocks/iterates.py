@@ -1,8 +1,9 @@
 """Iterates: the forms in which x is kept. Each knows one verb, `blend(atom, eta)`: x <- (1 - eta) x + eta atom.
 
 dense: an array. factored: left diag(weights) right^T, exact until the columns run out, then truncated with the error
-counted. samples: Gaussian vectors with covariance x, which is all that hyperplane rounding needs (Shinde, Narayanan and
-Saunderson, "Memory-efficient approximation algorithms for Max-k-Cut and correlation clustering", NeurIPS 2021).
+counted. sketch: see cgm_cli.blocks.sketch. samples: Gaussian vectors with covariance x, which is all that hyperplane
+rounding needs (Shinde, Narayanan and Saunderson, "Memory-efficient approximation algorithms for Max-k-Cut and
+correlation clustering", NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from cgm_cli.errors import ProblemError
 
 
 class Iterate(ABC):
-    """A point of the domain that moves towards atoms."""
+    """A point of the domain that moves towards atoms. exact: every image of x can be computed anew from `atom`."""
+
+    exact = True
+    truncation = 0.0
+    """A bound on the nuclear norm of what x has lost, or of what `atom` misses of it."""
 
     @abstractmethod
     def blend(self, atom: Atom, eta: float) -> None:
@@ -27,7 +32,7 @@ class Iterate(ABC):
 
     @abstractmethod
     def atom(self) -> Atom | None:
-        """The iterate as an atom, from which every image can be computed anew; None if it is not known that well."""
+        """The iterate as an atom, or what can be recovered of it (see `exact`); None if nothing can."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -151,6 +156,8 @@ class SampledIterate(Iterate):
     The sum of independent Gaussian vectors has the sum of their covariances, so every column stays an exact sample of
     x.
     """
+
+    exact = False
 
     def __init__(self, start: Atom, count: int, rng: np.random.Generator):
         self._rng = rng

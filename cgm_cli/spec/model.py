@@ -103,8 +103,21 @@ class SolverSpec(StrictModel):
     )
     oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
     scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
-    iterate: Literal["auto", "dense", "factored", "samples"] = Field("auto", description="how x is kept")
+    iterate: Literal["auto", "dense", "factored", "sketch", "samples"] = Field(
+        "auto",
+        description="how x is kept. dense: every entry; factored: exact low rank, cut where its columns run out; "
+        "sketch: n x `rank` numbers, for semidefinite x, which is recovered at the end; samples: what hyperplanes need",
+    )
+    rank: Size | None = Field(
+        None, description="columns of the sketch, if x is kept as one; left out: 50, or 2 k + 1 for a fantope of rank k"
+    )
     refresh: Size = Field(1000, description="compute the cached images anew every so many iterations")
+
+    @model_validator(mode="after")
+    def _rank_is_of_a_sketch(self):
+        if self.rank is not None and self.iterate not in ("auto", "sketch"):
+            raise ValueError(f"`rank` is that of `iterate: sketch`, but x is kept as `iterate: {self.iterate}`")
+        return self
 
 
 class StopSpec(StrictModel):

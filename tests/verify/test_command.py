@@ -139,7 +139,7 @@ def test_constraints_that_contradict_each_other(tmp_path):
 
 def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
     """With two columns to spare an iterate of higher rank is cut, and says by how much."""
-    monkeypatch.setattr("cgm_cli.templates.build._columns", lambda problem, iterations: 5)
+    monkeypatch.setattr("cgm_cli.templates.form._columns", lambda problem, iterations: 5)
     spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
     report = verified(spec, tmp_path / "run", short=["solver.iterations=60"])
     assert report.holds

@@ -125,9 +125,14 @@ DIAGONAL = {
 }
 
 
-@pytest.mark.parametrize("kind", ["dense", "factored", "samples"])
+@pytest.mark.parametrize("kind", ["dense", "factored", "sketch", "samples"])
 def test_every_form_of_the_iterate(kind, tmp_path):
     report = verified(composed(PSD, **DIAGONAL), tmp_path / "run", f"solver.iterate={kind}")
+    if kind == "sketch":
+        lost = row(report, "truncation")
+        assert lost.claimed <= 1e-9, "as many columns as rows"
+        report.rows.remove(lost)
+        assert row(report, "saved objective").verdict is row(report, "saved infeasibility").verdict is Verdict.HOLDS
     if kind != "samples":
         sure(report)
         return
