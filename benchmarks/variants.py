@@ -2,8 +2,8 @@
 benchmarks/variants.md.
 
 After 300 oracle calls, for the classical step, line search and fully-corrective steps at the same beta0: the
-Frank-Wolfe gap of the smoothed problem and the seconds. The gap of line search leaps from one step to the next, so its
-median over the last 50 calls stands beside the last one. After 1000 iterations, for a fixed and an additive oracle: the
+Frank-Wolfe gap of the smoothed problem and the seconds. The gap of the exact line search leaps from one step to the
+next, so its median over the last 50 calls stands beside the last one. After 1000 iterations, for a fixed and an additive oracle: the
 matrix products and the quality.
 """
 
@@ -22,6 +22,7 @@ SPEC = ROOT / "configs" / "mnist-kmeans.yaml"
 VARIANTS = {
     "classical": [],
     "line search": ["solver.step=line-search"],
+    "capped line search": ["solver.step=capped-line-search"],
     "fully corrective": ["solver.correction=fully-corrective"],
 }
 ORACLES = {

@@ -1,8 +1,9 @@
 """Iterates: the forms in which x is kept. Each knows one verb, `blend(atom, eta)`: x <- (1 - eta) x + eta atom.
 
 dense: an array. factored: left diag(weights) right^T, exact until the columns run out, then truncated with the error
-counted. samples: Gaussian vectors with covariance x, which is all that hyperplane rounding needs (Shinde, Narayanan and
-Saunderson, "Memory-efficient approximation algorithms for Max-k-Cut and correlation clustering", NeurIPS 2021).
+counted. sketch: see cgm_cli.blocks.sketch. samples: Gaussian vectors with covariance x, which is all that hyperplane
+rounding needs (Shinde, Narayanan and Saunderson, "Memory-efficient approximation algorithms for Max-k-Cut and
+correlation clustering", NeurIPS 2021).
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from cgm_cli.errors import ProblemError
 
 
 class Iterate(ABC):
-    """A point of the domain that moves towards atoms."""
+    """A point of the domain that moves towards atoms. exact: every image of x can be computed anew from `atom`."""
+
+    exact = True
+    truncation = 0.0
+    """A bound on the nuclear norm of what x has lost, or of what `atom` misses of it."""
 
     @abstractmethod
     def blend(self, atom: Atom, eta: float) -> None:
@@ -27,7 +32,7 @@ class Iterate(ABC):
 
     @abstractmethod
     def atom(self) -> Atom | None:
-        """The iterate as an atom, from which every image can be computed anew; None if it is not known that well."""
+        """The iterate as an atom, or what can be recovered of it (see `exact`); None if nothing can."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -83,13 +88,15 @@ class FactoredIterate(Iterate):
 
     def blend(self, atom: Atom, eta: float) -> None:
         if eta >= 1.0:
-            self._used = 0
+            self._used, self.truncation = 0, 0.0
         self._weights[: self._used] *= 1.0 - eta
         if isinstance(atom, SparseAtom) and atom.values.size == 0:
             return
         if not isinstance(atom, LowRankAtom) or (self._symmetric and not atom.is_symmetric):
             raise ProblemError("a factored iterate needs atoms of low rank; use `iterate: dense`")
         width = atom.weights.size
+        if self._used == 0 and width > self._weights.size:
+            self._allocate(self._left.shape[0], self._right.shape[0], width)
         if self._used + width > self._weights.size:
             self._compress(max(1, min(self._weights.size // 2, self._weights.size - width)))
         new = slice(self._used, self._used + width)
@@ -151,6 +158,8 @@ class SampledIterate(Iterate):
     The sum of independent Gaussian vectors has the sum of their covariances, so every column stays an exact sample of
     x.
     """
+
+    exact = False
 
     def __init__(self, start: Atom, count: int, rng: np.random.Generator):
         self._rng = rng

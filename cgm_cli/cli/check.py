@@ -51,6 +51,7 @@ def _facts(spec: Spec) -> dict[str, Any]:
         {
             "name": spec.name,
             "shape": instance.problem.domain.shape,
+            "iterate": {"kind": instance.form.kind, "because": instance.form.reason},
             "memory": {"bytes": sum(reserved.values()), "parts": reserved},
             "constants": instance.problem.constants(),
         }
@@ -66,6 +67,7 @@ def _print(facts: dict[str, Any]) -> None:
     rows = {
         "name": facts["name"],
         "variable": " x ".join(str(length) for length in facts["shape"]),
+        "iterate": f"{facts['iterate']['kind']}: {facts['iterate']['because']}",
         "memory": human(memory["bytes"]) + (f" ({parts})" if parts else ""),
     }
     for key, value in facts["constants"].items():

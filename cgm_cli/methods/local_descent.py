@@ -2,8 +2,8 @@
 rank, descent on the factor gives the speed.
 
 The factor is that of Burer and Monteiro ("A nonlinear programming algorithm for solving semidefinite programs via
-low-rank factorization", Math. Program. 95, 2003); to alternate it with oracle calls is the idea of Boyd, Schiebinger and
-Recht ("The alternating descent conditional gradient method for sparse inverse problems", SIAM J. Optim. 27, 2017).
+low-rank factorization", Math. Program. 95, 2003); to alternate it with oracle calls is the idea of Boyd, Schiebinger
+and Recht ("The alternating descent conditional gradient method for sparse inverse problems", SIAM J. Optim. 27, 2017).
 
 Stack Z = R, or Z = [U; W]. The nuclear norm of X is the least |Z|_F^2 over its factors R, or half of it over (U, W), so
 that the set of X whose nuclear norm is at most r (or whose trace is r) is the image of a ball (a sphere) of Z. Both are
@@ -79,7 +79,7 @@ class LocalDescent:
         return value, gradient
 
     def _start(self, state: State, chart: _Chart, atom: Atom, beta: float | None) -> np.ndarray:
-        """The last factor with the oracle's atom as new columns, as heavy as a line search makes them; at first, noise."""
+        """The last factor, at first noise, with the oracle's atom as new columns, as heavy as a line search makes them."""
         known = state.memory.get("factor")
         if known is None:
             known = chart.noise(state.rng, min(self.columns, *chart.domain.shape))

@@ -63,6 +63,18 @@ class LineSearch(ClassicStep):
         return minimiser(segment().slope)
 
 
+@dataclass(frozen=True)
+class CappedLineSearch(ClassicStep):
+    """The minimiser of the smoothed objective over [0, eta_k], with the classical eta_k.
+
+    The exact step zigzags: now and then it is several times the classical one, and the gap leaps with it. This one is no
+    worse than the classical step in F_beta, which is all that Theorems 1 to 3 ask for.
+    """
+
+    def size(self, k: int, segment: Callable[[], Segment]) -> float:
+        return min(self.planned(k), minimiser(segment().slope))
+
+
 def minimiser(slope: Callable[[float], float]) -> float:
     """The zero in [0, 1] of a non-decreasing slope, or the end of the interval that it points to."""
     from scipy.optimize import brentq

@@ -147,10 +147,9 @@ class State:
             )
 
     def refresh(self) -> None:
-        """Compute every image anew from the iterate: rounding errors of many averagings drift apart otherwise."""
-        atom = self.iterate.atom()
-        if atom is not None:
-            self._image_all(atom)
+        """Compute every image anew from an exact iterate: rounding errors of many averagings drift apart otherwise."""
+        if self.iterate.exact:
+            self._image_all(self.iterate.atom())
 
     def _image_all(self, atom: Atom) -> None:
         loss = self.problem.loss

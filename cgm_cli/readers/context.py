@@ -115,6 +115,10 @@ class BuildContext:
             listed = ", ".join(f"{item} {human(size)}" for item, size in largest)
             raise ProblemError(f"needs {human(total)} of memory, and {human(limit)} are available: {listed}")
 
+    def has_room_for(self, nbytes: int) -> bool:
+        """Whether `reserve` would let so many bytes more pass."""
+        return self._available is None or sum(self.reserved.values()) + nbytes <= self._available
+
     @cached_property
     def _available(self) -> int | None:
         # Asked once, before the first allocation: later on what was reserved and taken would count twice.

@@ -52,6 +52,9 @@ def what(run: Run) -> dict[str, str]:
     for key in ("beta0", "iterations", "step", "scaling"):
         if f"solver.{key}" in spec:
             facts[key] = as_text(spec[f"solver.{key}"])
+    form = _form(run)
+    if form:
+        facts["iterate"] = f"{form['kind']}: {form.get('because')}"
     tolerances = [f"{key[5:]} {as_text(value)}" for key, value in spec.items() if key.startswith("stop.") and value]
     return facts | {"stop at": ", ".join(tolerances) or "the iterations", "seed": as_text(spec.get("seed", ""))}
 
@@ -103,6 +106,13 @@ def where(run: Run) -> dict[str, str]:
     for name, digest in (origin.get("data") or {}).items() if isinstance(origin.get("data"), dict) else ():
         facts[f"data {visible(str(name))}"] = f"SHA-256 {digest}"
     return facts
+
+
+def _form(run: Run) -> dict[str, Any]:
+    try:
+        return run.form
+    except CgmError:
+        return {}
 
 
 def last_records(run: Run, count: int) -> list[IterationRecord]:

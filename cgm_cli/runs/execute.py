@@ -117,15 +117,17 @@ def _solve(
     stack.enter_context(_ending_recorded(folder, spec))
     # The libraries are loaded by now, and a limit holds for loaded libraries only.
     stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
-    instance = build(spec, file)
+    instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
     digests = instance.context.digests()
-    origin = provenance.collect(resolve(spec), spec.seed, folder.started, digests)
+    form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
+    origin = {**provenance.collect(resolve(spec), spec.seed, folder.started, digests), "iterate": form}
     if checkpoint is not None:
         check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())
     log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
     checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
+    logger.info("x is kept as %s: %s", instance.form.kind, instance.form.reason)
     logger.info("%s in %s", "started" if checkpoint is None else f"goes on from iteration {at}", folder.path)
 
     def wanted(status: Status) -> bool:

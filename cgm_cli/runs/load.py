@@ -95,6 +95,12 @@ class Run:
         """The root attributes of run.h5 (see `cgm_cli.runs.provenance`)."""
         return self._read(lambda file: {key: _decoded(value) for key, value in file.attrs.items()})
 
+    @property
+    def form(self) -> dict[str, Any]:
+        """How x is kept: `kind`, `columns` and `because`; empty where nothing is known of it."""
+        found = self.provenance.get("iterate") if standing(self.path / "run.h5") == FILE else None
+        return found if isinstance(found, dict) and isinstance(found.get("kind"), str) else {}
+
     @cached_property
     def trace(self) -> dict[str, np.ndarray]:
         """Column name -> array (rows,), all of one length; nan where a record lacked the column."""

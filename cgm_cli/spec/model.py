@@ -36,6 +36,7 @@ from cgm_cli.spec.yaml_reader import Document
 
 # Every name that `solver.method` may have, with the line that `cgm list methods` prints.
 METHODS = {
+    "auto": "cgal with local descent over matrices of bounded trace, else cgal with constraints, else hcgm",
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
     "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
@@ -95,16 +96,33 @@ class SolverSpec(StrictModel):
         "auto", description="smoothing of the first iteration; optimal: 2 D_X |A| / L_g, for finite penalties only"
     )
     iterations: Count = Field(1000, description="budget of iterations")
-    step: Literal["classic", "line-search"] = Field(
-        "classic", description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom"
+    step: Literal["classic", "line-search", "capped-line-search"] = Field(
+        "classic",
+        description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom; "
+        "capped-line-search: that or the classical step, whichever is shorter",
     )
     correction: Literal["none", "fully-corrective", "local-descent"] = Field(
-        "none", description="fully-corrective: F_beta is re-optimised over the atoms seen after every oracle call"
+        "none",
+        description="after every oracle call, fully-corrective: F_beta is re-optimised over the atoms seen; "
+        "local-descent: a few L-BFGS steps on the factor of x, for matrix domains",
     )
     oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
     scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
-    iterate: Literal["auto", "dense", "factored", "samples"] = Field("auto", description="how x is kept")
+    iterate: Literal["auto", "dense", "factored", "sketch", "samples"] = Field(
+        "auto",
+        description="how x is kept. dense: every entry; factored: exact low rank, cut where its columns run out; "
+        "sketch: n x `rank` numbers, for semidefinite x, which is recovered at the end; samples: what hyperplanes need",
+    )
+    rank: Size | None = Field(
+        None, description="columns of the sketch, if x is kept as one; left out: 50, or 2 k + 1 for a fantope of rank k"
+    )
     refresh: Size = Field(1000, description="compute the cached images anew every so many iterations")
+
+    @model_validator(mode="after")
+    def _rank_is_of_a_sketch(self):
+        if self.rank is not None and self.iterate not in ("auto", "sketch"):
+            raise ValueError(f"`rank` is that of `iterate: sketch`, but x is kept as `iterate: {self.iterate}`")
+        return self
 
 
 class StopSpec(StrictModel):

@@ -31,7 +31,7 @@ class Template:
     optimum: float | None = None
     """The optimal value in the user's sense, where it is known in closed form."""
     iterate: str = "auto"
-    """How x is kept where the spec leaves it open: "dense", "factored", "samples", or "auto"."""
+    """How x is kept where the spec leaves it open: "dense" where every entry is looked at, or "auto"."""
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Numbers about the current iterate, each a scalar; evaluated every `log.metrics_every` records."""

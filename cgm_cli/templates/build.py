@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
-from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
 from cgm_cli.methods.ascent import DualAscent, MultiplierStep
 from cgm_cli.methods.corrections import FullyCorrective
+from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.local_descent import LocalDescent
 from cgm_cli.methods.loop import Observer, Outcome, Schedule, run
 from cgm_cli.methods.policies import (
     AdditiveAccuracy,
+    CappedLineSearch,
     ClassicStep,
     FixedAccuracy,
     Homotopy,
@@ -39,16 +40,13 @@ from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.model import ComposedProblem, OracleSpec, SolverSpec, Spec, StopSpec
 from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.compose import compose
-
-SAMPLES = 100
-"""Gaussian vectors of a sampled iterate: as many as hyperplanes are usually tried."""
-
-FACTOR_BYTES = 2 * 10**8
-"""What the columns of a factored iterate may take before they are compressed."""
+from cgm_cli.templates.form import Form, choose_form
 
 PROGRAM_BYTES = 2 * 10**8
 """What Python and the libraries take by themselves."""
 
+
+STEPS = {"classic": ClassicStep, "line-search": LineSearch, "capped-line-search": CappedLineSearch}
 
 Pack = Callable[[], dict[str, Any]]
 """Packs all that a solve needs to go on from where it is."""
@@ -79,14 +77,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Instance:
-    """A problem ready to be solved; context: what was read and reserved while building it."""
+    """A problem ready to be solved; form: how x is kept. context: what was read and reserved while building it."""
 
     template: Template
     problem: CompositeProblem
     method: Method
     stop: StopRules
     schedule: Schedule
-    iterate: str
+    form: Form
     seed: int
     context: BuildContext
     theory: Theory | None = None
@@ -135,7 +133,7 @@ class Instance:
             self.problem,
             self.method,
             self.stop,
-            self._start(),
+            self.form.begin(self.problem, self.seed),
             schedule=self.schedule,
             seed=self.seed,
             observers=[*observers, rates],
@@ -147,14 +145,6 @@ class Instance:
         )
         keep(pack(outcome.state), outcome.status)
         return self._result(outcome, rng, rates, context)
-
-    def _start(self) -> Iterate:
-        first = self.problem.first
-        if self.iterate == "dense":
-            return DenseIterate(first)
-        if self.iterate == "samples":
-            return SampledIterate(first, SAMPLES, np.random.default_rng([self.seed, 9]))
-        return FactoredIterate(first, _columns(self.problem, self.stop.iterations), self.problem.domain.symmetric)
 
     def _result(
         self,
@@ -178,7 +168,7 @@ class Instance:
             record,
             "none" if bound is None else ("certified" if bound.certified else "estimated"),
             self.sense,
-            {**record.metrics, **rounding.metrics, **rates.slopes()},
+            {**record.metrics, **rounding.metrics, **_of_the_saved(outcome, self.method), **rates.slopes()},
             {**iterate.arrays(), **rounding.arrays},
             duals,
             _remark(outcome),
@@ -186,25 +176,27 @@ class Instance:
         )
 
 
-def build(spec: Spec, file: Path | None = None) -> Instance:
+def build(spec: Spec, file: Path | None = None, kept: str | None = None) -> Instance:
     """Read the data, build the problem, choose what the spec leaves open. Raises ProblemError or DataError, located.
 
-    file: where the spec came from, if not from where its text was read.
+    file: where the spec came from, if not from where its text was read. kept: what a former process of the run chose
+    for `iterate: auto`, which is not chosen anew.
     """
     with in_range(ProblemError):
-        return _build(BuildContext.for_spec(spec, file), spec)
+        return _build(BuildContext.for_spec(spec, file), spec, kept)
 
 
-def _build(context: BuildContext, spec: Spec) -> Instance:
+def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
     # First of all: what cannot fit is refused before work is spent on it.
     context.reserve("program", PROGRAM_BYTES)
     with located("problem"):
         composed = isinstance(spec.problem, ComposedProblem)
         template = compose(spec.problem, context) if composed else spec.problem.build(context)
     problem = scaled(template.problem) if spec.solver.scaling == "auto" else template.problem
+    spec = spec.model_copy(update={"solver": _decided(spec.solver, problem)})
     with located("solver"):
-        iterate = _iterate_kind(spec.solver, template)
-        _reserve(problem, spec, iterate, context)
+        form = choose_form(spec.solver, template, context, kept)
+        _reserve(problem, spec, form, context)
     schedule = Schedule(
         log=spec.log.every,
         metrics=spec.log.metrics_every,
@@ -215,9 +207,7 @@ def _build(context: BuildContext, spec: Spec) -> Instance:
     with located("solver"):
         method = _method(spec.solver, problem)
     theory = _theory(spec, template, problem, method)
-    return Instance(
-        template, problem, method, _stop_rules(spec, problem), schedule, iterate, spec.seed, context, theory
-    )
+    return Instance(template, problem, method, _stop_rules(spec, problem), schedule, form, spec.seed, context, theory)
 
 
 def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: Method) -> Theory | None:
@@ -253,9 +243,9 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     share = solver.oracle.delta if solver.oracle.mode == "multiplicative" else 1.0
     smoothing = Subgradient()
     if solver.method != "cgm":
-        beta0 = solver.beta0
+        beta0, descent = solver.beta0, solver.correction == "local-descent"
         if beta0 == "auto":
-            beta0 = automatic_beta0(problem, solver.scaling == "auto", solver.method == "cgal")
+            beta0 = automatic_beta0(problem, solver.scaling == "auto", ascent=solver.method == "cgal", descent=descent)
         elif beta0 == "optimal":
             beta0 = optimal_beta0(problem)
             if beta0 is None:
@@ -272,15 +262,26 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
             "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on"
         )
     correction = _correction(solver, problem)
-    step = LineSearch(share) if solver.step == "line-search" else ClassicStep(share)
+    step = STEPS[solver.step](share)
     ascent = None
     if solver.method == "cgal" and problem.terms:
         constants = problem.constants()
-        ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
-        if solver.correction == "local-descent":
-            ascent = MultiplierStep()
+        plain = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
+        ascent = MultiplierStep() if solver.correction == "local-descent" else plain
     accuracy = _accuracy(solver.oracle, problem)
     return Method(solver.method, smoothing, step, accuracy, solver.oracle.perturb, correction, ascent)
+
+
+def _decided(solver: SolverSpec, problem: CompositeProblem) -> SolverSpec:
+    """The solver of the spec; of `method: auto`, one that suits the problem."""
+    if solver.method != "auto":
+        return solver
+    domain = problem.domain
+    # The fantope is smaller than the sphere that the factors of its points lie on.
+    descends = domain.spectral and not isinstance(domain, Fantope) and solver.step == "classic"
+    if descends and solver.correction == "none" and solver.iterate != "samples":
+        return solver.model_copy(update={"method": "cgal", "correction": "local-descent"})
+    return solver.model_copy(update={"method": "cgal" if problem.has_constraints else "hcgm"})
 
 
 def _correction(solver: SolverSpec, problem: CompositeProblem) -> FullyCorrective | LocalDescent | None:
@@ -322,47 +323,37 @@ def _stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:
     return StopRules(spec.solver.iterations, stop.gap, infeasibility, stop.time, stop.objective, stop.stagnation)
 
 
-def _iterate_kind(solver: SolverSpec, template: Template) -> str:
-    problem, kind = template.problem, solver.iterate
-    written_out = problem.needs_array or isinstance(problem.start, DenseAtom) or solver.oracle.perturb
-    if kind == "auto":
-        kind = template.iterate
-    if kind == "auto":
-        return "dense" if written_out else "factored"
-    if kind != "dense" and written_out:
-        raise ProblemError(
-            f"`iterate: {kind}` cannot serve this problem: a map, the start or the oracle needs every entry of x",
-            ("iterate",),
-        )
-    if kind == "samples" and not problem.domain.symmetric:
-        raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))
-    return kind
-
-
-def _columns(problem: CompositeProblem, iterations: int) -> int:
-    """Columns of a factored iterate: one block per step if they fit, else twice the size (exact) or what fits."""
-    first, side = problem.first, max(problem.domain.shape)
-    width = getattr(first, "weights", np.empty(1)).size
-    return int(max(4 * width, 16, min((iterations + 1) * width, 2 * side, FACTOR_BYTES // (8 * side))))
-
-
-def _reserve(problem: CompositeProblem, spec: Spec, iterate: str, context: BuildContext) -> None:
+def _reserve(problem: CompositeProblem, spec: Spec, form: Form, context: BuildContext) -> None:
     domain, solver = problem.domain, spec.solver
-    if iterate == "dense":
-        context.reserve("iterate", domain.memory)
+    context.reserve("iterate", form.nbytes)
+    if form.kind == "dense":
         if "direction" not in context.reserved:
             context.reserve("direction", domain.memory)
         if problem.needs_array:
             context.reserve("best and averaged dual variables", 2 * domain.memory)
             if solver.method == "cgal":
                 context.reserve("multipliers", 3 * domain.memory)
-    elif iterate == "factored":
-        context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
-    else:
-        context.reserve("iterate", 8 * SAMPLES * domain.shape[0])
     proven = spec.bound.certify != "never" and min(domain.shape) <= DENSE_CERTIFICATE
     if domain.spectral and (proven or solver.oracle.mode == "exact"):
         context.reserve("matrix to factorise", 3 * domain.memory)
+
+
+def _of_the_saved(outcome: Outcome, method: Method) -> dict[str, float]:
+    """Objective and infeasibilities of the x that is saved, in the user's sense, where it was recovered from a sketch,
+    or cut: the images of the records are those of the whole x. truncation: see `Iterate`.
+    """
+    state = outcome.state
+    problem, iterate, atom = state.problem, state.iterate, state.iterate.atom()
+    if atom is None or (iterate.exact and iterate.truncation == 0.0):
+        return {}
+    beta = method.smoothing.beta(state.k + 1)
+    point = Evaluator(problem, iterate).evaluate(*state.images_of(atom), beta, state.centres)
+    figures = {"saved_objective": problem.sense_sign * (point.objective + point.penalty)}
+    if problem.has_constraints:
+        figures["saved_infeasibility"] = max(point.infeasibilities.values())
+    if len(point.infeasibilities) > 1:
+        figures |= {f"saved_infeasibility_{name}": value for name, value in point.infeasibilities.items()}
+    return figures | {"truncation": iterate.truncation}
 
 
 def _remark(outcome: Outcome) -> str:

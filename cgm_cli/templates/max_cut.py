@@ -71,8 +71,6 @@ class MaxCut(Template):
                 context.reserve("hyperplanes", 8 * 4 * adjacency.shape[0] * self.hyperplanes)
             return MaxCut(adjacency, self.hyperplanes)
 
-    iterate = "factored"
-
     def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100):
         """adjacency: symmetric (n, n), the weight of edge i-j at both places."""
         n = adjacency.shape[0]

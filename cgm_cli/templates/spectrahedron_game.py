@@ -87,6 +87,7 @@ def random_matrices(spec: RandomMatrices, seed: int) -> list[sp.csr_array]:
     rng, shape, matrices = np.random.default_rng([seed, 4]), (spec.size, spec.size), []
     for _ in range(spec.count):
         places = rng.integers(0, spec.size, (2, spec.entries))
-        half = sp.coo_array((rng.standard_normal(spec.entries), tuple(places)), shape=shape).tocsr()
-        matrices.append(sp.csr_array(half + half.T))
+        half = rng.standard_normal(spec.entries)
+        both = np.concatenate([half, half]), np.concatenate([places, places[::-1]], axis=1)
+        matrices.append(sp.coo_array((both[0], tuple(both[1])), shape=shape).tocsr())
     return matrices

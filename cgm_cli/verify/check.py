@@ -2,14 +2,14 @@
 
 Tolerances come from rounding, nothing else: `RELATIVE` times the magnitudes that were added up, plus what the running
 images of a solve may have drifted (a few units in the last place of the largest image, per step since they were last
-computed anew), plus the truncation of a factored iterate. A certified bound is a claim of another sort, one-sided: it
-may lie below what is recomputed, and above it only by the rounding of the recomputation.
+computed anew), plus what a truncated or sketched iterate has lost. A certified bound is a claim of another sort,
+one-sided: it may lie below what is recomputed, and above it only by the rounding of the recomputation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +51,7 @@ def verify(path: str | Path) -> Report:
         report.messages.append("run.h5 holds no solution: the log ends before the result.")
     instance = rebuild(run)
     report.rows.append(record_row(run, claims, instance.problem.sense))
-    solution = _Solution(run, claims, instance.problem)
+    solution = _Solution(run, claims, instance.problem, sketched=instance.form.kind == "sketch")
     report.rows += solution.rows()
     report.rows.append(_bound_row(run, claims, instance.problem))
     if run.status is Status.INFEASIBLE:
@@ -96,12 +96,14 @@ class _Image:
 
 
 class _Solution:
-    """The rows about the saved point: membership, objective, infeasibilities, gap."""
+    """The rows about the saved point: membership, objective, infeasibilities, gap. sketched: it was recovered from a
+    sketch, so that it lies in the domain, whatever it misses of the x of the run, whose images were never refreshed.
+    """
 
-    def __init__(self, run: Run, claims: Claims, problem: CompositeProblem):
-        self.run, self.claims, self.problem = run, claims, problem
+    def __init__(self, run: Run, claims: Claims, problem: CompositeProblem, sketched: bool = False):
+        self.run, self.claims, self.problem, self.sketched = run, claims, problem, sketched
         self.sign = problem.sense_sign
-        refresh = run.resolved.get("solver", {}).get("refresh") or np.inf
+        refresh = np.inf if sketched else run.resolved.get("solver", {}).get("refresh") or np.inf
         self.steps = min(claims.number("iterations") or 0.0, float(refresh)) + 1.0
 
     def rows(self) -> list[Row]:
@@ -114,20 +116,42 @@ class _Solution:
             names = ["domain", "objective", *(f"infeasibility of {name}" for name in claims.infeasibilities)]
             return [Row(name, Verdict.UNCHECKED, note=str(reason)) for name in names]
         rows = [attempted("domain", 0.0, lambda: self._membership(point))]
-        rows.append(attempted("objective", claims.number("objective"), lambda: self._objective(point)))
-        rows += [
-            attempted(
-                f"infeasibility of {term.name}",
-                claims.infeasibilities.get(term.name),
-                lambda term=term: self._infeasibility(term, point),
-            )
-            for term in self.problem.terms
-            if term.penalty.is_set
-        ]
+        claimed = claims.number("objective")
+        rows.append(attempted("objective", claimed, lambda: self._objective(point, "objective", claimed)))
+        for term in (term for term in self.problem.terms if term.penalty.is_set):
+            name, missed = f"infeasibility of {term.name}", claims.infeasibilities.get(term.name)
+
+            def work(term: Term = term, name: str = name, missed: float | None = missed) -> Row:
+                return self._infeasibility(term, point, name, missed)
+
+            rows.append(attempted(name, missed, work))
         rows += self._combined(rows)
-        if point.truncation > 0.0:
-            note = "what the factors have dropped, in the nuclear norm; the rows of the solution allow for as much"
-            rows.append(Row("truncation", Verdict.UNCHECKED, point.truncation, note=note))
+        if point.truncation > 0.0 or "truncation" in claims.metrics:
+            rows += self._saved(point)
+        return rows
+
+    def _saved(self, point: Point) -> list[Row]:
+        """What is claimed of the saved point itself, which has to hold without any allowance for a truncation."""
+        metrics, itself = self.claims.metrics, replace(point, truncation=0.0)
+        name = "saved objective"
+        claimed = _plain(metrics.get("saved_objective"))
+        rows = [attempted(name, claimed, lambda: self._objective(itself, name, claimed))]
+        parts = []
+        for term in (term for term in self.problem.terms if term.penalty.is_set):
+            name, key = f"saved infeasibility of {term.name}", f"saved_infeasibility_{term.name}"
+            claimed = _plain(metrics.get(key if key in metrics else "saved_infeasibility"))
+
+            def work(term: Term = term, name: str = name, claimed: float | None = claimed) -> Row:
+                return self._infeasibility(term, itself, name, claimed)
+
+            parts.append(attempted(name, claimed, work))
+        rows += parts
+        if len(parts) > 1 and all(row.recomputed is not None for row in parts):
+            largest, tolerance = max(row.recomputed for row in parts), max(row.tolerance for row in parts)
+            rows.append(compared("saved infeasibility", _plain(metrics.get("saved_infeasibility")), largest, tolerance))
+        same = _plain(metrics.get("truncation")) == point.truncation
+        note = "what the saved x misses at most, in the nuclear norm; the rows of the solution allow for as much"
+        rows.append(Row("truncation", Verdict.UNCHECKED if same else Verdict.FAILS, point.truncation, note=note))
         return rows
 
     def incompatible(self) -> Row:
@@ -168,7 +192,7 @@ class _Solution:
     def _membership(self, point: Point) -> Row:
         domain = self.problem.domain
         outside = violation(domain, point)
-        tolerance = RELATIVE * domain.radius + point.truncation
+        tolerance = RELATIVE * domain.radius + (0.0 if self.sketched else point.truncation)
         return compared("domain", 0.0, outside, tolerance, "the largest violation of what defines it")
 
     def _image(self, matrix: sp.csr_array, shape: tuple[int, ...], point: Point) -> _Image:
@@ -176,7 +200,7 @@ class _Solution:
         drift = operator_bound(matrix) * (4 * EPS * self.steps * self.problem.domain.radius + point.truncation)
         return _Image(value, drift)
 
-    def _objective(self, point: Point) -> Row:
+    def _objective(self, point: Point, name: str, claimed: float | None) -> Row:
         value, drift = ZERO, 0.0
         loss = self.problem.loss
         if loss is not None:
@@ -192,9 +216,9 @@ class _Solution:
                 value = value + penalty_value(term.penalty, image.value)
                 drift += term.penalty.lipschitz * image.drift
         tolerance = RELATIVE * float(value.size) + drift
-        return compared("objective", self.claims.number("objective"), self.sign * value.value, tolerance)
+        return compared(name, claimed, self.sign * value.value, tolerance)
 
-    def _infeasibility(self, term: Term, point: Point) -> Row:
+    def _infeasibility(self, term: Term, point: Point, name: str, claimed: float | None) -> Row:
         image = self._image(matrix_of(term.map), term.map.out_shape, point)
         target = nearest(term.penalty, image.value)
         distance, size = norm(image.value - target), norm(target)
@@ -202,8 +226,7 @@ class _Solution:
         relative = float(distance) / scale
         # Both the distance and |p| move by at most the drift.
         error = RELATIVE * float(norm(image.value) + size + term.penalty.shift) + image.drift
-        name = f"infeasibility of {term.name}"
-        return compared(name, self.claims.infeasibilities.get(term.name), relative, error * (1.0 + relative) / scale)
+        return compared(name, claimed, relative, error * (1.0 + relative) / scale)
 
     def _combined(self, rows: list[Row]) -> list[Row]:
         """The largest infeasibility and the gap, of the numbers just recomputed."""
@@ -252,6 +275,8 @@ def _rounding_rows(run: Run, claims: Claims, template: object) -> list[Row]:
     """Rows for the metrics of the template that have a formula; the others are named as not checked."""
     formulas, rows = ROUNDINGS.get(type(template), {}), []
     for name, claimed in claims.metrics.items():
+        if name == "truncation" or name.startswith("saved_"):
+            continue  # of the solution, and checked with it
         if name not in formulas:
             rows.append(Row(name, Verdict.UNCHECKED, _plain(claimed), note="a figure of the template"))
             continue

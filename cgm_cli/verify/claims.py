@@ -65,6 +65,6 @@ def rebuild(run: Run) -> Instance:
     spec = None
     try:
         spec = spec_of(run)
-        return build(spec, run.spec_file)
+        return build(spec, run.spec_file, run.form.get("kind"))
     except CgmError as error:
         raise DataError(f"The problem of {run.path} cannot be built again.\n{describe_error(error, spec)}") from error

@@ -155,6 +155,7 @@ ORACLES = {
 VARIANTS = {
     "classic": {},
     "line search": {"step": "line-search"},
+    "capped line search": {"step": "capped-line-search"},
     "fully corrective": {"correction": "fully-corrective"},
 }
 

@@ -26,6 +26,7 @@ HERE = [
 VARIANTS = [
     ["solver.method=cgal"],
     ["solver.step=line-search"],
+    ["solver.method=auto"],
     ["solver.correction=fully-corrective"],
     ["solver.oracle={mode: additive, delta: 0.5}"],
     ["solver.oracle={mode: multiplicative, delta: 0.5}"],
@@ -99,7 +100,7 @@ def test_every_policy(name, overrides, tmp_path):
     check(CONFIGS / f"{name}.yaml", ["stop={}", *overrides], tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["dense", "factored", "samples"])
+@pytest.mark.parametrize("kind", ["dense", "factored", "sketch", "samples"])
 def test_every_kind_of_iterate(kind, tmp_path):
     check(CUT, [f"solver.iterate={kind}"], tmp_path)
 

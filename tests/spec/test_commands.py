@@ -36,7 +36,10 @@ def build(monkeypatch):
         constants=lambda: {"L_f": np.float64(2.0), "|A|": np.inf, "D_X": 1.25},
         describe=lambda: {"domain": {"shape": (3, 4), "bound": np.inf, "data": np.zeros((9, 9)), "few": np.arange(2)}},
     )
-    instance = SimpleNamespace(problem=problem, context=SimpleNamespace(reserved={"X": 1_000_000, "D": 500_000}))
+    form = SimpleNamespace(kind="dense", reason="the spec says so")
+    instance = SimpleNamespace(
+        problem=problem, form=form, context=SimpleNamespace(reserved={"X": 1_000_000, "D": 500_000})
+    )
     fake = SimpleNamespace(error=None)
 
     def stand_in(spec):
@@ -95,6 +98,7 @@ def test_check(cgm, build, spec_file):
     assert rows == {
         "name": "x",
         "variable": "3 x 4",
+        "iterate": "dense: the spec says so",
         "memory": "1.5 MB (X 1 MB, D 500 kB)",
         "L_f": "2",
         "|A|": "inf",
@@ -109,6 +113,7 @@ def test_check_json(cgm, build, spec_file):
         "ok": True,
         "name": "x",
         "shape": [3, 4],
+        "iterate": {"kind": "dense", "because": "the spec says so"},
         "memory": {"bytes": 1_500_000, "parts": {"X": 1_000_000, "D": 500_000}},
         "constants": {"L_f": 2.0, "|A|": "inf", "D_X": 1.25},
     }

@@ -46,7 +46,7 @@ def solve(problem, iterations=200, **solver):
 
 
 @pytest.mark.parametrize(("n", "edges", "signed"), [(2, 1, False), (5, 10, False), (10, 20, True), (13, 30, False)])
-@pytest.mark.parametrize("iterate", ["factored", "dense", "samples"])
+@pytest.mark.parametrize("iterate", ["factored", "dense", "sketch", "samples"])
 def test_the_bound_is_above_the_maximum_cut(n, edges, signed, iterate):
     nodes = {"graph": {"nodes": n, "edges": edges, "signed": signed}}
     instance, result, records = solve(nodes, iterate=iterate)

@@ -13,6 +13,7 @@ from cgm_cli.api import solve
 from cgm_cli.cli import app
 from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
+from cgm_cli.runs.load import load_run
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.report import Verdict
 from tests.verify.support import altered, composed, copied, row, verified
@@ -139,13 +140,31 @@ def test_constraints_that_contradict_each_other(tmp_path):
 
 def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
     """With two columns to spare an iterate of higher rank is cut, and says by how much."""
-    monkeypatch.setattr("cgm_cli.templates.build._columns", lambda problem, iterations: 5)
+    monkeypatch.setattr("cgm_cli.templates.form._columns", lambda problem, iterations: 5)
     spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
-    report = verified(spec, tmp_path / "run", short=["solver.iterations=60"])
+    report = verified(spec, tmp_path / "run", short=["solver.iterations=60", "solver.iterate=factored"])
     assert report.holds
     assert row(report, "truncation").verdict is Verdict.UNCHECKED
     assert row(report, "objective").tolerance > 1e-3
     assert abs(row(report, "objective").difference) > 1e-6
+    # What is claimed of the cut x itself holds without any allowance.
+    metrics = load_run(tmp_path / "run").summary["metrics"]
+    assert metrics["truncation"] == row(report, "truncation").claimed > 1e-3
+    assert row(report, "saved objective").claimed == metrics["saved_objective"]
+    for name in ("saved objective", "saved infeasibility of diagonal"):
+        assert row(report, name).verdict is Verdict.HOLDS
+        assert row(report, name).tolerance < 1e-6
+
+
+@pytest.mark.parametrize("name", ["saved_objective", "saved_infeasibility", "truncation"])
+def test_a_claim_about_the_sketched_x_that_is_wrong(name, tmp_path):
+    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
+    assert verified(spec, tmp_path / "run", "solver={iterate: sketch, rank: 5, iterations: 40}").holds
+    state = json.loads((tmp_path / "run" / "status.json").read_text())
+    state["result"]["metrics"][name] += 1e-3
+    (tmp_path / "run" / "status.json").write_text(json.dumps(state))
+    failed = verify(tmp_path / "run").having(Verdict.FAILS)
+    assert len(failed) == 1 and failed[0].startswith(name.replace("_", " "))
 
 
 def test_a_matrix_too_large_for_a_decomposition_is_no_proof(tmp_path, monkeypatch):

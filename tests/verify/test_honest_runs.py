@@ -125,9 +125,14 @@ DIAGONAL = {
 }
 
 
-@pytest.mark.parametrize("kind", ["dense", "factored", "samples"])
+@pytest.mark.parametrize("kind", ["dense", "factored", "sketch", "samples"])
 def test_every_form_of_the_iterate(kind, tmp_path):
     report = verified(composed(PSD, **DIAGONAL), tmp_path / "run", f"solver.iterate={kind}")
+    if kind == "sketch":
+        lost = row(report, "truncation")
+        assert lost.claimed <= 1e-9, "as many columns as rows"
+        report.rows.remove(lost)
+        assert row(report, "saved objective").verdict is row(report, "saved infeasibility").verdict is Verdict.HOLDS
     if kind != "samples":
         sure(report)
         return
@@ -156,6 +161,9 @@ METHODS = {
     "dual ascent": ["solver.method=cgal"],
     "dual ascent, corrected": ["solver.method=cgal", "solver.correction=fully-corrective"],
     "line search": ["solver.step=line-search"],
+    "capped line search": ["solver.step=capped-line-search"],
+    "chosen": ["solver.method=auto"],
+    "descent without ascent": ["solver.correction=local-descent"],
     "corrections": ["solver.correction=fully-corrective"],
     "perturbed": ["solver.oracle.mode=additive", "solver.oracle.delta=0.3", "solver.oracle.perturb=true"],
     "additive": ["solver.oracle.mode=additive", "solver.oracle.delta=0.3"],

@@ -1,0 +1,137 @@
+"""In which form x is kept: what the spec says or, for `iterate: auto`, what the problem and the memory suggest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.spectral import EigenDomain
+from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.sketch import SketchedIterate
+from cgm_cli.errors import ProblemError
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.memory import human
+from cgm_cli.spec.model import SolverSpec
+from cgm_cli.templates.base import Template
+
+SAMPLES = 100
+"""Gaussian vectors of a sampled iterate: as many as hyperplanes are usually tried."""
+
+FACTOR_BYTES = 2 * 10**8
+"""What the columns of a factored iterate may take before they are compressed."""
+
+SKETCH_RANK = 50
+"""Columns of a sketch where the spec names none: solutions with few constraints have small ranks."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """kind: dense, factored, sketch or samples. columns: of the last three; 0 of an array. nbytes: the memory it takes.
+    reason: why this one, in words.
+    """
+
+    kind: str
+    columns: int
+    nbytes: int
+    reason: str
+
+    def begin(self, problem: CompositeProblem, seed: int) -> Iterate:
+        """The iterate at the first point of the problem. Random forms have streams of their own."""
+        first, domain = problem.first, problem.domain
+        if self.kind == "dense":
+            return DenseIterate(first)
+        if self.kind == "samples":
+            return SampledIterate(first, self.columns, np.random.default_rng([seed, 9]))
+        if self.kind == "sketch":
+            return SketchedIterate(first, self.columns, domain, np.random.default_rng([seed, 10]))
+        return FactoredIterate(first, self.columns, domain.symmetric)
+
+
+def choose_form(solver: SolverSpec, template: Template, context: BuildContext, kept: str | None = None) -> Form:
+    """The form of the spec; of `auto`, `kept` if it is given. Raises ProblemError where it cannot serve the problem."""
+    problem, kind, reason = template.problem, solver.iterate, "the spec says so"
+    if kind == "auto":
+        kind, reason = _suggested(solver, template, context) if kept is None else (kept, "the run was begun with it")
+    _refuse(kind, solver, problem)
+    columns = {"dense": lambda: 0, "samples": lambda: SAMPLES, "sketch": lambda: _rank(solver, problem)}
+    width = columns.get(kind, lambda: _columns(problem, solver.iterations))()
+    return Form(kind, width, _bytes(kind, width, problem), reason)
+
+
+def _suggested(solver: SolverSpec, template: Template, context: BuildContext) -> tuple[str, str]:
+    problem = template.problem
+    if template.iterate == "dense":
+        return "dense", "every entry of x is looked at"
+    if _written_out(solver, problem):
+        return "dense", "a map, the start or the oracle needs every entry of x"
+    columns, exact = _columns(problem, solver.iterations), _exact_columns(problem, solver.iterations)
+    nbytes = _bytes("factored", max(columns, exact), problem)
+    if columns >= exact and context.has_room_for(nbytes):
+        return "factored", f"{exact} columns hold every step, in {human(nbytes)}"
+    if not isinstance(problem.domain, EigenDomain):
+        return "factored", f"{exact} columns would hold every step, in {human(nbytes)}; of fewer, the largest are kept"
+    return "sketch", f"the {exact} columns that hold every step would take {human(nbytes)}"
+
+
+def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem) -> None:
+    domain = problem.domain
+    if kind != "dense" and _written_out(solver, problem):
+        raise ProblemError(
+            f"`iterate: {kind}` cannot serve this problem: a map, the start or the oracle needs every entry of x",
+            ("iterate",),
+        )
+    if kind == "samples" and not domain.symmetric:
+        raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))
+    if kind == "samples" and solver.correction != "none":
+        raise ProblemError(
+            f"`correction: {solver.correction}` starts from x itself, and `iterate: samples` does not know it",
+            ("correction",),
+        )
+    if kind != "sketch":
+        return
+    if not isinstance(domain, EigenDomain):
+        raise ProblemError(
+            "`iterate: sketch` recovers positive semidefinite matrices only; use `iterate: factored`", ("iterate",)
+        )
+    n, fewest = domain.shape[0], domain.count
+    if solver.rank is not None and not fewest <= solver.rank <= n:
+        limit = (
+            f"less than the rank of the domain's extreme points, {fewest}"
+            if solver.rank < fewest
+            else (f"more than the size of the matrices, {n}")
+        )
+        raise ProblemError(f"a sketch of {solver.rank} columns has {limit}", ("rank",))
+
+
+def _written_out(solver: SolverSpec, problem: CompositeProblem) -> bool:
+    return problem.needs_array or isinstance(problem.start, DenseAtom) or solver.oracle.perturb
+
+
+def _rank(solver: SolverSpec, problem: CompositeProblem) -> int:
+    domain = problem.domain
+    return solver.rank or min(domain.shape[0], max(SKETCH_RANK, 2 * domain.count + 1))
+
+
+def _bytes(kind: str, columns: int, problem: CompositeProblem) -> int:
+    """Of factors with room to compress them; of a sketch with its basis, and the three arrays that recover x."""
+    sides = problem.domain.shape
+    per_column = {"factored": sum(sides), "sketch": 5 * sides[0], "samples": sides[0]}
+    return problem.domain.memory if kind == "dense" else 8 * columns * per_column[kind]
+
+
+def _columns(problem: CompositeProblem, iterations: int) -> int:
+    """Columns of a factored iterate: as many as are exact, if they fit into FACTOR_BYTES, else what fits."""
+    side = max(problem.domain.shape)
+    return int(max(4 * _width(problem), 16, min(_exact_columns(problem, iterations), FACTOR_BYTES // (8 * side))))
+
+
+def _exact_columns(problem: CompositeProblem, iterations: int) -> int:
+    """Columns of which none is ever dropped: one block per step, or twice the size, half of which hold any matrix."""
+    return min((iterations + 1) * _width(problem), 2 * max(problem.domain.shape))
+
+
+def _width(problem: CompositeProblem) -> int:
+    return getattr(problem.first, "weights", np.empty(1)).size
