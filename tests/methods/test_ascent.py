@@ -123,6 +123,7 @@ def test_a_step_of_the_ascent_is_one_along_the_residual(name):
     gamma = 0.7
     # A gain that never binds leaves gamma = 1 / beta0.
     DualAscent(1 / gamma, norm=1e9, diameter=1.0).climb(state, evaluator, 0.5, BETA)
+    evaluator.evaluate(state.loss_image, state.images, BETA, state.centres, state.ascent)
     for term, z, before, after in zip(state.problem.terms, state.images, centres, state.centres, strict=True):
         step = BETA / term.weight
         residual = z - term.penalty.prox(z + step * before, step)
