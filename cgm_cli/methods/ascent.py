@@ -31,20 +31,22 @@ class DualAscent:
     bound: float = np.inf
 
     def climb(self, state: State, evaluator: Evaluator, eta: float, beta: float) -> None:
-        """Move the centres of the state, in place, at the images of its new point; beta: of the turn to come."""
+        """Move the centres of the state, in place, at the images of its new point; beta: of the turn to come.
+
+        What the next evaluation can do in passing is left to it, in `state.ascent`.
+        """
         terms = state.problem.terms
-        duals = evaluator.duals(state.images, beta, state.centres)
+        offsets = evaluator.offsets(state.images, beta, state.centres)
         # |residual|^2 = sum w |b (y - c)|^2 with b = beta / w
-        apart = [float(np.linalg.norm(y - c)) for y, c in zip(duals, state.centres, strict=True)]
-        residual = beta * float(np.sqrt(sum(d**2 / term.weight for d, term in zip(apart, terms, strict=True))))
+        pairs = list(zip(terms, offsets, strict=True))
+        residual = beta * float(np.sqrt(sum(offset.square / term.weight for term, offset in pairs)))
         if residual == 0.0:
             return
         gain = 0.5 * (eta * self.diameter * self.norm / residual) ** 2 / beta
         theta = min(1.0 / self.beta0, gain) * beta
-        moved = [c + theta * (y - c) for y, c in zip(duals, state.centres, strict=True)]
-        size = np.sqrt(sum(float(np.vdot(c, c)) / term.weight for c, term in zip(moved, terms, strict=True)))
+        size = np.sqrt(sum(max(0.0, offset.size_after(theta)) / term.weight for term, offset in pairs))
         if size <= self.bound:
-            state.centres = moved
+            state.ascent = evaluator.ascend(state.centres, offsets, theta, beta)
 
 
 @dataclass(frozen=True)

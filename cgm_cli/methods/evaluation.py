@@ -123,12 +123,14 @@ class Evaluator:
         images: list[np.ndarray],
         beta: float | None,
         centres: list[np.ndarray] | None = None,
+        ascent: tuple[float, float] | None = None,
     ) -> Evaluation:
         """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through,
         to be found.
 
         centres: dual variables c_i, one per term, that the smoothing is centred at (zero if None):
-        g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2, the augmented Lagrangian in c.
+        g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2, the augmented Lagrangian in c. ascent: what
+        `ascend` left to do for the folded constraint's centre, which is moved first, in the same pass.
         """
         problem = self._problem
         pieces: list[Direction] = []
@@ -170,7 +172,7 @@ class Evaluator:
             place = problem.terms.index(self._folded)
             step = beta / self._folded.weight
             centre = None if centres is None else centres[place]
-            direction, dual, folded = self._fold(pieces, images[place], step, centre)
+            direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent)
             duals.insert(place, (self._folded, dual))
             pairing += folded.pairing
             smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
@@ -205,6 +207,32 @@ class Evaluator:
         centres = [None] * len(terms) if centres is None else centres
         return tuple(_dual(*each, beta, centre).y for *each, centre in zip(terms, images, centres, strict=True))
 
+    def offsets(self, images, beta: float, centres) -> list[Offset]:
+        """How far the y_i at these images lie from the centres, one per term."""
+        found = []
+        for term, z, c in zip(self._problem.terms, images, centres, strict=True):
+            if term is self._folded:
+                limits = float(term.penalty.lower), float(term.penalty.upper)
+                found.append(Offset(*kernels.box_offset(z, c, *limits, beta / term.weight)))
+            else:
+                move = _dual(term, z, beta, c).y - c
+                found.append(Offset(float(np.vdot(move, move)), float(np.vdot(move, c)), float(np.vdot(c, c)), move))
+        return found
+
+    def ascend(self, centres, offsets: list[Offset], share: float, beta: float) -> tuple[float, float] | None:
+        """Move the centres in place, c <- c + share (y - c), by what `offsets` found at this beta.
+
+        That of the folded constraint is left to the next `evaluate` at the same images, which is given what this
+        returns.
+        """
+        left = None
+        for term, c, offset in zip(self._problem.terms, centres, offsets, strict=True):
+            if offset.move is None:
+                left = share, beta / term.weight
+            else:
+                c += share * offset.move
+        return left
+
     def _assemble(self, pieces: list[Direction]) -> Direction:
         domain = self._problem.domain
         if len(pieces) == 1:
@@ -219,7 +247,12 @@ class Evaluator:
         return DenseDirection(self._buffer, symmetric=domain.symmetric)
 
     def _fold(
-        self, pieces: list[Direction], image: np.ndarray, step: float, centre: np.ndarray | None
+        self,
+        pieces: list[Direction],
+        image: np.ndarray,
+        step: float,
+        centre: np.ndarray | None,
+        ascent: tuple[float, float] | None,
     ) -> tuple[Direction, Dual, _Folded]:
         """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass."""
         domain, penalty = self._problem.domain, self._folded.penalty
@@ -241,7 +274,7 @@ class Evaluator:
             folded = _Folded(conjugate + distance * slope, slope, slope)
         else:
             distance, conjugate, reference, norm, *sums = kernels.centred_box_direction(
-                cost.dense(), rows, columns, image, centre, *limits, step, self._buffer
+                cost.dense(), rows, columns, image, centre, *limits, step, self._buffer, ascent or (0.0, 1.0)
             )
             folded = _Folded(*sums)
         for piece in rest:
@@ -250,6 +283,20 @@ class Evaluator:
         known_peak = norm if np.isfinite(norm) and not rest else None
         direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
         return direction, Dual(None, conjugate, 0.0, distance, reference), folded
+
+
+@dataclass(frozen=True)
+class Offset:
+    """Of a dual y and a centre c: square |y - c|^2, mixed <y - c, c>, size |c|^2; move y - c, if it was written out."""
+
+    square: float
+    mixed: float
+    size: float
+    move: np.ndarray | None = None
+
+    def size_after(self, share: float) -> float:
+        """|c + share (y - c)|^2."""
+        return self.size + 2.0 * share * self.mixed + share**2 * self.square
 
 
 def _tangent(loss: Loss, image: np.ndarray) -> float:

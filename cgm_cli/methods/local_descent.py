@@ -79,7 +79,7 @@ class LocalDescent:
         return value, gradient
 
     def _start(self, state: State, chart: _Chart, atom: Atom, beta: float | None) -> np.ndarray:
-        """The last factor, at first noise, with the oracle's atom as new columns, as heavy as a line search makes them."""
+        """The last factor, at first noise, and the oracle's atom in new columns, as heavy as a line search makes it."""
         known = state.memory.get("factor")
         if known is None:
             known = chart.noise(state.rng, min(self.columns, *chart.domain.shape))

@@ -124,7 +124,8 @@ class _Run:
             beta = self.method.smoothing.beta(turn)
             former = self.method.smoothing.beta(turn - 1)
             with clock.phase("evaluate"):
-                point = self.evaluator.evaluate(state.loss_image, state.images, beta, state.centres)
+                point = self.evaluator.evaluate(state.loss_image, state.images, beta, state.centres, state.ascent)
+                state.ascent = None
                 self._refuse_non_finite(point)
             with clock.phase("oracle"):
                 answer = self._ask_oracle(point, turn, beta)

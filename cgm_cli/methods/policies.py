@@ -67,8 +67,8 @@ class LineSearch(ClassicStep):
 class CappedLineSearch(ClassicStep):
     """The minimiser of the smoothed objective over [0, eta_k], with the classical eta_k.
 
-    The exact step zigzags: now and then it is several times the classical one, and the gap leaps with it. This one is no
-    worse than the classical step in F_beta, which is all that Theorems 1 to 3 ask for.
+    The exact step zigzags: now and then it is several times the classical one, and the gap leaps with it. This one is
+    no worse than the classical step in F_beta, which is all that Theorems 1 to 3 ask for.
     """
 
     def size(self, k: int, segment: Callable[[], Segment]) -> float:

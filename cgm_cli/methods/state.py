@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.problem import CompositeProblem
@@ -18,6 +19,7 @@ from cgm_cli.errors import NumericalError
 from cgm_cli.methods.bounds import BestBound
 from cgm_cli.methods.evaluation import indexed
 from cgm_cli.methods.segment import ImageSegment
+from cgm_cli.numerics import kernels
 
 
 @dataclass
@@ -53,7 +55,8 @@ class Tally:
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
     only source of randomness. tally: what a turn of the loop keeps. centres: the dual variables that the smoothing is
-    centred at, one per term; None: at zero. memory: of the correction, by name. seconds: wall time spent so far.
+    centred at, one per term; None: at zero. ascent: what one of them still has to move (`Evaluator.ascend`). memory: of
+    the correction, by name. seconds: wall time spent so far.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """
@@ -66,6 +69,7 @@ class State:
     loss_image: np.ndarray | None = None
     images: list[np.ndarray] | None = None
     centres: list[np.ndarray] | None = None
+    ascent: tuple[float, float] | None = None
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -97,6 +101,8 @@ class State:
         }
         if self.centres is not None:
             tree["centres"] = indexed(self.centres)
+        if self.ascent is not None:
+            tree["ascent"] = np.array(self.ascent)
         return tree if self.loss_image is None or self.loss_image is shared else tree | {"loss_image": self.loss_image}
 
     def unpack(self, tree: Mapping[str, Any]) -> None:
@@ -111,6 +117,7 @@ class State:
             self.loss_image = _same_shape(tree.get("loss_image", shared), self.loss_image)
         if self.centres is not None:
             self.centres = [_same_shape(tree["centres"][key], old) for key, old in indexed(self.centres).items()]
+        self.ascent = tuple(map(float, tree["ascent"])) if "ascent" in tree else None
         self.images = [_same_shape(tree["images"].get(key, shared), old) for key, old in indexed(self.images).items()]
 
     def images_of(self, atom: Atom) -> tuple[np.ndarray | None, list[np.ndarray]]:
@@ -129,16 +136,28 @@ class State:
         Raises NumericalError, and changes nothing, if an image is no longer finite.
         """
         loss_image, images = self.loss_image, list(self.images)
-        if self.problem.loss is not None and not self._shares(self.problem.loss.map):
+        cost = self._cost_beside(atom)
+        if self.problem.loss is not None and cost is None and not self._shares(self.problem.loss.map):
             loss_image = _blend(loss_image, self.problem.loss.map.forward_atom(atom), eta)
             self._require_finite("the objective", loss_image)
         for i, term in enumerate(self.problem.terms):
             if not self._shares(term.map):
                 images[i] = _blend(images[i], term.map.forward_atom(atom), eta)
                 self._require_finite(f"the term `{term.name}`", images[i])
-        self.iterate.blend(atom, eta)
+        if cost is None:
+            self.iterate.blend(atom, eta)
+        else:
+            # The pass over x finds <C, x> on its way; what is not finite in it is found by the next evaluation.
+            x = self.iterate.array
+            loss_image = np.array(kernels.blend_low_rank(x, eta, atom.left, atom.weights, atom.right, cost))
         self.loss_image, self.images = loss_image, images
         self.k += 1
+
+    def _cost_beside(self, atom: Atom) -> np.ndarray | None:
+        """C, where f(x) = <C, x> and x are as dense as each other and the atom is of low rank."""
+        loss = self.problem.loss
+        fits = isinstance(loss, Linear) and isinstance(self.iterate, DenseIterate) and isinstance(atom, LowRankAtom)
+        return loss.map.direction.array if fits and not loss.is_sparse else None
 
     def _require_finite(self, name: str, image: np.ndarray) -> None:
         if not np.isfinite(image).all():

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dsyevr
 
 DENSE_BELOW = 64
 """Sizes up to this are written out and given to LAPACK: a Krylov space would fill them anyway."""
 
 NOISE = 1e-2
 """Relative weight of random noise in a warm start: without it a start orthogonal to the answer never finds it."""
+
+ROOM = 32
+"""Vectors of a Krylov space for one pair between restarts."""
 
 _EPS = float(np.finfo(float).eps)
 
@@ -67,6 +71,8 @@ def smallest_eigenpairs(
         matrix = multiply(np.eye(n))
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
         return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)
+    if count == 1:
+        return _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave)
     return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough, leave)
 
 
@@ -82,6 +88,84 @@ def rounding_error(matrix: np.ndarray) -> float:
     return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
 
 
+def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) -> Eigenpairs:
+    """The method for one pair, whose products are so cheap that what is around them counts: the vectors are rows, and
+    the small problem is solved for its smallest pair alone, when it is likely to be good enough.
+    """
+    room = min(n, ROOM)
+    basis = np.zeros((room + 1, n))
+    projected = np.zeros((room + 1, room + 1))  # basis A basis^T
+    basis[0] = _start_block(n, 1, rng, start)[:, 0]
+    new = products = 0
+    looks = _Looks(2 if enough is not None else 4)
+    while True:
+        image = multiply(basis[new])
+        new, products = new + 1, products + 1
+        known = basis[:new]
+        # Twice, which is enough in floating point.
+        first = known @ image
+        image = image - first @ known
+        second = known @ image
+        image -= second @ known
+        projected[new - 1, :new] = projected[:new, new - 1] = first + second
+        coupling = float(np.sqrt(image @ image))
+        small = projected[:new, :new]
+        # No column of the small matrix is longer than A is large.
+        size = float(np.sqrt(np.einsum("ij,ij->j", small, small).max()))
+        if coupling > 1e-3 * size:
+            image /= coupling
+        else:
+            block, triangle = _next_block(known.T, image[:, None], size, rng)
+            image, coupling = block[:, 0], float(triangle[0, 0])
+        full, spent = new == room, products >= max_products or leave()
+        if full or spent or new >= looks.next:
+            value, vector = _smallest_pair(small)
+            residual = abs(coupling * vector[-1])
+            allowed = max(tolerance * max(abs(value), 1e-3 * size), 4 * _EPS * size)
+            values, residuals = np.array([value]), np.array([residual])
+            converged = residual <= (allowed if enough is None else 4 * _EPS * size)
+            converged = converged or (enough is not None and enough(values, residuals))
+            if converged or spent:
+                return Eigenpairs(values, (vector @ known)[:, None], residuals, products, bool(converged))
+            looks.saw(new, residual, allowed)
+            if full:
+                keep = max(1, room // 3)
+                ritz, rotation = scipy.linalg.eigh(small, check_finite=False)
+                basis[:keep] = rotation[:, :keep].T @ known
+                projected[:] = 0.0
+                np.fill_diagonal(projected[:keep, :keep], ritz[:keep])
+                new = keep
+                looks.restarted(keep)
+        basis[new] = image
+
+
+class _Looks:
+    """When to look at the small problem: where the residual, falling as it has, comes near what is allowed."""
+
+    def __init__(self, pace: int):
+        self._pace = self.next = pace
+        self._last: tuple[int, float] | None = None
+
+    def saw(self, columns: int, residual: float, allowed: float) -> None:
+        ahead = self._pace
+        if self._last is not None and 0.0 < residual < self._last[1] and allowed > 0.0:
+            rate = np.log(self._last[1] / residual) / (columns - self._last[0])
+            # Not all the way: the rate grows, and a product costs more than a look.
+            ahead = int(np.clip(0.8 * np.log(residual / allowed) / rate, 1, 2 * self._pace))
+        self._last, self.next = (columns, residual), columns + ahead
+
+    def restarted(self, columns: int) -> None:
+        self._last, self.next = None, columns + self._pace
+
+
+def _smallest_pair(matrix) -> tuple[float, np.ndarray]:
+    values, vectors, _, _, info = dsyevr(matrix, range="I", il=1, iu=1)
+    if info == 0 and np.isfinite(values[0]):
+        return float(values[0]), vectors[:, 0]
+    values, vectors = scipy.linalg.eigh(matrix)
+    return float(values[0]), vectors[:, 0]
+
+
 def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enough, leave) -> Eigenpairs:
     room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
     keep = max(width, room // 3)  # Ritz vectors that survive a restart
@@ -91,8 +175,7 @@ def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enou
     old, new = 0, width  # basis[:, :old] has been multiplied, basis[:, old:new] is next
     products = 0
     while True:
-        block = basis[:, old:new]
-        image = multiply(block[:, 0])[:, None] if width == 1 else multiply(block)
+        image = multiply(basis[:, old:new])
         products += new - old
         image, coefficients = _orthogonalise(basis[:, :new], image)
         projected[:new, old:new] = coefficients
@@ -100,7 +183,8 @@ def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enou
         following, coupling = _next_block(basis[:, :new], image, np.abs(projected[:new, :new]).max(), rng)
         full = new + width > room
         spent = products >= max_products or leave()
-        if full or spent or _worth_checking(new, width, eager=enough is not None):
+        # Small eigenproblems are cheap, but not free; with `enough`, one look more may save a product.
+        if full or spent or enough is not None or new % (2 * width) == 0:
             ritz, rotation = scipy.linalg.eigh(projected[:new, :new], check_finite=False)
             residuals = np.linalg.norm(coupling @ rotation[old:new, :width], axis=0)
             size = max(abs(ritz[0]), abs(ritz[-1]))
@@ -147,10 +231,6 @@ def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
     Where image is (numerically) rank deficient, the space is invariant in that direction and a random vector goes on in
     its place. Pivoting gathers those directions in the last rows of R, where nothing but rounding is lost with them.
     """
-    if image.shape[1] == 1:
-        norm = np.linalg.norm(image)
-        if norm > 1e-3 * size:
-            return image / norm, np.array([[norm]])
     block, triangle, order = scipy.linalg.qr(image, mode="economic", pivoting=True, check_finite=False)
     coupling = triangle[:, np.argsort(order)]
     strength = np.abs(np.diag(triangle))
@@ -164,13 +244,3 @@ def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
         block, mixing = np.linalg.qr(block - basis @ (basis.T @ block))
         coupling = mixing @ coupling
     return block, coupling
-
-
-def _worth_checking(columns, width, eager) -> bool:
-    """Small eigenproblems are cheap, but not free: look after every second block, or every fourth vector.
-
-    An eager caller is content with little, so that one look more may save a product.
-    """
-    if eager:
-        return width > 1 or columns % 2 == 0
-    return columns % (2 * width) == 0 if width > 1 else columns % 4 == 0

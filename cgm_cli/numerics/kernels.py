@@ -1,18 +1,34 @@
-"""Fused passes over memory (numba, one thread), each beside the NumPy expression it equals.
+"""Fused passes over memory (numba), each beside the NumPy expression it equals.
 
 One pass over an n x n array costs about what a copy costs; the chained NumPy expression of the same formula makes a
 pass, and a temporary, per operation. Compiled code is cached on disk, so only the first run on a machine pays for
 compiling.
+
+Passes over matrices go by bands of rows. Threads share the bands, and every band has sums of its own, which are added
+in their order: no number depends on how many threads there are. The threads are Python's, since compiled code lets go
+of the interpreter: those of numba would have to be waited for by those of BLAS, and by the caller's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, wraps
+from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dgemm
+
+BAND = 16
+"""Rows of a band."""
+
+SMALL = 1 << 15
+"""Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
+
+_THREADS: ContextVar[int] = ContextVar("threads", default=1)
 
 
 def _compiled(**options: Any) -> Callable[[Callable], Callable]:
@@ -23,12 +39,13 @@ def _compiled(**options: Any) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         compiled: Callable | None = None
+        lock = Lock()
 
         @wraps(function)
         def call(*arguments: Any) -> Any:
             nonlocal compiled
-            if compiled is None:
-                compiled = _compile(function, options)
+            with lock:
+                compiled = compiled or _compile(function, options)
             return compiled(*arguments)
 
         return call
@@ -45,25 +62,91 @@ def _compile(function: Callable, options: dict[str, Any]) -> Callable:
         return numba.njit(**options)(function)
 
 
-@_compiled(fastmath=True)
-def _blend_rank_one(x, keep, u, v):
-    for i in range(x.shape[0]):
-        ui = u[i]
-        for j in range(x.shape[1]):
-            x[i, j] = keep * x[i, j] + ui * v[j]
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let passes over matrices use up to `count` threads; one, where nothing is said."""
+    token = _THREADS.set(count)
+    try:
+        yield
+    finally:
+        _THREADS.reset(token)
 
 
-def blend_low_rank(x: np.ndarray, eta: float, left: np.ndarray, weights: np.ndarray, right: np.ndarray) -> None:
-    """x <- (1 - eta) x + eta left diag(weights) right^T, in place, in one pass; x (m, n) C-contiguous."""
-    if weights.size == 1:
-        _blend_rank_one(x, 1.0 - eta, eta * weights[0] * left[:, 0], np.ascontiguousarray(right[:, 0]))
-    else:
-        # x.T is the Fortran-ordered view of x that BLAS updates in place.
-        dgemm(eta, right * weights, left, beta=1.0 - eta, c=x.T, trans_b=True, overwrite_c=True)
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="cgm-kernels")
+
+
+def _by_bands(kernel: Callable, shape: tuple[int, int], count: int, *arguments: Any) -> list[float]:
+    """Run kernel(*arguments, sums, first, last) on all bands of a matrix; the `count` sums over them."""
+    bands = -(-shape[0] // BAND)
+    sums = np.zeros((bands, count))
+    parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), bands)
+    cuts = [bands * part // parts for part in range(parts + 1)]
+    own, *rest = pairwise(cuts)
+    others = [_pool(parts - 1).submit(kernel, *arguments, sums, *span) for span in rest]
+    try:
+        kernel(*arguments, sums, *own)
+    finally:
+        # Whatever happens here, nobody writes to the caller's arrays once this has returned.
+        for other in others:
+            other.exception()
+    for other in others:
+        other.result()
+    return sums.sum(axis=0).tolist()
 
 
 # Sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan", no "ninf").
 _REORDER = {"reassoc", "contract", "nsz"}
+
+
+_BANDS: dict[str, Any] = {"fastmath": _REORDER, "nogil": True}
+
+
+@_compiled(**_BANDS)
+def _blend_bands(x, keep, left, right, cost, sums, first, last):
+    rank, columns = right.shape
+    for band in range(first, last):
+        pairing = 0.0
+        for i in range(band * BAND, min((band + 1) * BAND, x.shape[0])):
+            # Several columns of the atom at a time, while the row stays in the nearest cache.
+            a = left[i, 0]
+            for j in range(columns):
+                x[i, j] = keep * x[i, j] + a * right[0, j]
+            r = 1
+            while r + 3 < rank:
+                a, b, c, d = left[i, r], left[i, r + 1], left[i, r + 2], left[i, r + 3]
+                for j in range(columns):
+                    x[i, j] += (a * right[r, j] + b * right[r + 1, j]) + (c * right[r + 2, j] + d * right[r + 3, j])
+                r += 4
+            while r < rank:
+                a = left[i, r]
+                for j in range(columns):
+                    x[i, j] += a * right[r, j]
+                r += 1
+            if cost.size > 0:
+                for j in range(columns):
+                    pairing += cost[i, j] * x[i, j]
+        sums[band, 0] = pairing
+
+
+def blend_low_rank(
+    x: np.ndarray,
+    eta: float,
+    left: np.ndarray,
+    weights: np.ndarray,
+    right: np.ndarray,
+    cost: np.ndarray | None = None,
+) -> float:
+    """x <- (1 - eta) x + eta left diag(weights) right^T, in place, and <cost, x> after it (0 without), in one pass.
+
+    x and cost (m, n), C-contiguous; left (m, r), weights (r,), right (n, r).
+    """
+    if weights.size == 0:
+        left, weights, right = np.zeros((x.shape[0], 1)), np.zeros(1), np.zeros((x.shape[1], 1))
+    factors = np.ascontiguousarray(left * (eta * weights)), np.ascontiguousarray(right.T)
+    cost = np.empty((0, 0)) if cost is None else cost
+    return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *factors, cost)[0]
 
 
 @_compiled(fastmath=_REORDER)
@@ -116,26 +199,27 @@ def box_dual(
     return y, float(np.sqrt(sums[0])), float(sums[1]), float(np.sqrt(sums[2]))
 
 
-@_compiled(fastmath=_REORDER)
-def _box_direction(base, rows, columns, z, lower, upper, inverse, out):
-    distance, pairing, size, total = 0.0, 0.0, 0.0, 0.0
-    for i in range(z.shape[0]):
-        row = rows[i]
-        for j in range(z.shape[1]):
-            p = z[i, j]
-            if p < lower:
-                p = lower
-            elif p > upper:
-                p = upper
-            gap = z[i, j] - p
-            y = gap * inverse
-            distance += gap * gap
-            pairing += y * p
-            size += p * p
-            v = base[i, j] + (row + columns[j]) + y
-            out[i, j] = v
-            total += v * v  # a maximum of |v| would keep the loop from being vectorised
-    return distance, pairing, size, total
+@_compiled(**_BANDS)
+def _box_direction_bands(base, rows, columns, z, lower, upper, inverse, out, sums, first, last):
+    for band in range(first, last):
+        distance, pairing, size, total = 0.0, 0.0, 0.0, 0.0
+        for i in range(band * BAND, min((band + 1) * BAND, z.shape[0])):
+            row = rows[i]
+            for j in range(z.shape[1]):
+                p = z[i, j]
+                if p < lower:
+                    p = lower
+                elif p > upper:
+                    p = upper
+                gap = z[i, j] - p
+                y = gap * inverse
+                distance += gap * gap
+                pairing += y * p
+                size += p * p
+                v = base[i, j] + (row + columns[j]) + y
+                out[i, j] = v
+                total += v * v  # a maximum of |v| would keep the loop from being vectorised
+        sums[band, 0], sums[band, 1], sums[band, 2], sums[band, 3] = distance, pairing, size, total
 
 
 def box_direction(
@@ -153,40 +237,55 @@ def box_direction(
     All matrices (m, n) and C-contiguous. Returns |z - p|, <(z - p) / beta, p>, |p| and |out|, not finite where
     an entry is not.
     """
-    distance, pairing, size, total = _box_direction(base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out)
+    distance, pairing, size, total = _by_bands(
+        _box_direction_bands, z.shape, 4, base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out
+    )
     return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total))
 
 
-@_compiled(fastmath=_REORDER)
-def _centred_box_direction(base, rows, columns, z, centre, lower, upper, beta, inverse, out):
-    distance, conjugate, size, total, pairing, slope, off = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(z.shape[0]):
-        row = rows[i]
-        for j in range(z.shape[1]):
-            x = z[i, j]
-            p = x
-            if p < lower:
-                p = lower
-            elif p > upper:
-                p = upper
-            distance += (x - p) * (x - p)
-            size += p * p
-            c = centre[i, j]
-            shifted = x + beta * c
-            q = shifted
-            if q < lower:
-                q = lower
-            elif q > upper:
-                q = upper
-            y = (shifted - q) * inverse
-            conjugate += y * q
-            pairing += y * x
-            slope += y * y
-            off += (y - c) * (y - c)
-            v = base[i, j] + (row + columns[j]) + y
-            out[i, j] = v
-            total += v * v
-    return distance, conjugate, size, total, pairing, slope, off
+@_compiled(**_BANDS)
+def _centred_box_direction_bands(
+    base, rows, columns, z, centre, share, former, lower, upper, beta, inverse, out, sums, first, last
+):
+    for band in range(first, last):
+        distance, conjugate, size, total, pairing, slope, off = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(band * BAND, min((band + 1) * BAND, z.shape[0])):
+            row = rows[i]
+            if share != 0.0:
+                for j in range(z.shape[1]):
+                    shifted = z[i, j] + former * centre[i, j]
+                    q = shifted
+                    if q < lower:
+                        q = lower
+                    elif q > upper:
+                        q = upper
+                    centre[i, j] += share * ((shifted - q) / former - centre[i, j])
+            for j in range(z.shape[1]):
+                x = z[i, j]
+                p = x
+                if p < lower:
+                    p = lower
+                elif p > upper:
+                    p = upper
+                distance += (x - p) * (x - p)
+                size += p * p
+                c = centre[i, j]
+                shifted = x + beta * c
+                q = shifted
+                if q < lower:
+                    q = lower
+                elif q > upper:
+                    q = upper
+                y = (shifted - q) * inverse
+                conjugate += y * q
+                pairing += y * x
+                slope += y * y
+                off += (y - c) * (y - c)
+                v = base[i, j] + (row + columns[j]) + y
+                out[i, j] = v
+                total += v * v
+        sums[band, 0], sums[band, 1], sums[band, 2], sums[band, 3] = distance, conjugate, size, total
+        sums[band, 4], sums[band, 5], sums[band, 6] = pairing, slope, off
 
 
 def centred_box_direction(
@@ -199,19 +298,53 @@ def centred_box_direction(
     upper: float,
     beta: float,
     out: np.ndarray,
+    ascent: tuple[float, float] = (0.0, 1.0),
 ) -> tuple[float, float, float, float, float, float, float]:
     """out = base + rows[:, None] + columns[None, :] + y, y = (x - q) / beta, x = z + beta centre, q = clip(x, lower,
     upper), in one pass.
 
     All matrices (m, n) and C-contiguous. Returns |z - p| and, after <y, q>, |p|, with p = clip(z, lower, upper); then
-    |out|, <y, z>, |y| and |y - centre|.
+    |out|, <y, z>, |y| and |y - centre|. ascent: a share s and a former beta b; before all else, in the same pass,
+    centre <- centre + s (y_b - centre), in place, with y_b the y of b.
     """
-    sums = _centred_box_direction(
-        base, rows, columns, z, centre, float(lower), float(upper), float(beta), 1.0 / beta, out
+    limits = float(lower), float(upper), float(beta), 1.0 / beta
+    share, former = map(float, ascent)
+    distance, conjugate, size, total, pairing, slope, off = _by_bands(
+        _centred_box_direction_bands, z.shape, 7, base, rows, columns, z, centre, share, former, *limits, out
     )
-    distance, conjugate, size, total, pairing, slope, off = sums
     roots = [float(np.sqrt(value)) for value in (distance, size, total, slope, off)]
     return roots[0], conjugate, roots[1], roots[2], pairing, roots[3], roots[4]
+
+
+@_compiled(**_BANDS)
+def _box_offset_bands(z, centre, lower, upper, beta, inverse, sums, first, last):
+    for band in range(first, last):
+        off, mixed, size = 0.0, 0.0, 0.0
+        for i in range(band * BAND, min((band + 1) * BAND, z.shape[0])):
+            for j in range(z.shape[1]):
+                c = centre[i, j]
+                shifted = z[i, j] + beta * c
+                q = shifted
+                if q < lower:
+                    q = lower
+                elif q > upper:
+                    q = upper
+                d = (shifted - q) * inverse - c
+                off += d * d
+                mixed += d * c
+                size += c * c
+        sums[band, 0], sums[band, 1], sums[band, 2] = off, mixed, size
+
+
+def box_offset(
+    z: np.ndarray, centre: np.ndarray, lower: float, upper: float, beta: float
+) -> tuple[float, float, float]:
+    """|y - c|^2, <y - c, c> and |c|^2 for c = centre and y = (x - clip(x, lower, upper)) / beta, x = z + beta c, in one
+    pass; z and centre (m, n), C-contiguous.
+    """
+    limits = float(lower), float(upper), float(beta), 1.0 / beta
+    off, mixed, size = _by_bands(_box_offset_bands, z.shape, 3, z, centre, *limits)
+    return off, mixed, size
 
 
 @_compiled(fastmath=_REORDER)

@@ -14,6 +14,7 @@ import threadpoolctl
 from cgm_cli.errors import CgmError, DataError, NumericalError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics import kernels
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
@@ -117,6 +118,7 @@ def _solve(
     stack.enter_context(_ending_recorded(folder, spec))
     # The libraries are loaded by now, and a limit holds for loaded libraries only.
     stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
+    stack.enter_context(kernels.threads(spec.threads))
     instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}

@@ -78,7 +78,7 @@ def solve(
 def solve_scaled(problem, iterations, tolerance=1e-6, ascent=False, **options):
     """As `cgm solve` does it: scaled, with beta0 chosen for it."""
     brought = scaled(problem)
-    beta0 = automatic_beta0(brought, True, ascent)
+    beta0 = automatic_beta0(brought, True, ascent=ascent)
     method = cgal(beta0, brought, tolerance) if ascent else hcgm(beta0, tolerance)
     return solve(brought, iterations, method=method, **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,12 @@ from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate
 from cgm_cli.methods.ascent import DualAscent
 from cgm_cli.methods.evaluation import Evaluator
+from cgm_cli.methods.loop import run
+from cgm_cli.methods.policies import ClassicStep, FixedAccuracy, Homotopy, Method
 from cgm_cli.methods.scaling import objective_size
 from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
+from cgm_cli.methods.stopping import StopRules
 from tests.methods.problems import KNOWN, solve_scaled
 from tests.methods.test_variants import PROBLEMS, instance
 
@@ -123,6 +128,7 @@ def test_a_step_of_the_ascent_is_one_along_the_residual(name):
     gamma = 0.7
     # A gain that never binds leaves gamma = 1 / beta0.
     DualAscent(1 / gamma, norm=1e9, diameter=1.0).climb(state, evaluator, 0.5, BETA)
+    evaluator.evaluate(state.loss_image, state.images, BETA, state.centres, state.ascent)
     for term, z, before, after in zip(state.problem.terms, state.images, centres, state.centres, strict=True):
         step = BETA / term.weight
         residual = z - term.penalty.prox(z + step * before, step)
@@ -158,3 +164,21 @@ def test_a_factored_iterate_takes_the_same_path():
     other, _ = solve_scaled(problem, 50, ascent=True, iterate=factored)
     assert other.record.total == pytest.approx(dense.record.total, rel=1e-9)
     assert other.record.infeasibility == pytest.approx(dense.record.infeasibility, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(name):
+    problem = instance(PROBLEMS[name]).problem
+    ascent = DualAscent(1.0, problem.constants()["|A|"], problem.domain.diameter)
+    method = Method("cgal", Homotopy(1.0), ClassicStep(), FixedAccuracy(1e-6), ascent=ascent)
+    packs = {}
+
+    def go(resume=None, keep=lambda state: None):
+        iterate = DenseIterate(problem.first)
+        return run(problem, method, StopRules(iterations=20), iterate, resume=resume, keep=keep).state
+
+    whole = go(keep=lambda state: packs.update({state.k: copy.deepcopy(state.pack())}))
+    again = go(resume=packs[9])
+    assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate)._folded is not None)
+    for one, two in zip([whole.iterate.array, *whole.centres], [again.iterate.array, *again.centres], strict=True):
+        assert one.tobytes() == two.tobytes()

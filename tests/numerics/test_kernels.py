@@ -43,3 +43,120 @@ def test_kernels_work_where_no_cache_can_be_written(monkeypatch):
     njit = numba.njit
     monkeypatch.setattr(numba, "njit", lambda cache=False, **options: nowhere if cache else njit(**options))
     assert kernels._compiled(fastmath=True)(lambda x: x + 1)(2) == 3
+
+
+# Passes over matrices: one band, less than one, several with a rest, and enough entries for two threads to share.
+SHAPES = [(1, 1), (1, 5), (16, 3), (17, 16), (33, 50), (203, 211)]
+
+
+def both(call):
+    """What `call(arrays)` does and returns with one thread and with two: the same to the last bit."""
+    with kernels.threads(1):
+        first = call()
+    with kernels.threads(2):
+        second = call()
+    for one, two in zip(first, second, strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(two).tobytes()
+    return first
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("rank", [0, 1, 2, 5, 7, 10])
+@pytest.mark.parametrize("priced", [False, True])
+def test_blend_low_rank_equals_numpy(shape, rank, priced):
+    rng = np.random.default_rng(rank)
+    x, cost = rng.standard_normal(shape), rng.standard_normal(shape) if priced else None
+    left, weights, right = (
+        rng.standard_normal((shape[0], rank)),
+        rng.random(rank),
+        rng.standard_normal((shape[1], rank)),
+    )
+
+    def call():
+        moved = x.copy()
+        return moved, kernels.blend_low_rank(moved, 0.3, left, weights, right, cost)
+
+    moved, pairing = both(call)
+    expected = 0.7 * x + 0.3 * (left * weights) @ right.T
+    np.testing.assert_allclose(moved, expected, rtol=1e-12, atol=1e-14)
+    scale = np.abs(moved).sum()
+    assert pairing == pytest.approx(float(np.vdot(cost, moved)) if priced else 0.0, rel=1e-13, abs=1e-14 * scale)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("limits", [(0.0, np.inf), (-0.5, 0.25)])
+def test_box_direction_equals_numpy(shape, limits):
+    rng = np.random.default_rng(2)
+    base, z = rng.standard_normal(shape), rng.standard_normal(shape)
+    rows, columns = rng.standard_normal(shape[0]), rng.standard_normal(shape[1])
+
+    def call():
+        out = np.empty(shape)
+        return out, *kernels.box_direction(base, rows, columns, z, *limits, 0.1, out)
+
+    out, *figures = both(call)
+    p = np.clip(z, *limits)
+    expected = base + rows[:, None] + columns + (z - p) / 0.1
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+    wanted = [np.linalg.norm(z - p), ((z - p) / 0.1 * p).sum(), np.linalg.norm(p), np.linalg.norm(expected)]
+    np.testing.assert_allclose(figures, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_centred_box_direction_equals_numpy(shape, share):
+    rng = np.random.default_rng(3)
+    base, z, centre = rng.standard_normal(shape), rng.standard_normal(shape), rng.standard_normal(shape)
+    rows, columns = rng.standard_normal(shape[0]), rng.standard_normal(shape[1])
+    beta, former = 0.1, 0.3
+
+    def call():
+        out, moved = np.empty(shape), centre.copy()
+        figures = kernels.centred_box_direction(base, rows, columns, z, moved, -0.5, 0.25, beta, out, (share, former))
+        return out, moved, *figures
+
+    out, moved, *figures = both(call)
+
+    def dual(c, b):
+        return (z + b * c - np.clip(z + b * c, -0.5, 0.25)) / b
+
+    c = centre + share * (dual(centre, former) - centre)
+    np.testing.assert_allclose(moved, c, rtol=1e-12, atol=1e-13)
+    y, p, q = dual(c, beta), np.clip(z, -0.5, 0.25), np.clip(z + beta * c, -0.5, 0.25)
+    expected = base + rows[:, None] + columns + y
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+    wanted = [np.linalg.norm(z - p), (y * q).sum(), *map(np.linalg.norm, (p, expected)), (y * z).sum()]
+    wanted += [np.linalg.norm(y), np.linalg.norm(y - c)]
+    np.testing.assert_allclose(figures, wanted, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_box_offset_equals_numpy(shape):
+    rng = np.random.default_rng(4)
+    z, centre = rng.standard_normal(shape), rng.standard_normal(shape)
+    figures = both(lambda: kernels.box_offset(z, centre, 0.0, np.inf, 0.2))
+    shifted = z + 0.2 * centre
+    move = (shifted - np.clip(shifted, 0.0, np.inf)) / 0.2 - centre
+    np.testing.assert_allclose(figures, [(move**2).sum(), (move * centre).sum(), (centre**2).sum()], rtol=1e-11)
+
+
+def test_a_centre_that_was_moved_before_gives_the_same_direction_to_the_last_bit():
+    # A run that is taken up again may find the ascent done already.
+    rng = np.random.default_rng(5)
+    base, z, centre = (rng.standard_normal((37, 37)) for _ in range(3))
+    rows, outs, figures = rng.standard_normal(37), [], []
+    for ascent in [(0.4, 0.3), (0.0, 1.0)]:
+        outs.append(np.empty((37, 37)))
+        arguments = base, rows, rows, z, centre, 0.0, np.inf, 0.1, outs[-1]
+        figures.append(kernels.centred_box_direction(*arguments, ascent))
+    assert outs[0].tobytes() == outs[1].tobytes()
+    assert figures[0] == figures[1]
+
+
+def test_the_error_of_a_thread_reaches_the_caller():
+    def kernel(sums, first, last):
+        if first > 0:
+            raise ValueError("in the other thread")
+
+    with kernels.threads(2), pytest.raises(ValueError, match="in the other thread"):
+        kernels._by_bands(kernel, (400, 400), 1)

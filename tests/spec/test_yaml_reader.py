@@ -175,7 +175,14 @@ def test_size(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("raw", "line", "column"), [(b"a: 1\nb: \xff\n", 2, 4), ("a: 1".encode("utf-16"), 1, 1), (b"\xe9: 1", 1, 1)]
+    ("raw", "line", "column"),
+    [
+        (b"a: 1\nb: \xff\n", 2, 4),
+        ("a: 1".encode("utf-16"), 1, 1),
+        (b"\xe9: 1", 1, 1),
+        (b"\xef\xbb\xbfb: \x9e", 1, 4),
+        (b"\xef\xbb\xbf\x9e", 1, 1),
+    ],
 )
 def test_not_utf8(tmp_path, raw, line, column):
     path = tmp_path / "x.yaml"
