@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from benchmarks.suite.methods import first, measure
-from benchmarks.suite.peers import PEERS
+from benchmarks.suite.peers import PEERS, NoResult
 from benchmarks.suite.problems import NotHere, Problem, named, problems
 from benchmarks.suite.references import Reference, known
 from benchmarks.suite.watched import peak
@@ -28,7 +28,9 @@ def main() -> None:
             raise NotHere(f"no reference: python -m benchmarks references --only {problem.name}")
         run_peer(problem, job, reference) if job["peer"] else run_method(problem, job, reference)
     except NotHere as missing:
-        say({"missing": str(missing)})
+        say({"missing": str(missing), "here": False})
+    except NoResult as error:
+        say({"missing": str(error)})
     except CgmError as error:
         say({"missing": error.message.splitlines()[0]})
 

@@ -40,6 +40,10 @@ class Attempt:
     infeasibility: float
 
 
+class NoResult(Exception):
+    """The peer ran, and has nothing to show; the message says why."""
+
+
 Peer = Callable[[Template, float], Iterator[Attempt]]
 
 
@@ -132,10 +136,13 @@ def _binary(command: str, package: str, arguments: Callable[[Path, Path], list[s
             sdp.write_sdpa(program, problem)
             began = time.perf_counter()
             # In the folder: both write, or look for, files where they stand.
-            subprocess.run([where, *arguments(problem, solution)], cwd=folder, capture_output=True, timeout=limit)
+            try:
+                subprocess.run([where, *arguments(problem, solution)], cwd=folder, capture_output=True, timeout=limit)
+            except subprocess.TimeoutExpired:
+                raise NoResult(f"stopped after {limit:g} s") from None
             seconds = time.perf_counter() - began
             if not solution.exists():
-                raise NotHere(f"{command} gave no solution")
+                raise NoResult("gave no solution")
             x = sdp.read_solution(solution, program.size)
         yield Attempt("default", seconds, *program.values(x))
 

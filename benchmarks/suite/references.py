@@ -23,6 +23,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
+from scipy.spatial.distance import cdist
 
 from benchmarks.suite.problems import Problem, problems
 from cgm_cli.templates.base import Template
@@ -124,10 +125,7 @@ def mix(indptr, indices, data, vectors, sweeps):
 def kmeans(template: Template, iterations: int = 3000, accuracy: float = 2e-5, seconds: float = 500.0) -> Reference:
     began = time.monotonic()
     clusters, n = template.spec.clusters, template.points.shape[0]
-    distances = ((template.points[:, None] - template.points[None]) ** 2).sum(-1) if n <= 300 else None
-    if distances is None:
-        squares = (template.points**2).sum(axis=1)
-        distances = np.maximum(squares[:, None] + squares - 2.0 * template.points @ template.points.T, 0.0)
+    distances = cdist(template.points, template.points, "sqeuclidean")
     scale = np.linalg.norm(distances)
     cost = distances / scale
     gram = np.block([[0.5 * (n * np.eye(n) + 1.0), np.ones((n, 1))], [np.ones((1, n)), np.full((1, 1), float(n))]])

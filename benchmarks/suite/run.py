@@ -75,7 +75,7 @@ def run(options: Options, console: Console) -> list[dict[str, Any]]:
             if options.fresh or name not in store.rows:
                 console.print(f"[{number}/{len(wanted)}] {problem.name}: {job['name']}", markup=False, highlight=False)
                 store.put(name, _row(problem, job, options, failed))
-            if job["peer"] and store.rows[name].get("stopped"):
+            if job["peer"] and _gave_up(store.rows[name]):
                 failed.setdefault((problem.family, job["peer"]), problem.size)
     finally:
         rows = [store.rows[name] for _, _, name in jobs if name in store.rows]
@@ -87,12 +87,17 @@ def run(options: Options, console: Console) -> list[dict[str, Any]]:
     return rows
 
 
+def _gave_up(row: dict[str, Any]) -> bool:
+    """Whether a peer was there, but had to be stopped or had nothing to show: larger problems are not tried then."""
+    return bool(row.get("stopped")) or ("to_primal" not in row and row.get("here", True))
+
+
 def _row(problem: Problem, job: dict[str, Any], options: Options, failed: dict[tuple[str, str], int]) -> dict[str, Any]:
     row: dict[str, Any] = {"problem": problem.name, "solver": job["name"], "peer": bool(job["peer"])}
     row |= {"family": problem.family, "size": problem.size, "sparse": problem.sparse}
     smallest = failed.get((problem.family, job["name"]), problem.size) if job["peer"] else problem.size
     if smallest < problem.size:
-        return row | {"missing": f"not tried: it was stopped at n = {smallest}"}
+        return row | {"missing": f"not tried: too much for it at n = {smallest}"}
     if job["name"] in ("SCS", "Clarabel", "CSDP", "DSDP") and 5 * 8 * problem.size**2 > options.memory:
         return row | {"missing": f"not tried: five n x n matrices are more than {options.memory / 1e9:g} GB"}
     command = [sys.executable, "-m", "benchmarks.suite.child"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.kmeans_sdp import KMeansSDP
@@ -81,10 +82,8 @@ def program(template: Template) -> Program:
         diagonal = place(np.arange(n), np.arange(n))
         rows, columns = np.concatenate([rows, np.full(n, n)]), np.concatenate([columns, diagonal])
         constraints = sp.csr_array((np.concatenate([entries, np.ones(n)]), (rows, columns)))
-        distances = np.square(template.points[:, None] - template.points[None]).sum(-1) if n <= 300 else None
-        if distances is None:
-            distances = template.problem.loss.gradient(np.zeros((n, n)))
-        return Program(np.asarray(distances), constraints, np.append(np.ones(n), float(k)), True, 1.0)
+        distances = cdist(template.points, template.points, "sqeuclidean")
+        return Program(distances, constraints, np.append(np.ones(n), float(k)), True, 1.0)
     n = template.laplacian.shape[0]
     diagonal = place(np.arange(n), np.arange(n))
     constraints = sp.csr_array((np.ones(n), (np.arange(n), diagonal)), shape=(n, n * (n + 1) // 2))
