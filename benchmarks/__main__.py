@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     measure.add_argument("--only", **only)
     measure.add_argument("--quick", action="store_true", help="small problems; the table goes to the cache folder")
     measure.add_argument("--fresh", action="store_true", help="measure again what was measured already")
-    measure.add_argument("--limit", type=float, default=10.0, help="seconds for each method (%(default)s)")
+    measure.add_argument("--limit", type=float, default=8.0, help="seconds for each method (%(default)s)")
     measure.add_argument("--peer-limit", type=float, default=30.0, help="seconds for each peer (%(default)s)")
     measure.add_argument("--memory", type=float, default=6.0, help="gigabytes for each process (%(default)s)")
     find = commands.add_parser("references", help="compute the optima that benchmarks/references.json lacks")

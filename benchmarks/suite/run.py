@@ -34,7 +34,7 @@ class Options:
     only: tuple[str, ...] = ()
     quick: bool = False
     fresh: bool = False
-    limit: float = 10.0
+    limit: float = 8.0
     peer_limit: float = 30.0
     memory: float = 6e9
 
