@@ -67,12 +67,16 @@ def run(options: Options, console: Console) -> list[dict[str, Any]]:
     """
     here, source, references = machine(), code(), known()
     store = Store(options.folder / "RESULTS.json")
-    jobs = [(problem, job, key(job | {"memory": options.memory}, here, source)) for problem, job in options.jobs()]
+    jobs = []
+    for problem, job in options.jobs():
+        rests_on = job | {"memory": options.memory, "reference": references.get(problem.name)}
+        jobs.append((problem, job, key(rests_on, here, source)))
     wanted = [each for each in jobs if options.wants(each[1])]
     failed: dict[tuple[str, str], int] = {}
     try:
         for number, (problem, job, name) in enumerate(wanted, start=1):
-            if options.fresh or name not in store.rows:
+            # What was not here may be by now.
+            if options.fresh or not store.rows.get(name, {"here": False}).get("here", True):
                 console.print(f"[{number}/{len(wanted)}] {problem.name}: {job['name']}", markup=False, highlight=False)
                 store.put(name, _row(problem, job, options, failed))
             if job["peer"] and _gave_up(store.rows[name]):

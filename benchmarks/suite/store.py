@@ -14,7 +14,7 @@ from typing import Any
 def key(job: dict[str, Any], machine: dict[str, Any], code: str) -> str:
     """A digest of the job and the machine and, for a method of our own, of our code."""
     parts = [job, machine, "" if job["peer"] else code]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
 
 class Store:

@@ -36,8 +36,9 @@ def test_references_are_found_again(name):
     assert held.lower <= found.upper + 1e-8 * abs(found.upper)
 
 
-def test_every_problem_has_a_reference_where_its_data_are():
-    assert {problem.name for problem in problems()} <= set(known())
+def test_references_are_intervals():
+    assert set(QUICK) <= set(known())
+    assert all(entry.lower <= entry.upper and entry.how for entry in known().values())
 
 
 @pytest.mark.parametrize("name", ["digits-40", "grid-100"])
