@@ -1,0 +1,1 @@
+"""The benchmark suite behind `python -m benchmarks run`: methods and peers on the same problems, in the same run."""
