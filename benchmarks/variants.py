@@ -3,8 +3,8 @@ benchmarks/variants.md.
 
 After 300 oracle calls, for the classical step, line search and fully-corrective steps at the same beta0: the
 Frank-Wolfe gap of the smoothed problem and the seconds. The gap of the exact line search leaps from one step to the
-next, so its median over the last 50 calls stands beside the last one. After 1000 iterations, for a fixed and an additive oracle: the
-matrix products and the quality.
+next, so its median over the last 50 calls stands beside the last one. After 1000 iterations, for a fixed and an
+additive oracle: the matrix products and the quality.
 """
 
 from __future__ import annotations

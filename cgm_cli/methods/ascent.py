@@ -53,9 +53,21 @@ class DualAscent:
 class MultiplierStep:
     """c <- y, the full step of the method of multipliers (Hestenes; Powell; both 1969).
 
-    It asks that the augmented problem is nearly solved before, as local descent does.
+    It asks that the augmented problem is nearly solved before, as local descent does. Where the residual does not fall
+    to `share` of the last one, the smoothing is halved for good, up to `sharpest` times in all, which is what makes the
+    multipliers converge faster (Bertsekas, "Constrained optimization and Lagrange multiplier methods", section 2.2).
     """
 
+    share: float = 0.25
+    sharpest: float = 64.0
+
     def climb(self, state: State, evaluator: Evaluator, eta: float, beta: float) -> None:
-        """Move the centres of the state to the duals of its new point."""
-        state.centres = list(evaluator.duals(state.images, beta, state.centres))
+        """Move the centres of the state to the duals of its new point; beta: of the turn to come."""
+        terms = state.problem.terms
+        duals = evaluator.duals(state.images, beta, state.centres)
+        apart = [float(np.linalg.norm(y - c)) for y, c in zip(duals, state.centres, strict=True)]
+        residual = beta * float(np.sqrt(sum(d**2 / term.weight for d, term in zip(apart, terms, strict=True))))
+        if residual > self.share * state.memory.get("residual", np.inf) and state.sharpness < self.sharpest:
+            state.sharpness *= 2.0
+        state.memory["residual"] = np.array(residual)
+        state.centres = list(duals)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from scipy.optimize import minimize
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
@@ -26,6 +25,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.policies import minimiser
 from cgm_cli.methods.state import State
+from cgm_cli.numerics.lbfgs import lbfgs
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class LocalDescent:
             value, gradient = self._value_and_gradient(state, evaluator, chart, factor, beta)
             return value, chart.tangent(flat, shrink, gradient)
 
-        options = {"maxfun": self.evaluations, "maxiter": self.evaluations, "maxcor": 10, "ftol": 0.0, "gtol": 0.0}
-        found = minimize(evaluate, start, jac=True, method="L-BFGS-B", options=options).x
+        found = lbfgs(evaluate, start, self.evaluations)
         corrected = chart.settled(chart.on_sphere(found)[0], self.columns)
         if corrected is None or not self._is_better(state, corrected, atom, eta, beta):
             return atom, eta

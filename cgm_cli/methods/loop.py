@@ -121,8 +121,7 @@ class _Run:
             self.keep(state)
             mark = state.mark()
             turn = state.k + 1
-            beta = self.method.smoothing.beta(turn)
-            former = self.method.smoothing.beta(turn - 1)
+            beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
                 point = self.evaluator.evaluate(state.loss_image, state.images, beta, state.centres, state.ascent)
                 state.ascent = None
@@ -157,9 +156,14 @@ class _Run:
                     atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
                 state.advance(atom, eta)
                 if self.method.ascent is not None:
-                    self.method.ascent.climb(state, self.evaluator, eta, self.method.smoothing.beta(turn + 1))
+                    self.method.ascent.climb(state, self.evaluator, eta, self._beta(turn + 1))
                 if state.k % schedule.refresh == 0:
                     state.refresh()
+
+    def _beta(self, turn: int) -> float | None:
+        """The smoothing of the schedule, as much sharper as the ascent has made it."""
+        beta = self.method.smoothing.beta(turn)
+        return None if beta is None else beta / self.state.sharpness
 
     def _ask_oracle(self, point: Evaluation, turn: int, beta: float | None) -> OracleAnswer:
         policy = self.method.oracle

@@ -55,8 +55,9 @@ class Tally:
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
     only source of randomness. tally: what a turn of the loop keeps. centres: the dual variables that the smoothing is
-    centred at, one per term; None: at zero. ascent: what one of them still has to move (`Evaluator.ascend`). memory: of
-    the correction, by name. seconds: wall time spent so far.
+    centred at, one per term; None: at zero. ascent: what one of them still has to move (`Evaluator.ascend`).
+    sharpness: how many times smaller the smoothing is than its schedule says. memory: of correction and ascent, by
+    name. seconds: wall time spent so far.
 
     The image of an identity map is the iterate's own array, shared and not copied.
     """
@@ -70,6 +71,7 @@ class State:
     images: list[np.ndarray] | None = None
     centres: list[np.ndarray] | None = None
     ascent: tuple[float, float] | None = None
+    sharpness: float = 1.0
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -97,6 +99,7 @@ class State:
             "tally": self.tally.pack(),
             "images": {key: image for key, image in indexed(self.images).items() if image is not shared},
             "memory": self.memory,
+            "sharpness": self.sharpness,
             "seconds": self.seconds,
         }
         if self.centres is not None:
@@ -111,7 +114,7 @@ class State:
         self.iterate.unpack(tree["iterate"])
         self.rng.bit_generator.state = tree["rng"]
         self.tally = Tally.unpacked(tree["tally"])
-        self.memory = dict(tree["memory"])
+        self.memory, self.sharpness = dict(tree["memory"]), float(tree["sharpness"])
         shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
         if self.loss_image is not None:
             self.loss_image = _same_shape(tree.get("loss_image", shared), self.loss_image)
