@@ -19,6 +19,7 @@ def export(
         str | None,
         typer.Option(metavar="NAME", help="Which array; left out: x. A name that does not exist lists them."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
 ) -> None:
     """Write an array of a solution to a file.
 
@@ -29,6 +30,6 @@ def export(
     from cgm_cli.runs.load import load_run
 
     label, array = chosen(load_run(run), name)
-    write_array(solution, label, array)
+    write_array(solution, label, array, force)
     size = " x ".join(map(str, array.shape)) or "one number"
     tell(f"wrote {solution}: {label}, {size}")

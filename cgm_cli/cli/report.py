@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
 
 _TOLD = 6
+_STDOUT = Path("-")
 
 
 def report(
@@ -34,8 +36,14 @@ def report(
         Path | None, typer.Option(metavar="DIR", help="Write figures for a paper into this folder.")
     ] = None,
     kinds: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Of the figures: pdf, png, svg, with commas between.")
-    ] = "pdf",
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="LIST",
+            help="Of the figures: pdf, png, svg, with commas between.",
+            show_default="pdf",
+        ),
+    ] = None,
     latex: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a table for LaTeX (booktabs); - for standard output.")
     ] = None,
@@ -43,6 +51,9 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="Write a table of all figures; - for standard output.")
     ] = None,
     json: Json = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files, too, that no report of cgm has written.")
+    ] = False,
 ) -> None:
     """Compare runs. Shows what varies, what came of it, and who is missing.
 
@@ -55,7 +66,11 @@ def report(
     from cgm_cli.reports.ranking import asked_best
 
     # Before anything is read: a word that is wrong is told at once.
-    chosen = _formats(kinds) if figures is not None else []
+    chosen = _formats("pdf" if kinds is None else kinds)
+    if kinds is not None and figures is None:
+        raise typer.BadParameter("--format is that of figures: write --figures DIR as well")
+    files = [path for path in (html, latex, csv) if path is not None]
+    _check(files, json, force)
     found = collect(paths)
     entries = ordered(filtered(found.entries, filters or ()), sort) if found.entries else []
     if best is not None and entries:
@@ -64,24 +79,24 @@ def report(
     if html is not None:
         from cgm_cli.reports.html import page
 
-        _write(html, page(entries, found.faults), written)
+        _write(html, page(entries, found.faults), written, force)
     if figures is not None:
         from cgm_cli.reports.figures import write_figures
 
-        written += write_figures(entries, figures, chosen)
+        written += write_figures(entries, figures, chosen, force)
     if latex is not None:
         from cgm_cli.reports.latex import as_latex
 
-        _write(latex, as_latex(entries), written)
+        _write(latex, as_latex(entries), written, force)
     if csv is not None:
         from cgm_cli.reports.plain import as_csv
 
-        _write(csv, as_csv(entries), written)
+        _write(csv, as_csv(entries), written, force)
     if json:
         from cgm_cli.reports.plain import as_json
 
         typer.echo(as_json(entries, found.faults))
-    elif Path("-") not in (csv, latex):
+    elif _STDOUT not in files:
         from rich.console import Console
 
         from cgm_cli.reports.table import print_report
@@ -91,7 +106,21 @@ def report(
         tell(f"wrote {path}")
     if len(written) > _TOLD:
         tell(f"and {len(written) - _TOLD} files more")
-    raise typer.Exit(0 if found.entries else 3)
+    if found.entries and not entries:
+        tell(f"--filter leaves none of the {len(found.entries)} runs")
+    raise typer.Exit(0 if entries else 3)
+
+
+def _check(files: Sequence[Path], json: bool, force: bool) -> None:
+    """Every output has a place of its own, where nothing is lost. Raises ProblemError."""
+    from cgm_cli.errors import ProblemError
+    from cgm_cli.reports.output import ready
+
+    places = [path if path == _STDOUT else ready(path, force).resolve() for path in files] + [_STDOUT] * json
+    if len(set(places)) < len(places):
+        twice = next(place for place in places if places.count(place) > 1)
+        where = "standard output" if twice == _STDOUT else twice
+        raise ProblemError(f"Two things are to be written to {where}: each needs a place of its own.")
 
 
 def _formats(text: str) -> list[str]:
@@ -100,11 +129,11 @@ def _formats(text: str) -> list[str]:
     return formats(text)
 
 
-def _write(path: Path, text: str, written: list[Path]) -> None:
-    if path == Path("-"):
+def _write(path: Path, text: str, written: list[Path], force: bool) -> None:
+    if path == _STDOUT:
         typer.echo(text, nl=False)
         return
     from cgm_cli.reports.output import write_text
 
-    write_text(path, text)
+    write_text(path, text, force)
     written.append(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.readers.files import FILE, standing
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
@@ -60,16 +61,19 @@ def written_out(factors: Mapping[str, np.ndarray]) -> np.ndarray:
     return (left * weights) @ right.T
 
 
-def write_array(path: Path, name: str, array: np.ndarray) -> None:
-    """Write the array as the ending of `path` says. Raises ProblemError where such a file cannot hold it."""
+def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -> None:
+    """Write the array as the ending of `path` says. Raises ProblemError where such a file cannot hold it,
+    or where there is a file and no `force`: what is in an array does not tell who wrote it."""
     writers = {".npy": _npy, ".mat": _mat, ".csv": _csv, ".png": _image}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ProblemError(
             f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv or .png."
         )
+    if standing(path) == FILE and not force:
+        raise ProblemError(f"{path} exists; --force overwrites it.")
     data = writer(path, name, array)
-    temporary = ready(path).with_name(f".{path.name}.tmp")
+    temporary = ready(path, force).with_name(f".{path.name}.tmp")
     try:
         temporary.write_bytes(data)
         temporary.replace(path)

@@ -16,7 +16,7 @@ from cgm_cli.reports.cells import clipped, labels
 from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, quantities
 from cgm_cli.reports.draw import draw
 from cgm_cli.reports.entry import Entry
-from cgm_cli.reports.output import ready
+from cgm_cli.reports.output import MARK, ready
 from cgm_cli.reports.pictures import pictures
 from cgm_cli.reports.query import as_number
 from cgm_cli.runs.files import write_fault
@@ -66,7 +66,7 @@ def formats(text: str) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str]) -> list[Path]:
+def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], force: bool = False) -> list[Path]:
     """<column>.<format> for every quantity, and <picture>.<format> for what the solutions look like.
 
     Raises CgmError where they cannot be written.
@@ -74,20 +74,21 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str]) 
     traces = [_trace(entry) for entry in entries]
     found = quantities(column_names(traces), len(entries))
     drawn = [curves(trace, (name for each in found for name in each.columns), _POINTS) for trace in traces]
-    written = []
+    written: list[Path] = []
     with _style() as plt:
         for quantity in found:
             shown = [(index, each) for index, each in enumerate(drawn) if _says(each, quantity)]
             if shown:
                 figure = _convergence(plt, quantity, shown, entries)
-                written += _save(plt, figure, folder / quantity.name[:_LONGEST_NAME], kinds)
+                _save(plt, figure, folder / quantity.name[:_LONGEST_NAME], kinds, written, force)
         names_ = labels(entries)
         for entry, label in list(zip(entries, names_, strict=True))[:_WITH_PICTURES]:
             for picture in pictures(entry.open()) if entry.finished else ():
                 figure, axes = plt.subplots(figsize=(_WIDTH, _WIDTH))
                 draw(picture, axes)
                 own = f"-{_file_name(label)}" if len(entries) > 1 else ""
-                written += _save(plt, figure, folder / f"picture-{_file_name(picture.title)}{own}", kinds)
+                stem = folder / f"picture-{_file_name(picture.title)}{own}"
+                _save(plt, figure, stem, kinds, written, force)
     return written
 
 
@@ -198,21 +199,28 @@ def _shades(entries: Sequence[Entry]) -> tuple[list[Any], tuple[Any, str] | None
     return [bar.to_rgba(value) for value in values], (bar, label)
 
 
-def _save(plt: Any, figure: Any, stem: Path, kinds: Sequence[str]) -> list[Path]:
-    written = []
+def _save(plt: Any, figure: Any, stem: Path, kinds: Sequence[str], written: list[Path], force: bool) -> None:
+    """Save it as <stem>.<kind>, and add that to `written`; with a number where this report has used the name."""
+    base, number = stem, 1
+    while stem.with_name(f"{stem.name}.{kinds[0]}") in written:
+        number += 1
+        stem = base.with_name(f"{base.name}-{number}")
+    # No date, so that the same runs give the same file.
+    about = {
+        "pdf": {"CreationDate": None, "Creator": MARK},
+        "svg": {"Date": None, "Creator": MARK},
+        "png": {"Software": MARK},
+    }
     try:
         for kind in kinds:
-            path = ready(stem.with_name(f"{stem.name}.{kind}"))
-            # No date, so that the same runs give the same file.
-            dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+            path = ready(stem.with_name(f"{stem.name}.{kind}"), force)
             try:
-                figure.savefig(path, metadata=dates[kind])
+                figure.savefig(path, metadata=about[kind])
             except OSError as error:
                 raise write_fault(path, error) from error
             written.append(path)
     finally:
         plt.close(figure)
-    return written
 
 
 def _file_name(text: str) -> str:

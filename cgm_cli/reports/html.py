@@ -17,6 +17,7 @@ from cgm_cli.reports.collect import Fault
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.markup import json_of, text_of
 from cgm_cli.reports.material import axes_of, packed, read_runs, value_of
+from cgm_cli.reports.output import MARK
 from cgm_cli.reports.pictures import Image, plain
 from cgm_cli.reports.ranking import direction
 from cgm_cli.reports.sections import (
@@ -87,6 +88,7 @@ def _document(title: str, sections: Sequence[tuple[str, str, str]], data: str) -
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f'<meta name="generator" content="{MARK}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text_of(clipped(title, 80))} - cgm report</title><style>{_file('page.css')}</style></head><body>"
         '<a class="skip" href="#summary">Skip to the summary</a>'

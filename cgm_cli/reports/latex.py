@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from cgm_cli.reports.cells import Column, best_rows, cell, columns, labels
 from cgm_cli.reports.entry import Entry
+from cgm_cli.reports.output import MARK
 from cgm_cli.spec.faults import visible
 
 _SPECIAL = {
@@ -19,6 +20,9 @@ _SPECIAL = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    # After the \\ of the line before, these would be read as its arguments.
+    "[": "{[}",
+    "*": "{*}",
 } | {character: f"\\{character}" for character in "&%$#_"}
 
 
@@ -31,7 +35,7 @@ def as_latex(entries: Sequence[Entry]) -> str:
         cells = [_cell(entry, column, label, row in marked.get(column.key, ())) for column in shown]
         rows.append("  " + " & ".join(cells) + r" \\")
     lines = [
-        "% Written by cgm report; needs \\usepackage{booktabs}.",
+        f"% {MARK}; needs \\usepackage{{booktabs}}.",
         rf"\begin{{tabular}}{{{''.join('r' if column.kind == 'figure' else 'l' for column in shown)}}}",
         r"  \toprule",
         "  " + " & ".join(escaped(column.heading) for column in shown) + r" \\",

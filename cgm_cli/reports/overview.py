@@ -10,11 +10,12 @@ from rich.text import Text
 
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.readers.files import FILE, standing
+from cgm_cli.readers.files import FILE, NOTHING, standing
 from cgm_cli.reports.cells import clipped
 from cgm_cli.reports.entry import flatten
 from cgm_cli.reports.query import as_text
 from cgm_cli.reports.rows import record_at
+from cgm_cli.reports.table import print_wide
 from cgm_cli.runs.console import bound_label, duration, number, pretty, progress_table, ratio
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.faults import visible
@@ -29,11 +30,17 @@ def print_overview(run: Run, console: Console, lines: int) -> None:
         width = max(map(len, facts), default=0)
         for label, text in facts.items():
             _say(console, f"  {label:<{width}}  {visible(text)}")
-    records = last_records(run, lines)
+    records, fault = last_records(run, lines)
     if records:
         _heading(console, "Its last rows")
         sense = str((run.summary or {}).get("sense", "minimise"))
-        console.print(progress_table(sense, records, console.width if console.is_terminal else None))
+        if console.is_terminal:
+            console.print(progress_table(sense, records, console.width))
+        else:
+            print_wide(progress_table(sense, records), console)
+    elif fault:
+        _heading(console, "Its last rows")
+        _say(console, f"  {visible(fault)}", "red")
     tail = log_tail(run, lines)
     if tail:
         _heading(console, "Its log")
@@ -115,14 +122,15 @@ def _form(run: Run) -> dict[str, Any]:
         return {}
 
 
-def last_records(run: Run, count: int) -> list[IterationRecord]:
-    """The last rows of the trace; none where there is no trace."""
+def last_records(run: Run, count: int) -> tuple[list[IterationRecord], str]:
+    """The last rows of the trace, and what is wrong with it; neither of a run that has not begun to iterate."""
     try:
         trace = run.trace
-    except CgmError:
-        return []
+    except CgmError as error:
+        begun = run.summary is not None or standing(run.path / "run.h5") != NOTHING
+        return [], error.message if begun else ""
     rows = len(next(iter(trace.values()), ()))
-    return [record_at(trace, row) for row in range(max(0, rows - count), rows)]
+    return [record_at(trace, row) for row in range(max(0, rows - count), rows)], ""
 
 
 def log_tail(run: Run, count: int) -> list[str]:

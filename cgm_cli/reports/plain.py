@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from cgm_cli.reports import names
 from cgm_cli.reports.collect import Fault
 from cgm_cli.reports.entry import Entry
+from cgm_cli.reports.output import CSV_HEAD
 from cgm_cli.reports.query import as_text
 from cgm_cli.runs.files import to_json
 
@@ -41,7 +42,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
     keys, figures = names.varying(entries), names.figures(entries)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["run", "name", "status", *keys, *figures, "bound_is", "reason"])
+    writer.writerow([*CSV_HEAD.rstrip(",").split(","), *keys, *figures, "bound_is", "reason"])
     for entry in entries:
         numbers = [_exact(name, entry.figures.get(name, math.nan)) for name in figures]
         writer.writerow(

@@ -54,11 +54,11 @@ def as_text(value: Any) -> str:
 
 def _condition(expression: str, entries: Sequence[Entry]) -> Callable[[Entry], bool]:
     match = _EXPRESSION.fullmatch(expression)
-    if match is None or not match[3]:
+    if match is None or not match[3] or match[3][0] in "<>=!~":
         raise ProblemError(f'`{quoted(expression)}` is no filter; one is KEY OP VALUE, for instance "beta0<1".')
     name, compare, wanted = resolve(match[1], entries), _OPERATORS[match[2]], match[3].strip("\"'")
     number = _read_number(wanted)
-    if number is None and compare not in (eq, ne):
+    if (number is None or math.isnan(number)) and compare not in (eq, ne):
         raise ProblemError(f"`{quoted(expression)}`: `{match[2]}` needs a number, and `{quoted(wanted)}` is none.")
 
     def holds(entry: Entry) -> bool:

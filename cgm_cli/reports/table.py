@@ -66,7 +66,7 @@ def _print_table(entries: Sequence[Entry], console: Console) -> None:
     if console.is_terminal:
         console.print(table)
     else:
-        _print_wide(table, console)
+        print_wide(table, console)
     if any(marked.values()):
         _say(console, "* the best of its column", "dim")
     if dropped:
@@ -108,8 +108,8 @@ def _fit(cells: dict[Column, list[str]], entries: Sequence[Entry], width: int) -
     return dropped
 
 
-def _print_wide(table: Table, console: Console) -> None:
-    # Into a file, in which no line is too long.
+def print_wide(table: Table, console: Console) -> None:
+    """Print it into a file, in which no line is too long."""
     wide = Console(file=console.file, width=_WIDTH_OF_A_FILE, highlight=False, no_color=True)
     with wide.capture() as capture:
         wide.print(table)

@@ -88,7 +88,14 @@ class Run:
     @cached_property
     def resolved(self) -> dict[str, Any]:
         """The resolved spec as plain values."""
-        return parse(self.resolved_text, self.path / "resolved.yaml").tree
+        file = self.path / "resolved.yaml"
+        try:
+            return parse(self.resolved_text, file).tree
+        except DataError:
+            raise
+        except CgmError as error:
+            # Of a run this is damage, not a fault of the user's that the line would show.
+            raise DataError(error.message.partition("\n")[0]) from error
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -135,9 +142,8 @@ class Run:
     def _read(self, reader: Callable[[h5py.File], _T]) -> _T:
         path = self.path / "run.h5"
         if standing(path) == NOTHING:
-            raise DataError(
-                f"{self.path} has no run.h5: the run has not begun to iterate (status {self.status.value})."
-            )
+            why = "it was lost, for" if self.summary else "the run has not begun to iterate;"
+            raise DataError(f"{self.path} has no run.h5: {why} the status is {self.status.value}.")
         return read_own(path, reader, "a log")
 
 
@@ -155,6 +161,8 @@ def load_run(path: str | Path) -> Run:
         raise DataError(_no_run(folder))
     try:
         state = json.loads(_text(file))
+        if not isinstance(state, dict) or "status" not in state:
+            raise ValueError("it has no `status`")
         status = Status(state["status"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{file} is not a status of cgm: {reason(error)}.") from error

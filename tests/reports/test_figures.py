@@ -141,3 +141,11 @@ def test_the_gallery_is_small_and_whole():
     text, found = (docs / "gallery.md").read_text(encoding="utf-8"), list((docs / "gallery").iterdir())
     assert sum(path.stat().st_size for path in found) < 1_500_000
     assert all(f"(gallery/{path.name})" in text for path in found)
+
+
+def test_names_that_become_the_same_file_name_keep_both_figures(tmp_path):
+    for name in ("ü1", "ö1"):
+        make_run(tmp_path / "runs" / name, spec(name))
+    written = write_figures(collect([tmp_path / "runs"]).entries, tmp_path / "figures", ["png"])
+    pictures = [path for path in written if path.name.startswith("picture")]
+    assert len(pictures) == len(set(pictures)) == 2 and all(path.exists() for path in pictures)

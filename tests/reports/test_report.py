@@ -222,3 +222,60 @@ def test_a_failed_run_is_never_the_best(tmp_path):
     from cgm_cli.reports.ranking import best
 
     assert [entry.name for entry in best("gap", found)] == ["a"]
+
+
+@pytest.mark.parametrize("option, name", [("--html", "p.html"), ("--latex", "t.tex"), ("--csv", "t.csv")])
+def test_only_what_a_report_wrote_is_replaced(cgm, three, tmp_path, option, name):
+    path = tmp_path / name
+    assert cgm("report", three, option, path)[0] == 0
+    assert cgm("report", three, option, path)[0] == 0
+    path.write_text("mine")
+    code, out, err = cgm("report", three, option, path)
+    assert code == 2 and out == "" and "--force overwrites it" in err
+    assert path.read_text() == "mine"
+    assert cgm("report", three, option, path, "--force")[0] == 0
+    assert path.read_text() != "mine"
+
+
+def test_a_log_is_no_place_for_a_table(cgm, tmp_path):
+    run = make_run(tmp_path / "run")
+    before = (run / "run.h5").read_bytes()
+    assert cgm("report", run, "--csv", run / "run.h5")[0] == 2
+    assert (run / "run.h5").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png", "svg"])
+def test_figures_replace_figures_only(cgm, three, tmp_path, kind):
+    arguments = ("report", three, "--figures", tmp_path, "--format", kind)
+    assert cgm(*arguments)[0] == 0 and cgm(*arguments)[0] == 0
+    mine = tmp_path / f"gap.{kind}"
+    mine.write_text("mine")
+    assert cgm(*arguments)[0] == 2 and mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--csv", "-", "--latex", "-"), ("--csv", "-", "--json"), ("--csv", "t", "--latex", "./t")]
+)
+def test_two_outputs_have_two_places(cgm, three, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = cgm("report", three, *arguments)
+    assert code == 2 and out == "" and "a place of its own" in err
+
+
+def test_a_page_on_standard_output_is_alone_there(cgm, three):
+    assert cgm("report", three, "--html", "-")[1].endswith("</html>\n")
+
+
+@pytest.mark.parametrize("expression", ["beta0=>1", "beta0=<1", "name=~beta.*", "beta0<nan"])
+def test_an_operator_there_is_not_is_told(cgm, three, expression):
+    code, _, err = cgm("report", three, "--filter", expression)
+    assert code == 2 and expression in err
+
+
+def test_a_filter_that_leaves_nothing_says_so(cgm, three):
+    code, _, err = cgm("report", three, "--filter", "beta0<0")
+    assert code == 3 and "none of the 3 runs" in err
+
+
+def test_no_cell_of_latex_is_an_argument_of_its_line():
+    assert escaped("[2pt]") == "{[}2pt]" and escaped("*x") == "{*}x"

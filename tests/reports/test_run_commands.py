@@ -118,3 +118,42 @@ def test_images():
     assert png(np.ones((2, 2)))[:4] == b"\x89PNG"
     assert png(np.array([[1e308, -1e308]]), colours="viridis")[:4] == b"\x89PNG"
     assert reduced(np.arange(10.0).reshape(2, 5), 2).tolist() == [[1.0, 3.5], [6.0, 8.5]]
+
+
+def test_export_overwrites_only_by_force(cgm, factored, tmp_path):
+    path = tmp_path / "x.npy"
+    path.write_text("mine")
+    code, _, err = cgm("export", factored[0], "--solution", path)
+    assert code == 2 and "--force" in err and path.read_text() == "mine"
+    assert cgm("export", factored[0], "--solution", path, "--force")[0] == 0
+    assert np.load(path).shape == (5, 4)
+
+
+def test_show_tells_of_a_log_that_is_damaged_or_lost(cgm, tmp_path):
+    run = make_run(tmp_path / "run")
+    (run / "run.h5").write_bytes(b"")
+    assert "cannot be read as a log" in cgm("show", run)[1]
+    (run / "run.h5").unlink()
+    out = cgm("show", run)[1]
+    assert "it was lost" in out and "has not begun" not in out
+
+
+def test_show_cuts_no_number_in_a_pipe(cgm, three, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    assert "…" not in cgm("show", three / "beta1")[1].partition("Its last rows")[2]
+
+
+@pytest.mark.parametrize("text", ["a: [\n", "- 1\n", ""])
+def test_a_damaged_spec_of_a_run_is_one_that_cannot_be_read(cgm, tmp_path, three, text):
+    run = make_run(tmp_path / "run")
+    (run / "resolved.yaml").write_text(text)
+    for command in (("show", run), ("diff", run, three / "beta1")):
+        code, _, err = cgm(*command)
+        assert code == 3 and "resolved.yaml" in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "3"])
+def test_a_foreign_status_says_what_it_lacks(cgm, tmp_path, text):
+    (tmp_path / "status.json").write_text(text)
+    code, _, err = cgm("show", tmp_path)
+    assert code == 3 and "has no `status`" in err

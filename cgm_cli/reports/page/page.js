@@ -151,7 +151,7 @@ function draw(figure) {
       each.y = each.y.map((value) => (value > 0 ? value : null));
     }
   }
-  figure.querySelector(".note").textContent = lost ? `${lost} values of zero or less are not on the logarithmic axis.` : "";
+  figure.querySelector(".note").textContent = lost ? `${lost} ${lost === 1 ? "value" : "values"} of zero or less ${lost === 1 ? "is" : "are"} not on the logarithmic axis.` : "";
   const x = { title: { text: state.x === "k" ? "iteration k" : "seconds" }, type: state.logx ? "log" : "linear" };
   const y = { type: log ? "log" : "linear", title: { text: plain(quantity.name), standoff: 6 } };
   if (log || Object.keys(quantity.beside).length) y.range = range(lines, log);
