@@ -1,0 +1,61 @@
+"""L-BFGS against a direct solution and SciPy's own, within its budget, and never uphill."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, rosen, rosen_der
+
+from cgm_cli.numerics.lbfgs import lbfgs
+
+
+class Counted:
+    def __init__(self, value, gradient):
+        self._value, self._gradient, self.values = value, gradient, []
+
+    def __call__(self, x):
+        self.values.append(self._value(x))
+        return self.values[-1], self._gradient(x)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3])
+def test_a_quadratic_is_solved(condition):
+    rng = np.random.default_rng(1)
+    basis = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    matrix = basis * np.geomspace(1.0, condition, 30) @ basis.T
+    target = rng.standard_normal(30)
+    evaluate = Counted(lambda x: 0.5 * x @ matrix @ x - target @ x, lambda x: matrix @ x - target)
+    found = lbfgs(evaluate, np.ones(30), 400)
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, target), rtol=1e-5, atol=1e-6)
+
+
+def test_as_good_as_another_one_on_a_curved_valley():
+    start = np.full(10, -1.2)
+    found = lbfgs(Counted(rosen, rosen_der), start, 150)
+    reference = minimize(rosen, start, jac=rosen_der, method="L-BFGS-B", options={"maxfun": 150, "maxcor": 6})
+    assert rosen(found) <= 10.0 * reference.fun + 1e-8
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 7, 40])
+def test_the_budget_holds_and_the_value_never_grows(budget):
+    evaluate = Counted(rosen, rosen_der)
+    found = lbfgs(evaluate, np.full(6, -1.2), budget)
+    assert len(evaluate.values) <= budget
+    assert rosen(found) == min(evaluate.values)
+
+
+def test_a_stationary_start_is_left_alone():
+    evaluate = Counted(lambda x: float(x @ x), lambda x: 2.0 * x)
+    np.testing.assert_array_equal(lbfgs(evaluate, np.zeros(3), 50), np.zeros(3))
+    assert len(evaluate.values) == 1
+
+
+def test_steps_into_infinity_are_taken_back():
+    def value(x):
+        return -np.log(1.0 - x @ x) if x @ x < 1.0 else np.inf
+
+    def gradient(x):
+        return 2.0 * x / (1.0 - x @ x) if x @ x < 1.0 else np.full_like(x, np.nan)
+
+    found = lbfgs(Counted(value, gradient), np.full(3, 0.57), 60)
+    np.testing.assert_allclose(found, 0.0, atol=1e-4)
