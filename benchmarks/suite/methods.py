@@ -29,6 +29,8 @@ def methods(problem: Problem) -> dict[str, dict[str, Any]]:
     """
     named = [name for name in METHODS if name != "cgm" and (problem.constrained or name != "cgal")]
     corrections = [name for name in get_args(SolverSpec.model_fields["correction"].annotation) if name != "none"]
+    if problem.family == "logistic":
+        corrections.remove("local-descent")  # x is a vector
     return {name: {"method": name} for name in named} | {name: {"correction": name} for name in corrections}
 
 

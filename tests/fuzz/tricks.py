@@ -78,7 +78,7 @@ def data_files() -> list[Case]:
         "edges.gset": b"10 1000000000000\n1 2\n",
         "nodes.gset": b"999999999999999 1\n1 2\n",
         "many.gset": b"400000000 1\n1 2\n",
-        "wide.gset": b"30000 1\n1 2\n",
+        "wide.gset": b"30000000 1\n1 2\n",
         "lines.gset": b"3 1\n1 2\n" + b"\n" * 6_000_000,
         "cells.gset": b"3 1\n1 2 " + b"1 " * 3_000_000,
         "loops.gset": b"3 2\n1 1\n2 2\n",

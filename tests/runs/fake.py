@@ -73,6 +73,7 @@ class Instance:
     error: BaseException | None = None
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
+    form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any, rounding: Any) -> Result:
         status = Status.ITERATION_LIMIT
@@ -101,7 +102,7 @@ def install(instance: Instance, replace: Callable[[Any, str, Any], None] = setat
     replace(execute, "load", lambda path, overrides: _spec(path.read_text(encoding="utf-8"), path))
     replace(execute, "loads", lambda text, overrides: _spec(text, None))
     replace(execute, "resolve", lambda spec: "name: fake\nseed: 7\n")
-    replace(execute, "build", lambda spec, file: instance)
+    replace(execute, "build", lambda spec, file, kept=None: instance)
 
 
 def _spec(text: str, path: Path | None) -> SimpleNamespace:

@@ -110,7 +110,7 @@ def test_names_that_no_folder_should_have(name):
         (TEMPLATE + "solver: {beta0: true}\n", 2, 17, "expected a number or one of `auto`, `optimal`, got true", None),
         (TEMPLATE + "solver: {beta0: 012}\n", 2, 17, "got text '012'", "write 12, without"),
         (TEMPLATE + "solver: {beta0: 1_000}\n", 2, 17, "got text '1_000'", "without underscores"),
-        (TEMPLATE + "solver: {method: hcgn}\n", 2, 18, "expected one of `hcgm`", "did you mean `hcgm`?"),
+        (TEMPLATE + "solver: {method: hcgn}\n", 2, 18, "expected one of `auto`, `hcgm`", "did you mean `hcgm`?"),
         (TEMPLATE + "solver: {oracle: {tolerance: 1}}\n", 2, 30, "expected less than 1, got 1", None),
         (TEMPLATE + "solver: hcgm\n", 2, 9, "expected a mapping, got text 'hcgm'", None),
         (TEMPLATE + "solver:\n", 2, 8, "expected a mapping, got nothing", None),
