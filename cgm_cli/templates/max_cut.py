@@ -62,8 +62,7 @@ class MaxCut(Template):
             with located("graph"):
                 drawn = isinstance(self.graph, RandomGraph)
                 adjacency = self.graph.draw(context) if drawn else context.graph(self.graph)
-                adjacency.setdiag(0.0)  # an edge from a node to itself is never cut
-                adjacency.eliminate_zeros()
+                adjacency = _without_loops(adjacency)
                 if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: every cut is empty")
             with located("hyperplanes"):
@@ -98,6 +97,14 @@ class MaxCut(Template):
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         return {}
+
+
+def _without_loops(adjacency: sp.csr_array) -> sp.csr_array:
+    """Without edges from a node to itself, which are never cut, and edges of no weight."""
+    edges = adjacency.tocoo()
+    tails, heads = edges.coords
+    kept = (tails != heads) & (edges.data != 0.0)
+    return sp.coo_array((edges.data[kept], (tails[kept], heads[kept])), shape=adjacency.shape).tocsr()
 
 
 def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> np.ndarray:

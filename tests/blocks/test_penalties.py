@@ -376,21 +376,20 @@ def set_twin(example, z):
         constraints = [{"type": "ineq", "fun": lambda p: radius**2 - p @ p}]
     else:
         assert kind == "l1-ball"
-        starts = (np.full(2 * n, share * radius / n) for share in (0.0, 0.1, 0.2, 0.3, 0.4))
-        tries = (
+        tries = [
             minimize(  # p = a - b with a, b >= 0
                 lambda ab: 0.5 * ((ab[:n] - ab[n:] - z) ** 2).sum(),
-                start,
+                np.full(2 * n, share * radius / n),
                 jac=lambda ab: np.r_[ab[:n] - ab[n:] - z, z - ab[:n] + ab[n:]],
                 bounds=[(0, None)] * (2 * n),
                 constraints=[{"type": "ineq", "fun": lambda ab: radius - ab.sum()}],
                 method="SLSQP",
                 options={"ftol": 1e-15, "maxiter": 500},
             )
-            for start in starts
-        )
+            for share in (0.0, 0.2, 0.4)
+        ]
         # Now and then the solver loses its way.
-        halves = next(found.x for found in tries if found.success)
+        halves = min((found for found in tries if np.abs(found.x).sum() <= radius + 1e-9), key=lambda t: t.fun).x
         return halves[:n] - halves[n:]
     return minimize(
         lambda p: 0.5 * ((p - z) ** 2).sum(),
