@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.atoms import DenseAtom
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
@@ -343,8 +342,8 @@ def _reserve(problem: CompositeProblem, spec: Spec, iterate: str, context: Build
         context.reserve("iterate", 8 * _columns(problem, solver.iterations) * sum(domain.shape))
     else:
         context.reserve("iterate", 8 * SAMPLES * domain.shape[0])
-    proven = spec.bound.certify != "never" and min(domain.shape) <= DENSE_CERTIFICATE
-    if domain.spectral and (proven or solver.oracle.mode == "exact"):
+    proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= domain.provable
+    if proven or (domain.spectral and solver.oracle.mode == "exact"):
         context.reserve("matrix to factorise", 3 * domain.memory)
 
 
