@@ -53,6 +53,10 @@ class Direction(ABC):
         self.add_to(out)
         return out
 
+    def sparse(self) -> sp.csr_array | None:
+        """A new sparse matrix, where the direction is no more than one; None otherwise."""
+        return None
+
     def inner(self, atom: Atom) -> float:
         """<v, atom>."""
         if isinstance(atom, LowRankAtom):
@@ -130,6 +134,9 @@ class SparseDirection(Direction):
             self if self.symmetric else SparseDirection((0.5 * (self.matrix + self.matrix.T)).tocsr(), symmetric=True)
         )
 
+    def sparse(self) -> sp.csr_array:
+        return self.matrix.copy()
+
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else SparseDirection(self.matrix * factor, self.symmetric)
 
@@ -158,6 +165,9 @@ class DiagonalDirection(Direction):
 
     def symmetrised(self) -> Direction:
         return self
+
+    def sparse(self) -> sp.csr_array:
+        return sp.csr_array(sp.diags_array(self.diagonal))
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else DiagonalDirection(factor * self.diagonal)
@@ -257,6 +267,10 @@ class SumDirection(Direction):
 
     def symmetrised(self) -> Direction:
         return SumDirection(tuple(piece.symmetrised() for piece in self.pieces))
+
+    def sparse(self) -> sp.csr_array | None:
+        pieces = [piece.sparse() for piece in self.pieces]
+        return None if any(piece is None for piece in pieces) else sp.csr_array(sum(pieces[1:], pieces[0]))
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else SumDirection(tuple(piece.scaled(factor) for piece in self.pieces))

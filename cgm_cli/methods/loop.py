@@ -211,7 +211,8 @@ class _Run:
         if self._proves_infeasible():
             return Status.INFEASIBLE
         ending = None
-        if self.stop.converged(record) and self._stands_when_certified(point, answer, record):
+        estimated = self.stop.converged(record) and self._stands_when_certified(point, answer, record)
+        if estimated or self._holds_by_proof(point, answer, record, beta):
             ending = Status.CONVERGED
         ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
         ending = ending or self._request() or self._stagnated(record)
@@ -257,6 +258,26 @@ class _Run:
             return True
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
         return self.stop.converged(self._record(point, answer, None, 0.0))
+
+    def _holds_by_proof(self, point, answer, record, beta) -> bool:
+        """Whether the tolerances hold with a certificate of the current dual point, though its estimate falls short.
+
+        An estimate takes off the residual of the eigenvector, where the error of its value is only the square of that.
+        So the proof is tried where the value itself would do, and again only once that has grown.
+        """
+        tally = self.state.tally
+        if self.stop.gap is None or answer.exact or self.schedule.certify == "never":
+            return False
+        hoped, total = point.constant + answer.value, point.objective + point.penalty
+        gap = abs(total - hoped) / max(1.0, abs(total), abs(hoped))
+        if hoped <= tally.failed_hope or not self.stop.converged(replace(record, gap=gap)):
+            return False
+        with self.clock.phase("certify"):
+            proven = self._certify_here(point, beta)
+        if proven and self.stop.converged(self._record(point, answer, beta, 0.0)):
+            return True
+        tally.failed_hope = hoped + abs(hoped) * 1e-6 if proven else np.inf
+        return False
 
     def _proves_infeasible(self) -> bool:
         """A certified bound above every value of the objective on the domain: no point of it meets the constraints."""

@@ -27,15 +27,17 @@ class Tally:
     """What one turn of the loop changes before the step is taken. warm: what the oracle wants back. bounds: the best
     ones. unconverged: oracle calls that fell short of their tolerance.
 
-    failed_certificate, failed_proof: the estimates whose certificates last fell short of the tolerance, and last proved
-    nothing about feasibility. ceiling: at least the maximum of the objective over the domain, once it was needed.
-    progress, progress_at: the smallest max(gap, infeasibility) that counted as progress, and the k it was reached at.
+    failed_certificate, failed_hope, failed_proof: the estimates, and the values without allowance, whose
+    certificates last fell short of the tolerance, and the estimates that last proved nothing about feasibility.
+    ceiling: at least the maximum of the objective over the domain, once it was needed. progress, progress_at: the
+    smallest max(gap, infeasibility) that counted as progress, and the k it was reached at.
     """
 
     warm: np.ndarray | None = None
     bounds: BestBound = field(default_factory=BestBound)
     unconverged: int = 0
     failed_certificate: float = -np.inf
+    failed_hope: float = -np.inf
     failed_proof: float = -np.inf
     ceiling: float | None = None
     progress: float = np.inf

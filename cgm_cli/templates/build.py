@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.domains.fantope import Fantope
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
 from cgm_cli.methods.ascent import DualAscent, MultiplierStep
@@ -333,8 +332,8 @@ def _reserve(problem: CompositeProblem, spec: Spec, form: Form, context: BuildCo
             context.reserve("best and averaged dual variables", 2 * domain.memory)
             if solver.method == "cgal":
                 context.reserve("multipliers", 3 * domain.memory)
-    proven = spec.bound.certify != "never" and min(domain.shape) <= DENSE_CERTIFICATE
-    if domain.spectral and (proven or solver.oracle.mode == "exact"):
+    proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= domain.provable
+    if proven or (domain.spectral and solver.oracle.mode == "exact"):
         context.reserve("matrix to factorise", 3 * domain.memory)
 
 

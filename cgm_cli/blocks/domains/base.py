@@ -92,6 +92,12 @@ class Domain(ABC):
         answer = self.lmo(direction, OracleRequest())
         return answer.lower - self.rounding(direction) if answer.exact else None
 
+    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+        """The same, but for a probability `failure` over what is drawn from `rng`, of which the direction must not
+        depend on anything that is yet to be drawn. For where a proof is out of reach; None if there is no such method.
+        """
+        return None
+
     def rounding(self, direction: Direction) -> float:
         """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts
         its own.

@@ -10,11 +10,14 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import SpectralDomain, answer, scaled_product, solver_options
+from cgm_cli.blocks.domains.spectral import EIGENVALUES, GUESS, SpectralDomain, answer, scaled_product, solver_options
+from cgm_cli.numerics.definite import dense_floor, random_floor
 from cgm_cli.numerics.eigen import rounding_error
 from cgm_cli.numerics.projections import project_capped_simplex
 from cgm_cli.numerics.svd import largest_singular_triplet
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
+
+_EPS = float(np.finfo(float).eps)
 
 
 class NuclearBall(SpectralDomain):
@@ -39,6 +42,7 @@ class NuclearBall(SpectralDomain):
             return NuclearBall((self.shape[0], self.shape[1]), self.radius)
 
     fixed_trace = False
+    provable = 4000
 
     def __init__(self, shape: tuple[int, int], radius: float):
         self.shape = shape
@@ -73,6 +77,42 @@ class NuclearBall(SpectralDomain):
 
     def dense_minimum(self, matrix: np.ndarray) -> float:
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        """sigma_1^2 is the largest eigenvalue of V^T V, whose entries, as computed, err by m u (|V|^T |V|)_ij, and
+        that matrix by m u |V|_F^2 at most.
+        """
+        if min(self.shape) <= EIGENVALUES:
+            return self.dense_minimum(direction.dense())
+        if min(self.shape) > self.provable:
+            return None
+        peak = direction.peak()
+        if peak == 0.0:
+            return 0.0
+        matrix = direction.dense() / peak
+        matrix = matrix if matrix.shape[1] <= matrix.shape[0] else matrix.T
+        top = largest_singular_triplet(
+            lambda b: matrix @ b,
+            lambda b: matrix.T @ b,
+            matrix.shape,
+            tolerance=GUESS,
+            rng=np.random.default_rng(0),
+        )
+        floor = dense_floor(-(matrix.T @ matrix), -(top.value**2))
+        if floor is None:
+            return None
+        error = (matrix.shape[0] + 4) * _EPS * float(np.linalg.norm(matrix)) ** 2
+        return -self.radius * peak * float(np.sqrt(max(error - floor, 0.0))) * (1.0 + 8 * _EPS)
+
+    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+        peak = direction.peak()
+        if peak == 0.0:
+            return 0.0
+        forth, back = scaled_product(direction, peak), scaled_product(direction.transposed(), peak)
+        if self.shape[1] > self.shape[0]:
+            forth, back = back, forth
+        floor = random_floor(lambda b: -back(forth(b)), min(self.shape), failure, rng)
+        return -self.radius * peak * float(np.sqrt(max(-floor, 0.0))) * (1.0 + 8 * _EPS)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return bool(

@@ -77,6 +77,15 @@ class Product(Domain):
         ]
         return None if None in minima else sum(minima)
 
+    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+        """Each block may fail with its share of the probability; those that can be proven are."""
+        minima = []
+        for block, piece in zip(self.blocks, self._pieces(direction), strict=True):
+            least = block.certified_minimum(piece)
+            share = failure / len(self.blocks)
+            minima.append(block.probable_minimum(piece, share, rng) if least is None else least)
+        return None if None in minima else sum(minima)
+
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return all(block.contains(part, tolerance) for block, part in zip(self.blocks, self.parts(x), strict=True))
 

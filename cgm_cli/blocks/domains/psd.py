@@ -63,8 +63,8 @@ class PSDTrace(EigenDomain):
         """In the simplex of sum r, or of sum at most r."""
         return (project_simplex if self.fixed_trace else project_capped_simplex)(values, self.radius)
 
-    def dense_minimum(self, matrix: np.ndarray) -> float:
-        least = super().dense_minimum(matrix)
+    def least(self, total: float) -> float:
+        least = super().least(total)
         return least if self.fixed_trace else min(0.0, least)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:

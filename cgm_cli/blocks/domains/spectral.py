@@ -12,11 +12,21 @@ import scipy.linalg
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.numerics.definite import BAND_BYTES, band_floor, dense_floor, random_floor
 from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
 
-DENSE_CERTIFICATE = 4000
-"""Largest n whose eigenvalues are certified by a full factorisation: about 10 s and 0.4 GB at this size."""
+EIGENVALUES = 1000
+"""Largest n whose minimum is certified by eigen- or singular values: beyond, a factorisation costs less than them."""
+
+DENSE_CERTIFICATE = 10_000
+"""Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
+
+GUESS = 1e-7
+"""Relative residual of the eigenvectors that a certificate starts from: of their values, the square counts."""
+
+
+_EPS = float(np.finfo(float).eps)
 
 
 class SpectralDomain(Domain):
@@ -30,6 +40,8 @@ class SpectralDomain(Domain):
     trace: float
     """The largest sum of singular values of a point; with `fixed_trace`, of every point."""
     fixed_trace: bool
+    provable: int
+    """The largest smaller side whose dense directions are certified."""
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         peak = direction.peak()
@@ -59,9 +71,6 @@ class SpectralDomain(Domain):
     def dense_minimum(self, matrix: np.ndarray) -> float:
         """A number that is at most min <matrix, x> over X, rounding errors included, by LAPACK."""
 
-    def certified_minimum(self, direction: Direction) -> float | None:
-        return self.dense_minimum(direction.dense()) if min(self.shape) <= DENSE_CERTIFICATE else None
-
     def rounding(self, direction: Direction) -> float:
         return 0.0
 
@@ -73,6 +82,7 @@ class EigenDomain(SpectralDomain):
     """
 
     symmetric = True
+    provable = DENSE_CERTIFICATE
     count: int
     weight: float
 
@@ -99,7 +109,69 @@ class EigenDomain(SpectralDomain):
 
     def dense_minimum(self, matrix: np.ndarray) -> float:
         values = scipy.linalg.eigvalsh(matrix, subset_by_index=(0, self.count - 1))
-        return self.weight * (float(values.sum()) - self.count * rounding_error(matrix))
+        return self.least(float(values.sum()) - self.count * rounding_error(matrix))
+
+    def least(self, total: float) -> float:
+        """The minimum that goes with the sum of the `count` smallest eigenvalues."""
+        return self.weight * total
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        if self.shape[0] <= EIGENVALUES:
+            return self.dense_minimum(direction.dense())
+        return self._by_definiteness(direction, _proven_floor)
+
+    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+        def floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float:
+            peak = direction.peak()
+
+            def multiply(b: np.ndarray) -> np.ndarray:
+                return direction.matmat(b) / peak + vectors @ ((weights / peak) * (vectors.T @ b))
+
+            return peak * random_floor(multiply, self.shape[0], failure, rng)
+
+        return self._by_definiteness(direction, floor)
+
+    def _by_definiteness(
+        self, direction: Direction, floor: Callable[[Direction, float, np.ndarray, np.ndarray], float | None]
+    ) -> float | None:
+        """By the dual of Ky Fan's sum: where V + W >= t I (semidefinite) for a W >= 0, and 0 <= X <= I with tr X = k,
+
+            <V, X>  >=  k t - <W, X>  >=  k t - tr W.
+
+        With (theta_i, u_i) the k smallest eigenpairs, W = sum (theta_k - theta_i) u_i u_i^T and t = theta_k make it an
+        equation. It holds for any W, so those of an iteration will do, and t is what has to be certified: `floor` is
+        given V, theta_k, the u_i and their weights, and returns a lower bound on the smallest eigenvalue of V + W.
+        """
+        peak = direction.peak()
+        if peak == 0.0:
+            return self.least(0.0)
+        pairs = smallest_eigenpairs(
+            scaled_product(direction, peak),
+            self.shape[0],
+            self.count,
+            tolerance=GUESS,
+            rng=np.random.default_rng(0),
+        )
+        values = peak * pairs.values
+        weights = np.maximum(values[-1] - values, 0.0)
+        lifted = weights > 0.0
+        vectors, weights = pairs.vectors[:, lifted], weights[lifted]
+        t = floor(direction, float(values[-1]), vectors, weights)
+        if t is None:
+            return None
+        trace = float(weights @ np.square(vectors).sum(axis=0)) * (1.0 + (self.shape[0] + self.count) * _EPS)
+        return self.least((self.count * t - trace) - 4 * _EPS * (self.count * abs(t) + trace))
+
+
+def _proven_floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
+    """By Cholesky: of a band, if V is sparse and the band at most half of the matrix, or of all of V + W."""
+    n = direction.shape[0]
+    dense = n <= DENSE_CERTIFICATE
+    sparse = None if weights.size else direction.sparse()
+    found = None
+    if sparse is not None:
+        found = band_floor(sparse, guess, 4 * n * n if dense else BAND_BYTES)
+    return dense_floor(direction.dense(), guess, vectors, weights) if found is None and dense else found
 
 
 def answer(

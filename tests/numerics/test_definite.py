@@ -1,0 +1,204 @@
+"""Bounds on the smallest eigenvalue against eigenvalues that are known: they are below and close, and a shift that is
+too large is refused.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+
+from cgm_cli.blocks.directions import DenseDirection, DiagonalDirection, SparseDirection, SumDirection
+from cgm_cli.blocks.domains import nuclear, spectral
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.numerics import definite
+from cgm_cli.numerics.definite import band_floor, band_width, dense_floor, random_floor
+
+RNG = np.random.default_rng
+N = 120
+
+SPECTRA = {
+    "spread": np.linspace(-3.0, 5.0, N),
+    "clustered": np.concatenate([-1.0 + 1e-10 * np.arange(20), np.linspace(0.0, 1.0, N - 20)]),
+    "degenerate": np.repeat([-2.0, 0.0, 7.0], N // 3),
+    "singular": np.repeat([0.0, 1.0], N // 2),
+    "a number": np.full(N, 2.5),
+    "one far away": np.concatenate([[-1e8], np.linspace(0.0, 1.0, N - 1)]),
+    "one far above": np.concatenate([np.linspace(0.0, 1.0, N - 1), [1e8]]),
+}
+
+
+def with_spectrum(values: np.ndarray, seed: int) -> np.ndarray:
+    q = scipy.linalg.qr(RNG(seed).standard_normal((values.size, values.size)))[0]
+    a = (q * values) @ q.T
+    return 0.5 * (a + a.T)
+
+
+def torus(rows: int, columns: int) -> tuple[sp.csr_array, np.ndarray]:
+    """The adjacency matrix of a torus and its eigenvalues, 2 cos(2 pi i / rows) + 2 cos(2 pi j / columns)."""
+
+    def circle(n: int) -> sp.csr_array:
+        ahead = sp.csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
+        return sp.csr_array(ahead + ahead.T)
+
+    angles = [2.0 * np.cos(2.0 * np.pi * np.arange(n) / n) for n in (rows, columns)]
+    return sp.csr_array(sp.kronsum(circle(columns), circle(rows))), np.sort(np.add.outer(*angles).reshape(-1))
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_floor_is_below_and_close(name, unit, seed):
+    values = SPECTRA[name]
+    a, size = unit * with_spectrum(values, seed), unit * np.abs(values).max()
+    rounding = 4e-15 * size  # of the product that made the matrix
+    least = unit * values.min()
+    for guess in (least, least + 1e-9 * size):
+        for found in (dense_floor(a, guess), band_floor(sp.csr_array(a), guess)):
+            assert least - 1e-6 * size <= found <= least + rounding
+    # Where a matrix has two or three eigenvalues, the sequence ends before it has told them apart to the last digit.
+    found = unit * random_floor(lambda b: a @ b / unit, N, 1e-9, RNG(seed))
+    assert least - 1e-4 * size <= found <= least + rounding
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.parametrize("count", [1, 2, 30])
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+def test_a_lifted_matrix(name, count, unit):
+    """theta_k is the smallest eigenvalue once the k - 1 below it are lifted there."""
+    a = with_spectrum(SPECTRA[name], 0)
+    values, vectors = scipy.linalg.eigh(a)
+    level, size = values[count - 1], np.abs(values).max()
+    lifted = unit * (level - values[:count])
+    found = dense_floor(unit * a, unit * level, vectors[:, :count], lifted) / unit
+    assert level - 1e-6 * size <= found <= level + 4e-15 * size
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+@pytest.mark.parametrize("excess", [3e-12, 1e-9, 1e-3])
+def test_a_shift_that_is_too_large_is_refused(name, excess, monkeypatch):
+    """With one attempt, at a shift above the smallest eigenvalue by more than rounding, there is no proof."""
+    monkeypatch.setattr(definite, "ATTEMPTS", 1)
+    a = with_spectrum(SPECTRA[name], 1)
+    least = np.linalg.eigvalsh(a)[0]
+    size = np.abs(a).max()
+    allowance = definite._loss(np.diag(a) - least, N)
+    guess = least + allowance + excess * size
+    assert dense_floor(a, guess) is None
+    assert band_floor(sp.csr_array(a), guess) is None
+
+
+def test_a_hopeless_guess_proves_nothing():
+    a = np.diag(np.linspace(-1.0, 1.0, 30))
+    assert dense_floor(a, 1e9) is None
+    assert band_floor(sp.csr_array(a), 1e9) is None
+
+
+def test_the_smallest_eigenvalue_of_a_sparse_matrix():
+    matrix, values = torus(40, 31)
+    assert band_width(matrix) < 100
+    found = band_floor(matrix, values[0])
+    assert values[0] - 1e-10 <= found <= values[0] + 1e-14
+    assert band_floor(matrix, values[0], limit=8 * matrix.shape[0] * band_width(matrix)) is None
+    assert values[0] - 0.02 <= random_floor(lambda b: matrix @ b, matrix.shape[0], 1e-9, RNG(0)) <= values[0]
+
+
+def test_entries_stored_twice_are_added_up():
+    matrix = sp.csr_array(np.diag([1.0, -2.0, 3.0]))
+    twice = sp.csr_array(
+        (np.repeat(0.5 * matrix.data, 2), np.repeat(matrix.indices, 2), 2 * matrix.indptr), shape=(3, 3)
+    )
+    assert band_floor(twice, -2.0) == pytest.approx(-2.0, abs=1e-13)
+
+
+@pytest.mark.parametrize("steps", [2, 5, 20])
+def test_a_short_random_sequence_fails_as_rarely_as_it_says(steps):
+    """With a probability of failure of one half, of 400 starts at least half are right; nearly all are, in fact."""
+    values = np.concatenate([[-1.0], np.linspace(0.0, 1.0, 199)])
+    floors = [random_floor(lambda b: values * b, 200, 0.5, RNG(seed), steps) for seed in range(400)]
+    assert np.mean(np.array(floors) <= -1.0) >= 0.5
+    assert max(floors) > -3.0
+
+
+def test_the_start_misses_the_eigenvector_as_rarely_as_it_says():
+    """The quantile d of |<u, b>|: P(|<u, b>| <= failure sqrt(pi / 2n)) <= failure."""
+    b = RNG(0).standard_normal((20_000, 50))
+    cosine = np.abs(b[:, 0]) / np.linalg.norm(b, axis=1)
+    for failure in (0.5, 0.1, 0.01):
+        share = np.mean(cosine <= failure * np.sqrt(np.pi / 100.0))
+        assert 0.7 * failure <= share <= failure + 4.0 * np.sqrt(failure / 20_000)
+
+
+DOMAINS = {
+    "spectrahedron": (PSDTrace(N, 3.0, True), lambda values: 3.0 * values[0]),
+    "trace ball": (PSDTrace(N, 3.0, False), lambda values: min(0.0, 3.0 * values[0])),
+    "fantope": (Fantope(N, 4), lambda values: values[:4].sum()),
+    "wide fantope": (Fantope(N, 50), lambda values: values[:50].sum()),
+}
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("spectrum", SPECTRA)
+@pytest.mark.parametrize("name", DOMAINS)
+def test_no_minimum_is_above_the_truth(name, spectrum, unit, monkeypatch):
+    """Both what is proven without eigenvalues, which sizes like this do not need, and what is probable."""
+    monkeypatch.setattr(spectral, "EIGENVALUES", 1)
+    domain, minimum = DOMAINS[name]
+    values = SPECTRA[spectrum]
+    a = with_spectrum(values, 3)
+    truth, size = minimum(values), 3.0 * domain.count * np.abs(values).max()
+    direction = DenseDirection(unit * a, symmetric=True)
+    proven = domain.certified_minimum(direction)
+    probable = domain.probable_minimum(direction, 1e-9, RNG(0))
+    assert truth - 1e-6 * size <= proven / unit <= truth + 4e-15 * size
+    assert truth - 1e-4 * size <= probable / unit <= truth + 4e-15 * size
+
+
+def test_a_sparse_direction_is_never_written_out(monkeypatch):
+    monkeypatch.setattr(spectral, "EIGENVALUES", 1)
+    monkeypatch.setattr(SumDirection, "dense", lambda self: pytest.fail("written out"))
+    matrix, values = torus(40, 31)
+    direction = SumDirection((SparseDirection(matrix, symmetric=True), DiagonalDirection(np.full(1240, 0.5))))
+    found = PSDTrace(1240, 2.0, True).certified_minimum(direction)
+    assert found == pytest.approx(2.0 * (values[0] + 0.5), abs=1e-8)
+    assert found <= 2.0 * (values[0] + 0.5) + 1e-14
+
+
+@pytest.mark.parametrize("shape", [(90, 70), (70, 90)])
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+def test_the_nuclear_ball(shape, unit, monkeypatch):
+    monkeypatch.setattr(nuclear, "EIGENVALUES", 1)
+    for values in (np.linspace(0.0, 1.0, 70), np.ones(70), np.concatenate([np.zeros(69), [5.0]])):
+        left, right = (scipy.linalg.qr(RNG(4).standard_normal((side, 70)), mode="economic")[0] for side in shape)
+        ball, truth = NuclearBall(shape, 2.0), -2.0 * values.max()
+        direction = DenseDirection(unit * (left * values) @ right.T)
+        for found in (ball.certified_minimum(direction), ball.probable_minimum(direction, 1e-9, RNG(0))):
+            assert truth * (1.0 + 1e-4) <= found / unit <= truth * (1.0 - 1e-14)
+
+
+def test_zero_directions(monkeypatch):
+    monkeypatch.setattr(spectral, "EIGENVALUES", 1)
+    monkeypatch.setattr(nuclear, "EIGENVALUES", 1)
+    for domain in (NuclearBall((7, 5), 1.0), PSDTrace(6, 2.0, True), Fantope(6, 2)):
+        zero = DenseDirection(np.zeros(domain.shape), symmetric=domain.symmetric)
+        assert domain.certified_minimum(zero) == 0.0
+        assert domain.probable_minimum(zero, 1e-9, RNG(0)) == 0.0
+
+
+def test_out_of_reach_of_a_proof(monkeypatch):
+    for module in (spectral, nuclear):
+        monkeypatch.setattr(module, "EIGENVALUES", 1)
+    monkeypatch.setattr(spectral, "DENSE_CERTIFICATE", 1)
+    monkeypatch.setattr(NuclearBall, "provable", 1)
+    a = with_spectrum(SPECTRA["spread"], 0)
+    blocks = (PSDTrace(N, 1.0, True), NuclearBall((N, N), 1.0))
+    for block in blocks:
+        assert block.certified_minimum(DenseDirection(a, symmetric=True)) is None
+    both = DenseDirection(np.concatenate([a.reshape(-1), a.reshape(-1)]))
+    product = Product(blocks)
+    assert product.certified_minimum(both) is None
+    assert -8.0 - 1e-5 <= product.probable_minimum(both, 1e-9, RNG(0)) <= -8.0 + 1e-13
