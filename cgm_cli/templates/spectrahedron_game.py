@@ -82,12 +82,12 @@ def symmetric(matrix: np.ndarray | sp.sparray) -> np.ndarray | sp.sparray:
     return matrix
 
 
-def random_matrices(spec: RandomMatrices, seed: int) -> list[sp.csr_array]:
+def random_matrices(spec: RandomMatrices, seed: int) -> list[sp.coo_array]:
     """`count` symmetric matrices; entries drawn at the same place add up."""
     rng, shape, matrices = np.random.default_rng([seed, 4]), (spec.size, spec.size), []
     for _ in range(spec.count):
         places = rng.integers(0, spec.size, (2, spec.entries))
         half = rng.standard_normal(spec.entries)
-        both = np.concatenate([half, half]), np.concatenate([places, places[::-1]], axis=1)
-        matrices.append(sp.coo_array((both[0], tuple(both[1])), shape=shape).tocsr())
+        both = np.concatenate([places, places[::-1]], axis=1)
+        matrices.append(sp.coo_array((np.concatenate([half, half]), tuple(both)), shape=shape))
     return matrices
