@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.spectral import WRITTEN_OUT
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
 from cgm_cli.methods.ascent import DualAscent, MultiplierStep
@@ -332,7 +333,9 @@ def _reserve(problem: CompositeProblem, spec: Spec, form: Form, context: BuildCo
             context.reserve("best and averaged dual variables", 2 * domain.memory)
             if solver.method == "cgal":
                 context.reserve("multipliers", 3 * domain.memory)
-    proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= domain.provable
+    # A direction is as dense as x is kept, or sparse.
+    largest = WRITTEN_OUT if form.kind != "dense" else domain.provable if domain.spectral else 0
+    proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= largest
     if proven or (domain.spectral and solver.oracle.mode == "exact"):
         context.reserve("matrix to factorise", 3 * domain.memory)
 

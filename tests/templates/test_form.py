@@ -41,11 +41,11 @@ def test_auto_is_exact_where_that_fits_and_a_sketch_where_not():
 
 
 def test_auto_asks_the_machine(monkeypatch):
-    problem = {"template": "max-cut", "graph": {"nodes": 10100, "edges": 12000}, "hyperplanes": 10}
+    problem = {"template": "max-cut", "graph": {"nodes": 5000, "edges": 6000}, "hyperplanes": 10}
     assert form(problem, iterations=1000).kind == "factored"
-    # The columns of a thousand steps take 160 MB, those of a sketch 20 MB.
+    # The columns of a thousand steps take 80 MB, those of a sketch 10 MB.
     monkeypatch.setattr("cgm_cli.readers.context.available_memory", lambda: PROGRAM_BYTES + 160 * 10**6)
-    found = form({**problem, "graph": {"nodes": 10100, "edges": 12000}}, iterations=1000)
+    found = form({**problem, "graph": {"nodes": 5000, "edges": 6000}}, iterations=1000)
     assert (found.kind, found.columns) == ("sketch", 50)
 
 

@@ -17,7 +17,12 @@ from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpai
 from cgm_cli.numerics.svd import SingularTriplet
 
 EIGENVALUES = 1000
-"""Largest n whose minimum is certified by eigen- or singular values: beyond, a factorisation costs less than them."""
+"""Largest n whose minimum is certified by one eigen- or singular value: beyond, a factorisation costs less than it."""
+
+WRITTEN_OUT = 4000
+"""Largest n of a sparse direction that is written out where it is no narrow band, and largest n of several eigenvalues:
+their factorisation has to be lifted, and costs more up to there.
+"""
 
 DENSE_CERTIFICATE = 10_000
 """Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
@@ -116,7 +121,7 @@ class EigenDomain(SpectralDomain):
         return self.weight * total
 
     def certified_minimum(self, direction: Direction) -> float | None:
-        if self.shape[0] <= EIGENVALUES:
+        if self.shape[0] <= (EIGENVALUES if self.count == 1 else WRITTEN_OUT):
             return self.dense_minimum(direction.dense())
         return self._by_definiteness(direction, _proven_floor)
 
@@ -166,11 +171,11 @@ class EigenDomain(SpectralDomain):
 def _proven_floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
     """By Cholesky: of a band, if V is sparse and the band at most half of the matrix, or of all of V + W."""
     n = direction.shape[0]
-    dense = n <= DENSE_CERTIFICATE
-    sparse = None if weights.size else direction.sparse()
+    matrix = direction.sparse()
+    dense = n <= (DENSE_CERTIFICATE if matrix is None else WRITTEN_OUT)
     found = None
-    if sparse is not None:
-        found = band_floor(sparse, guess, 4 * n * n if dense else BAND_BYTES)
+    if matrix is not None and not weights.size:
+        found = band_floor(matrix, guess, 4 * n * n if dense else BAND_BYTES)
     return dense_floor(direction.dense(), guess, vectors, weights) if found is None and dense else found
 
 
