@@ -148,7 +148,8 @@ def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
     assert abs(row(report, "objective").difference) > 1e-6
 
 
-def test_a_matrix_too_large_for_a_decomposition_is_no_proof(tmp_path, monkeypatch):
+def test_a_matrix_too_large_for_a_decomposition(tmp_path, monkeypatch):
+    """The claim is proven by factors, dense or sparse; where those fail, it is no more than consistent."""
     solve(
         {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 40, "edges": 90}}}, out=tmp_path / "run"
     )
@@ -156,6 +157,11 @@ def test_a_matrix_too_large_for_a_decomposition_is_no_proof(tmp_path, monkeypatc
         monkeypatch.setattr(f"cgm_cli.verify.{module}.ORDER", 20)
     for module in ("bound", "point", "membership", "matrices"):
         monkeypatch.setattr(f"cgm_cli.verify.{module}.WRITTEN_OUT", 1000)
+    for largest in (10_000, 20):
+        monkeypatch.setattr("cgm_cli.verify.definite.DENSE", largest)
+        found = row(verify(tmp_path / "run"), "upper bound")
+        assert found.verdict is Verdict.HOLDS and "proven by factors" in found.note
+    monkeypatch.setattr("cgm_cli.verify.bound.indefiniteness", lambda matrix: None)
     report = verify(tmp_path / "run")
     assert report.holds
     found = row(report, "upper bound")
