@@ -117,6 +117,21 @@ def test_a_run_that_was_killed(run, tmp_path):
     assert not verify(killed).holds
 
 
+def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.EIGENVALUES", 1)
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.DENSE_CERTIFICATE", 1)
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.BAND_BYTES", 1)
+    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 90, "edges": 200}}}
+    outcome = solve(spec, ["solver.iterations=50"], out=tmp_path / "run")
+    assert outcome.bound_is == "probable"
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.HOLDS
+    monkeypatch.setattr("cgm_cli.verify.bound.ORDER", 20)
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.CONSISTENT
+    with h5py.File(tmp_path / "run" / "run.h5", "r+") as file:
+        file["duals/diagonal"][...] *= 0.5
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.FAILS
+
+
 def test_a_run_that_failed(tmp_path):
     with pytest.raises(Exception, match="matrix"):
         solve(composed({"kind": "simplex", "size": 3}, objective={"kind": "quadratic", "matrix": [[1]]}), out=tmp_path)

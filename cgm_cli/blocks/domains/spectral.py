@@ -19,6 +19,9 @@ from cgm_cli.numerics.svd import SingularTriplet
 EIGENVALUES = 1000
 """Largest n whose minimum is certified by eigen- or singular values: beyond, a factorisation costs less than them."""
 
+SEVERAL_EIGENVALUES = 4000
+"""The same where several eigenvectors are needed: those that a factorisation starts from cost more than it does."""
+
 DENSE_CERTIFICATE = 10_000
 """Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
 
@@ -113,7 +116,7 @@ class EigenDomain(SpectralDomain):
         return self.weight * total
 
     def certified_minimum(self, direction: Direction) -> float | None:
-        if self.shape[0] <= EIGENVALUES:
+        if self.shape[0] <= (EIGENVALUES if self.count == 1 else SEVERAL_EIGENVALUES):
             return self.dense_minimum(direction.dense())
         return self._by_definiteness(direction, _proven_floor)
 
