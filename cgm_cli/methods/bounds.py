@@ -1,4 +1,4 @@
-"""The best lower bound of a run: estimated as it goes, certified on demand."""
+"""The best lower bound of a run: estimated as it goes; on demand certified, or else right with a stated probability."""
 
 from __future__ import annotations
 
@@ -12,22 +12,59 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import DualPoint
+from cgm_cli.methods.record import kind_of
 
 _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on F*: its value, whether it is certified, and the dual point it comes from."""
+    """A lower bound on F*: its value, whether it is certified, and the dual point it comes from.
+
+    failure: the probability that it is no bound; 0 if it is certified, nan for an estimate, which has none.
+    """
 
     value: float
     certified: bool
     dual: DualPoint
+    failure: float = np.nan
+
+    @classmethod
+    def proven(cls, value: float, dual: DualPoint) -> Bound:
+        """A certified one."""
+        return cls(value, True, dual, 0.0)
+
+    @property
+    def kind(self) -> str:
+        """ "certified", "probable" or "estimated"."""
+        return kind_of(self.certified, self.failure)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What it took to certify the best estimate of a run, the last time: its value before, and seconds."""
+
+    estimate: float
+    seconds: float
+
+
+@dataclass
+class Chance:
+    """What a probable bound may fail with, and what it draws from."""
+
+    failure: float
+    rng: np.random.Generator
 
 
 def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
     """The bound of a dual point with the minimum over the domain certified; None where that is out of reach."""
     minimum = problem.domain.certified_minimum(dual.direction(problem))
+    return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
+
+
+def certify_probably(problem: CompositeProblem, dual: DualPoint, failure: float, rng: np.random.Generator):
+    """The same but for a probability of failure; None where there is no such method."""
+    minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
@@ -44,6 +81,8 @@ def estimate(domain: Domain, direction: Direction, constant: float, margin: floa
 def _allowance(margin: float, minimum: float) -> float:
     return margin + 8 * _EPS * abs(minimum)
 
+
+_KINDS = ("estimated", "probable", "certified")
 
 LATENESS = 4
 """The j-th dual point weighs as j^4 in the mean: of a thousand, the last two hundred make two thirds of it."""
@@ -74,76 +113,90 @@ class AveragedDual:
 
 @dataclass
 class BestBound:
-    """Keeps the best certified and the best estimated bound apart: an estimate may turn out too high when it is
+    """Keeps the best certified, probable and estimated bounds apart: an estimate may turn out too high when it is
     certified. Beside them the averaged dual, whose bound is known only once it is certified.
     """
 
     estimated: Bound | None = None
+    probable: Bound | None = None
     certified: Bound | None = None
     average: AveragedDual = field(default_factory=AveragedDual)
     tried: int = 0  # the count of the average when it was last certified
+    drawn: int = 0  # how many probable bounds were computed
 
-    def improves(self, value: float, exact: bool) -> bool:
-        """Whether a bound of this value would be the best of its sort."""
-        held = self.certified if exact else self.estimated
+    def improves(self, value: float, kind: str) -> bool:
+        """Whether a bound of this value would be the best of its kind."""
+        held = getattr(self, kind)
         return np.isfinite(value) and (held is None or value > held.value)
 
     def offer(self, bound: Bound) -> None:
         """Take the bound if it is the best of its sort."""
-        if self.improves(bound.value, bound.certified):
-            if bound.certified:
-                self.certified = bound
-            else:
-                self.estimated = bound
+        if self.improves(bound.value, bound.kind):
+            setattr(self, bound.kind, bound)
 
-    def certify(self, problem: CompositeProblem) -> None:
+    def certify(self, problem: CompositeProblem, chance: Chance) -> None:
         """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate."""
-        self.certify_average(problem)
-        if self.estimated is not None and self._certify(problem, self.estimated.dual):
+        self.certify_average(problem, chance)
+        if self.estimated is not None and self.certify_dual(problem, self.estimated.dual, chance):
             self.estimated = None
 
-    def certify_average(self, problem: CompositeProblem) -> None:
+    def certify_average(self, problem: CompositeProblem, chance: Chance) -> None:
         """Certify the averaged dual, unless nothing has joined it since."""
         if self.average.count > self.tried:
             self.tried = self.average.count
-            self._certify(problem, self.average.dual)
+            self.certify_dual(problem, self.average.dual, chance)
 
-    def _certify(self, problem: CompositeProblem, dual: DualPoint) -> bool:
+    def certify_dual(self, problem: CompositeProblem, dual: DualPoint, chance: Chance) -> bool:
+        """Certify the bound of a dual point, or else let it be probable; whether either was possible.
+
+        The best of several probable bounds fails if any of them does. The j-th therefore gets the share 1 / (j (j + 1))
+        of the probability, and all together no more than the whole of it, however many there will be.
+        """
         value = certify(problem, dual)
-        if value is None:
-            return False
-        self.offer(Bound(value, True, dual))
-        return True
+        if value is not None:
+            self.offer(Bound.proven(value, dual))
+        elif chance.failure > 0.0:
+            share = chance.failure / ((self.drawn + 1) * (self.drawn + 2))
+            value = certify_probably(problem, dual, share, chance.rng)
+            if value is not None:
+                self.drawn += 1
+                self.offer(Bound(value, False, dual, chance.failure))
+        return value is not None
 
     def pack(self) -> dict[str, Any]:
         """All of it as nested mappings of arrays and plain values."""
-        tree: dict[str, Any] = {"tried": self.tried, "count": self.average.count}
+        tree: dict[str, Any] = {"tried": self.tried, "drawn": self.drawn, "count": self.average.count}
         if self.average.mean is not None:
             tree["mean"] = self.average.mean.pack()
-        for name in ("estimated", "certified"):
+        for name in _KINDS:
             bound = getattr(self, name)
             if bound is not None:
-                tree[name] = {"value": bound.value, "dual": bound.dual.pack()}
+                tree[name] = {"value": bound.value, "failure": bound.failure, "dual": bound.dual.pack()}
         return tree
 
     @classmethod
     def unpacked(cls, tree: Mapping[str, Any]) -> BestBound:
         """What `pack` made the tree of."""
         bounds = {
-            name: Bound(tree[name]["value"], name == "certified", DualPoint.unpacked(tree[name]["dual"]))
-            for name in ("estimated", "certified")
+            name: Bound(
+                tree[name]["value"],
+                name == "certified",
+                DualPoint.unpacked(tree[name]["dual"]),
+                tree[name]["failure"],
+            )
+            for name in _KINDS
             if name in tree
         }
         mean = DualPoint.unpacked(tree["mean"]) if "mean" in tree else None
-        return cls(**bounds, average=AveragedDual(tree["count"], mean), tried=tree["tried"])
+        return cls(**bounds, average=AveragedDual(tree["count"], mean), tried=tree["tried"], drawn=tree["drawn"])
 
     @property
     def shown(self) -> Bound | None:
-        """What the table shows: the larger of the two, marked for what it is."""
-        candidates = [bound for bound in (self.certified, self.estimated) if bound is not None]
-        return max(candidates, key=lambda bound: (bound.value, bound.certified), default=None)
+        """What the table shows: the largest, marked for what it is; of equals the most certain."""
+        candidates = [bound for bound in (self.certified, self.probable, self.estimated) if bound is not None]
+        return max(candidates, key=lambda bound: bound.value, default=None)
 
     @property
     def final(self) -> Bound | None:
-        """What a run reports: the certified bound if there is one."""
-        return self.certified or self.estimated
+        """What a run reports: the certified bound if there is one, else the probable one."""
+        return self.certified or self.probable or self.estimated

@@ -15,7 +15,7 @@ from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, NumericalError, ProblemError
-from cgm_cli.methods.bounds import Bound, certify, estimate
+from cgm_cli.methods.bounds import Bound, Certificate, Chance, estimate
 from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
@@ -34,8 +34,8 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; and when to
-    certify.
+    """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; when to certify;
+    and the probability of failure of a bound that cannot be certified (0: it stays an estimate).
     """
 
     log: int = 1
@@ -43,6 +43,7 @@ class Schedule:
     bound: int = 1
     refresh: int = 1000
     certify: str = "final"
+    failure: float = 1e-9
 
 
 AVERAGE_EVERY = 10
@@ -52,7 +53,7 @@ AVERAGE_EVERY = 10
 @dataclass
 class Outcome:
     """How a run ended: status, last record, the bound reported and its dual point, and the state, from which the run
-    could go on.
+    could go on. certificate: None if no estimate was certified.
     """
 
     status: Status
@@ -60,6 +61,7 @@ class Outcome:
     state: State
     bound: Bound | None
     message: str = ""
+    certificate: Certificate | None = None
 
     @property
     def dual(self) -> DualPoint | None:
@@ -113,6 +115,7 @@ class _Run:
         self.evaluator = Evaluator(problem, state.iterate)
         self.clock = _Clock(state)
         self.requested: Status | None = None
+        self.chance = Chance(schedule.failure, state.rng)
 
     def solve(self) -> Outcome:
         state, clock, schedule = self.state, self.clock, self.schedule
@@ -146,10 +149,11 @@ class _Run:
                 for observer in self.observers:
                     observer.on_record(record)
             if status is not None:
-                bound = state.tally.bounds.final
+                bound, tally = state.tally.bounds.final, state.tally
+                certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
                 clock.stamp()
                 state.revert(mark)
-                return Outcome(status, record, state, bound)
+                return Outcome(status, record, state, bound, certificate=certificate)
             with clock.phase("update"):
                 atom = answer.atom
                 if self.method.correction is not None:
@@ -193,12 +197,13 @@ class _Run:
         if self.state.k % AVERAGE_EVERY == 0:
             bounds.average = bounds.average.joined_by(self._dual_point(point, beta), self.problem)
             if answer.exact or self.schedule.certify == "always":
-                bounds.certify_average(self.problem)
+                bounds.certify_average(self.problem, self.chance)
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
         if not answer.exact and self.schedule.certify == "always" and self._certify_here(point, beta):
             return
-        if bounds.improves(value, answer.exact):
-            bounds.offer(Bound(value, answer.exact, self._dual_point(point, beta)))
+        if bounds.improves(value, "certified" if answer.exact else "estimated"):
+            dual = self._dual_point(point, beta)
+            bounds.offer(Bound.proven(value, dual) if answer.exact else Bound(value, False, dual))
 
     def _dual_point(self, point: Evaluation, beta: float | None) -> DualPoint:
         state = self.state
@@ -217,9 +222,9 @@ class _Run:
         ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
         ending = ending or self._request() or self._stagnated(record)
         if ending is not None and self.schedule.certify != "never":
-            with self.clock.phase("certify"):
-                self.state.tally.bounds.certify(self.problem)
-                if not answer.exact:
+            self._certify_best()
+            if not answer.exact:
+                with self.clock.phase("certify"):
                     self._certify_here(point, beta)
             if self._proves_infeasible():
                 return Status.INFEASIBLE
@@ -232,16 +237,22 @@ class _Run:
             tally.progress, tally.progress_at = figure if np.isfinite(figure) else np.inf, record.k
         return self.stop.stagnated(record.k - tally.progress_at)
 
+    def _certify_best(self) -> None:
+        """Certify the averaged dual and the best estimate, and note what that took."""
+        tally, began = self.state.tally, time.perf_counter()
+        held = tally.bounds.estimated
+        with self.clock.phase("certify"):
+            tally.bounds.certify(self.problem, self.chance)
+        if held is not None and tally.bounds.estimated is None:
+            tally.spent, tally.spending = held.value, time.perf_counter() - began
+
     def _certify_here(self, point: Evaluation, beta: float | None) -> bool:
         """Certify the dual of the current point, where the domain can; whether it did.
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
         dual = self._dual_point(point, beta)
-        value = certify(self.problem, dual)
-        if value is not None:
-            self.state.tally.bounds.offer(Bound(value, True, dual))
-        return value is not None
+        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance)
 
     def _stands_when_certified(self, point, answer, record) -> bool:
         """Whether the tolerances still hold with the bound certified; tried again only once the estimate has grown."""
@@ -252,8 +263,7 @@ class _Run:
             return True
         if held.value <= self.state.tally.failed_certificate:
             return False
-        with self.clock.phase("certify"):
-            self.state.tally.bounds.certify(self.problem)
+        self._certify_best()
         if self.state.tally.bounds.estimated is not None:  # out of reach for this domain: the estimate is all there is
             return True
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
@@ -288,8 +298,7 @@ class _Run:
         if shown.value <= objective or shown.value <= self._largest_objective():
             return False
         if not shown.certified and self.schedule.certify != "never" and shown.value > self.state.tally.failed_proof:
-            with self.clock.phase("certify"):
-                self.state.tally.bounds.certify(problem)
+            self._certify_best()
             self.state.tally.failed_proof = shown.value + abs(shown.value) * 1e-6
         certified = self.state.tally.bounds.certified
         return certified is not None and certified.value > self._largest_objective()
@@ -356,6 +365,7 @@ class _Run:
             infeasibility=max(point.infeasibilities.values(), default=0.0),
             bound=sign * bound,
             certified=shown is not None and shown.certified,
+            bound_failure=np.nan if shown is None else shown.failure,
             gap=abs(total - bound) / max(1.0, abs(total), abs(bound)),
             beta=beta or 0.0,
             eta=eta,

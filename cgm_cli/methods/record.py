@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+MARKS = {"estimated": "~", "probable": "*"}
+"""What stands before a bound that is not certified."""
 
 _PREFIXES = {"phases": "seconds", "infeasibilities": "infeasibility", "metrics": "metric", "theory": "theory"}
 
@@ -16,7 +20,8 @@ class IterationRecord:
 
     k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
     g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|).
-    bound: best bound so far (nan before the first), `certified` or only estimated. gap: |total - bound| / max(1,
+    bound: best bound so far (nan before the first), `certified` or not. bound_failure: the probability that it is none;
+    0 if it is certified, nan if it is an estimate. gap: |total - bound| / max(1,
     |total|, |bound|). beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. phases: seconds of this
     iteration by phase. metrics: of the template, where evaluated. theory:
@@ -38,10 +43,21 @@ class IterationRecord:
     lmo_matvecs: int
     lmo_residual: float
     fw_gap: float
+    bound_failure: float = math.nan
     phases: Mapping[str, float] = field(default_factory=dict)
     infeasibilities: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     theory: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def bound_is(self) -> str:
+        """ "certified", "probable", "estimated" or "none"."""
+        return "none" if math.isnan(self.bound) else kind_of(self.certified, self.bound_failure)
+
+    @property
+    def mark(self) -> str:
+        """What stands before the bound in a table."""
+        return MARKS.get(self.bound_is, "")
 
     def columns(self) -> dict[str, Any]:
         """The record as a flat row, in which <prefix>_<name> stands for an entry of a mapping."""
@@ -49,3 +65,10 @@ class IterationRecord:
         for group, prefix in _PREFIXES.items():
             row.update({f"{prefix}_{name}": value for name, value in getattr(self, group).items()})
         return row
+
+
+def kind_of(certified: bool, failure: float) -> str:
+    """What a bound is called: "certified", "probable" or "estimated"."""
+    if certified:
+        return "certified"
+    return "estimated" if math.isnan(failure) else "probable"

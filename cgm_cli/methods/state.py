@@ -29,8 +29,9 @@ class Tally:
 
     failed_certificate, failed_hope, failed_proof: the estimates, and the values without allowance, whose
     certificates last fell short of the tolerance, and the estimates that last proved nothing about feasibility.
-    ceiling: at least the maximum of the objective over the domain, once it was needed. progress, progress_at: the
-    smallest max(gap, infeasibility) that counted as progress, and the k it was reached at.
+    ceiling: at least the maximum of the objective over the domain, once it was needed. spent, spending: the estimate
+    that was certified last, and the seconds it took. progress, progress_at: the smallest max(gap, infeasibility) that
+    counted as progress, and the k it was reached at.
     """
 
     warm: np.ndarray | None = None
@@ -40,6 +41,8 @@ class Tally:
     failed_hope: float = -np.inf
     failed_proof: float = -np.inf
     ceiling: float | None = None
+    spent: float | None = None
+    spending: float = 0.0
     progress: float = np.inf
     progress_at: int = 0
 

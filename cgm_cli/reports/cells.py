@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cgm_cli.methods.record import MARKS
 from cgm_cli.reports import names
 from cgm_cli.reports.entry import FIGURES, Entry
 from cgm_cli.reports.query import as_number, as_text
@@ -67,7 +68,7 @@ def cell(entry: Entry, column: Column, label: str, longest: int | None = _LONGES
 
 
 def figure(name: str, entry: Entry) -> str:
-    """A figure of a run with the digits it deserves; `~` marks a bound that is only estimated."""
+    """A figure of a run with the digits it deserves; `~` marks a bound that is only estimated, `*` a probable one."""
     value = entry.figures.get(name, math.nan)
     if math.isnan(value):
         return "-"
@@ -77,7 +78,7 @@ def figure(name: str, entry: Entry) -> str:
         return duration(value)
     if name == "iterations":
         return str(int(value))
-    return ("~" if name == "bound" and entry.bound_is == "estimated" else "") + number(value)
+    return (MARKS.get(entry.bound_is, "") if name == "bound" else "") + number(value)
 
 
 def best_rows(shown: Sequence[Column], entries: Sequence[Entry]) -> dict[str, set[int]]:

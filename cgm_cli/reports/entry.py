@@ -33,8 +33,8 @@ class Entry:
     """run: for what else a report wants to read. name: of the spec. params: dotted key -> value of the resolved spec,
     lists whole. figures: name -> number, nan where unknown. finished: whether the run came to a result. state: status
     in a word; a run whose process is gone is `killed`. reason: why there is no result, in a sentence; empty if there
-    is one. sense: minimise, maximise, or empty where unknown. bound_is: certified, estimated or none. gaps: the gap at
-    the rows of the trace, for a sparkline.
+    is one. sense: minimise, maximise, or empty where unknown. bound_is: certified, probable, estimated or
+    none. gaps: the gap at the rows of the trace, for a sparkline.
     """
 
     path: Path

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 from cgm_cli.errors import CgmError
-from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.record import MARKS, IterationRecord
 from cgm_cli.readers.files import FILE, NOTHING, standing
 from cgm_cli.reports.cells import clipped
 from cgm_cli.reports.entry import flatten
 from cgm_cli.reports.query import as_text
 from cgm_cli.reports.rows import record_at
 from cgm_cli.reports.table import print_wide
-from cgm_cli.runs.console import bound_label, duration, number, pretty, progress_table, ratio
+from cgm_cli.runs.console import bound_label, duration, kind_in_words, number, pretty, progress_table, ratio
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.faults import visible
 
@@ -78,9 +78,12 @@ def ending(run: Run) -> dict[str, str]:
         return facts
     facts["objective"] = _figure(summary.get("objective"))
     if summary.get("bound_is") != "none":
-        mark = "~" if summary.get("bound_is") == "estimated" else ""
+        kind, certificate = str(summary.get("bound_is")), summary.get("certificate")
+        mark = MARKS.get(kind, "")
+        failure = certificate.get("failure") if isinstance(certificate, dict) else None
+        kind = kind_in_words(kind, failure) if isinstance(failure, float) else kind
         label = bound_label(str(summary.get("sense")))
-        facts[label] = f"{mark}{_figure(summary.get('bound'))} ({summary.get('bound_is')})"
+        facts[label] = f"{mark}{_figure(summary.get('bound'))} ({kind})"
     for name in ("gap", "infeasibility"):
         value = summary.get(name)
         facts[name] = ratio(value) if isinstance(value, int | float) else "-"

@@ -18,7 +18,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.record import MARKS, IterationRecord
 
 if TYPE_CHECKING:
     from cgm_cli.runs.live import PlotView
@@ -58,13 +58,13 @@ def bound_label(sense: str) -> str:
 
 
 # Heading -> the cell made of a record. The bound's heading depends on the sense. `~` marks a bound that is only
-# estimated.
+# estimated, `*` one that is probable.
 _COLUMNS: dict[str, Callable[[IterationRecord], str]] = {
     "iteration": lambda record: str(record.k),
     "time": lambda record: duration(record.seconds),
     "objective": lambda record: number(record.total),
     "infeasible": lambda record: ratio(record.infeasibility),
-    "bound": lambda record: ("" if record.certified or math.isnan(record.bound) else "~") + number(record.bound),
+    "bound": lambda record: record.mark + number(record.bound),
     "gap": lambda record: ratio(record.gap),
     "beta": lambda record: number(record.beta, 3),
     "matvecs": lambda record: str(record.lmo_matvecs),
@@ -259,7 +259,7 @@ def result_line(summary: dict[str, Any]) -> str:
     parts = [summary["status"]]
     for key in ("objective", "bound", "gap", "infeasibility"):
         if summary[key] is not None:
-            mark = "~" if key == "bound" and summary["bound_is"] == "estimated" else ""
+            mark = MARKS.get(summary["bound_is"], "") if key == "bound" else ""
             parts.append(f"{key} {mark}{summary[key]:.6g}")
     return "  ".join([*parts, f"iterations {summary['iterations']}", summary["run"]])
 
@@ -269,14 +269,25 @@ def _result_rows(result: Result, summary: dict[str, Any]) -> list[tuple[str, str
     rows = [("", " ".join(filter(None, (result.status.sentence, result.message))))]
     rows.append(("objective", number(record.total, 8)))
     if result.bound_is != "none":
-        mark = "~" if result.bound_is == "estimated" else ""
-        rows.append((bound_label(result.sense), f"{mark}{number(record.bound, 8)} ({result.bound_is})"))
+        mark = MARKS.get(result.bound_is, "")
+        kind = kind_in_words(result.bound_is, record.bound_failure)
+        rows.append((bound_label(result.sense), f"{mark}{number(record.bound, 8)} ({kind})"))
+        if (found := summary["certificate"]) is not None:
+            cost = "no worse than" if found["cost"] <= 0.0 else f"{found['cost']:.2g} short of"
+            rows.append(
+                ("certificate", f"{cost} the estimate {number(found['estimate'], 8)}; {duration(found['seconds'])}")
+            )
         rows.append(("gap", ratio(record.gap)))
     rows += [(f"infeasibility of {pretty(name)}", ratio(value)) for name, value in record.infeasibilities.items()]
     rows += [(pretty(name), _metric(value)) for name, value in result.metrics.items()]
     rows.append(("iterations", f"{record.k} in {duration(record.seconds)}"))
     rows.append(("run", summary["run"]))
     return rows
+
+
+def kind_in_words(kind: str, failure: float) -> str:
+    """What a bound is called: certified, certified with probability 1 - 1e-09, or estimated."""
+    return f"certified with probability 1 - {failure:.0e}" if kind == "probable" else kind
 
 
 def pretty(name: str) -> str:

@@ -11,6 +11,22 @@ if TYPE_CHECKING:
     from cgm_cli.templates.build import Result
 
 
+def _certificate(result: Result) -> dict[str, Any] | None:
+    """estimate: the best one, before it was certified. cost: by how much the bound reported is the worse one. failure:
+    the probability that it is none. seconds: spent on it.
+    """
+    found, record = result.certificate, result.record
+    if found is None:
+        return None
+    sign = -1.0 if result.sense == "maximise" else 1.0
+    return {
+        "estimate": found.estimate,
+        "cost": sign * (found.estimate - record.bound),
+        "failure": record.bound_failure,
+        "seconds": found.seconds,
+    }
+
+
 def summarise(result: Result, run: Path) -> dict[str, Any]:
     """The summary, in the user's units and sense, with None where a number is unknown or not finite.
 
@@ -24,6 +40,7 @@ def summarise(result: Result, run: Path) -> dict[str, Any]:
             "objective": record.total,
             "bound": record.bound,
             "bound_is": result.bound_is,
+            "certificate": _certificate(result),
             "gap": record.gap,
             "infeasibility": record.infeasibility,
             "iterations": record.k,

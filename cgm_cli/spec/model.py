@@ -173,6 +173,13 @@ class BoundSpec(StrictModel):
 
     every: Size = Field(1, description="a bound every so many iterations")
     certify: Literal["final", "always", "never"] = Field("final", description="when an estimate is proven")
+    failure: float = Field(
+        1e-9,
+        ge=0,
+        lt=1,
+        allow_inf_nan=False,
+        description="where a proof is out of reach: the probability that the bound is none; 0: it stays an estimate",
+    )
 
 
 class SourceSpec(StrictModel):

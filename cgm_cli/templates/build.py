@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from cgm_cli.blocks.domains.spectral import WRITTEN_OUT
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
 from cgm_cli.methods.ascent import DualAscent, MultiplierStep
+from cgm_cli.methods.bounds import Certificate
 from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.local_descent import LocalDescent
@@ -60,8 +61,8 @@ class Result:
     """A finished solve. solution: the iterate in its own form and the template's arrays; duals: of the reported bound,
     by term; loss_image: M x at the point of that bound, None without a bound or an objective.
 
-    bound_is: "certified", "estimated" or "none". metrics: of the rounding. record and metrics are in the user's units
-    and sense.
+    bound_is: "certified", "probable", "estimated" or "none". certificate: of the best estimate, if one was certified.
+    metrics: of the rounding. record, certificate and metrics are in the user's units and sense.
     """
 
     status: Status
@@ -73,6 +74,7 @@ class Result:
     duals: dict[str, np.ndarray]
     message: str = ""
     loss_image: np.ndarray | None = None
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,10 @@ class Instance:
         keep(pack(outcome.state), outcome.status)
         return self._result(outcome, rng, rates, context)
 
+    def _in_users_sense(self, certificate: Certificate | None) -> Certificate | None:
+        sign = self.problem.sense_sign
+        return None if certificate is None else replace(certificate, estimate=sign * certificate.estimate)
+
     def _result(
         self,
         outcome: Outcome,
@@ -166,13 +172,14 @@ class Instance:
         return Result(
             status,
             record,
-            "none" if bound is None else ("certified" if bound.certified else "estimated"),
+            "none" if bound is None else bound.kind,
             self.sense,
             {**record.metrics, **rounding.metrics, **_of_the_saved(outcome, self.method), **rates.slopes()},
             {**iterate.arrays(), **rounding.arrays},
             duals,
             _remark(outcome),
             None if bound is None else bound.dual.loss_image,
+            self._in_users_sense(outcome.certificate),
         )
 
 
@@ -203,6 +210,7 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
         bound=spec.bound.every,
         refresh=spec.solver.refresh,
         certify=spec.bound.certify,
+        failure=spec.bound.failure,
     )
     with located("solver"):
         method = _method(spec.solver, problem)

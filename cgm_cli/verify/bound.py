@@ -18,6 +18,7 @@ import scipy.sparse.linalg as spla
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.verify.definite import indefiniteness
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
 from cgm_cli.verify.minimum import ORDER, minimum_over
@@ -26,6 +27,10 @@ from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, is_f
 
 MOVED = 1e-8
 """How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
+
+
+RESIDUAL = 1e-9
+"""How far, relative to a matrix, the product of its factors may be from it to prove anything."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,14 @@ class Recomputed:
 
 
 def recompute_bound(
-    problem: CompositeProblem, duals: Mapping[str, np.ndarray], loss_image: np.ndarray | None
+    problem: CompositeProblem,
+    duals: Mapping[str, np.ndarray],
+    loss_image: np.ndarray | None,
+    claimed: float | None = None,
 ) -> Recomputed:
     """The bound that the duals, by term, and the image of the loss prove. Raises Unchecked where they are missing or
-    the minimum is out of reach.
+    the minimum is out of reach. claimed: a bound of the minimisation said to be certified: where the minimum itself
+    cannot be proven, that one is, or not.
     """
     faults: list[str] = []
     constant, pieces = ZERO, []
@@ -70,7 +79,7 @@ def recompute_bound(
             faults.append(f"the conjugate of {term.name} is infinite at its dual, which is off by {distance:.3g}")
         constant = constant + -value
         pieces.append((matrix_of(term.map), moved))
-    least = minimum_of(problem.domain, pieces)
+    least = minimum_of(problem.domain, pieces, None if claimed is None else claimed - float(constant.value))
     whole = constant + least.value
     rounding = 16 * EPS * float(whole.size) + least.error
     remarks = (least.remark,) if least.remark else ()
@@ -87,8 +96,13 @@ class Least:
     remark: str = ""
 
 
-def minimum_of(domain: Domain, pieces: Sequence[tuple[sp.csr_array, np.ndarray]]) -> Least:
-    """The minimum over the domain of <v, .> with v the sum of matrix^T y. Raises Unchecked where it is out of reach."""
+def minimum_of(
+    domain: Domain, pieces: Sequence[tuple[sp.csr_array, np.ndarray]], claimed: float | None = None
+) -> Least:
+    """The minimum over the domain of <v, .> with v the sum of matrix^T y. Raises Unchecked where it is out of reach.
+
+    claimed: what it is said not to be below.
+    """
     if math.prod(domain.shape) <= WRITTEN_OUT and (not domain.spectral or min(domain.shape) <= ORDER):
         v = np.zeros(math.prod(domain.shape), dtype=np.longdouble)
         for matrix, y in pieces:
@@ -96,11 +110,13 @@ def minimum_of(domain: Domain, pieces: Sequence[tuple[sp.csr_array, np.ndarray]]
         return Least(*minimum_over(domain, v.reshape(domain.shape)))
     if not isinstance(domain, PSDTrace):
         raise Unchecked(f"{' x '.join(map(str, domain.shape))} is too large for a full decomposition")
-    return _by_arpack(domain, pieces)
+    return _by_arpack(domain, pieces, claimed)
 
 
-def _by_arpack(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]]) -> Least:
-    """By ARPACK, whose value lies above the smallest eigenvalue: a check that a claim may fail, and no proof."""
+def _by_arpack(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]], claimed: float | None) -> Least:
+    """By ARPACK, whose value lies above the smallest eigenvalue: a check that a claim may fail, and no proof. The proof
+    of a claim t r is that v - t I is semidefinite, by the residual of its factors.
+    """
     n = domain.shape[0]
     if sum(matrix.nnz for matrix, _ in pieces) > WRITTEN_OUT:
         raise Unchecked(f"n = {n} is too large for a full decomposition, and v is not sparse")
@@ -117,6 +133,12 @@ def _by_arpack(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray
         raise Unchecked(f"n = {n} is too large for a full decomposition, and ARPACK did not converge") from None
     factor = smallest if domain.fixed_trace else min(smallest, 0.0)
     value = Total(domain.radius * factor, domain.radius * abs(smallest))
-    remark = f"n = {n} is too large for a full decomposition; the eigenvalue is by ARPACK: a check, no proof"
     error = domain.radius * n * EPS * float(norm(v.data))
+    if claimed is not None and claimed <= float(value.value) + error:
+        size = float(abs(v).sum(axis=1).max())
+        distance = indefiniteness(sp.csr_array(v - sp.diags_array(np.full(n, claimed / domain.radius))))
+        if distance is not None and distance <= RESIDUAL * size:
+            remark = f"the eigenvalue is by ARPACK; the claim is proven by factors whose residual is {distance:.1e}"
+            return Least(value, error + domain.radius * distance, True, remark)
+    remark = f"n = {n} is too large for a full decomposition; the eigenvalue is by ARPACK: a check, no proof"
     return Least(value, error, False, remark)

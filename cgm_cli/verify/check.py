@@ -255,14 +255,14 @@ def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
         return Row(quantity, Verdict.UNCHECKED if kind == "none" else Verdict.FAILS, note=missing)
 
     def work() -> Row:
-        found = recompute_bound(problem, run.duals, run.loss_image)
         sign = problem.sense_sign
+        found = recompute_bound(problem, run.duals, run.loss_image, sign * claimed if kind == "certified" else None)
         recomputed, tolerance = sign * float(found.value), float(found.error)
         proven = sign * claimed <= float(found.value) + tolerance and not found.faults
         if proven:
             verdict = Verdict.HOLDS if found.proof else Verdict.CONSISTENT
         else:
-            verdict = Verdict.FAILS if kind == "certified" or found.faults else Verdict.UNCONFIRMED
+            verdict = Verdict.UNCONFIRMED if kind == "estimated" and not found.faults else Verdict.FAILS
         notes = list(found.faults)
         if not proven and kind == "estimated" and not found.faults:
             notes.append(f"the estimate is off by {sign * claimed - float(found.value):.3g}")

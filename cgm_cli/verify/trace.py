@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgm_cli.errors import CgmError
+from cgm_cli.methods.record import kind_of
 from cgm_cli.runs.load import Run
 from cgm_cli.verify.claims import Claims
 from cgm_cli.verify.precision import EPS
@@ -68,8 +69,8 @@ def record_row(run: Run, claims: Claims, sense: str) -> Row:
         logged, claimed = claims.last.get(column, np.nan), claims.number(name)
         if (claimed is None) == np.isfinite(logged) or (claimed is not None and claimed != logged):
             differing.append(name)
-    certified = claims.summary.get("bound_is") == "certified"
-    if certified != bool(claims.last.get("certified", False)):
+    logged = kind_of(bool(claims.last.get("certified", False)), claims.last.get("bound_failure", np.nan))
+    if np.isfinite(claims.last.get("bound", np.nan)) and claims.summary.get("bound_is") != logged:
         differing.append("bound_is")
     if run.provenance.get("status") != run.status.value:
         differing.append("status")

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains import nuclear, spectral
 from cgm_cli.blocks.domains.norm_balls import L2Ball
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
@@ -21,7 +22,8 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import NumericalError, ProblemError
-from cgm_cli.methods.bounds import certify
+from cgm_cli.methods.bounds import BestBound, Chance, certify
+from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.loop import Schedule
 from cgm_cli.methods.scaling import automatic_beta0, objective_size, scaled
 from cgm_cli.methods.status import Status
@@ -114,6 +116,55 @@ def test_an_estimate_is_called_one(name, tolerance, mode):
     assert certified[-1] == (mode == "final" or not iterative)
     bounds = sign(problem) * keep.column("bound")
     assert np.all(bounds[certified] <= sign(problem) * optimum + 1e-13 * max(1.0, abs(optimum)))
+
+
+def out_of_reach(monkeypatch):
+    """No proof for any spectral domain."""
+    for module in (spectral, nuclear):
+        monkeypatch.setattr(module, "EIGENVALUES", 1)
+    for limit in ("SEVERAL_EIGENVALUES", "WRITTEN_OUT", "DENSE_CERTIFICATE", "BAND_BYTES"):
+        monkeypatch.setattr(spectral, limit, 1)
+    monkeypatch.setattr(nuclear.NuclearBall, "provable", 1)
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if max(KNOWN[name]()[0].domain.shape) > 64])
+@pytest.mark.parametrize(("failure", "mode"), [(1e-9, "final"), (1e-9, "always"), (0.0, "final"), (1e-9, "never")])
+def test_where_a_proof_is_out_of_reach_a_bound_is_probable(name, failure, mode, monkeypatch):
+    out_of_reach(monkeypatch)
+    problem, optimum = KNOWN[name]()
+    if not problem.domain.spectral:
+        return
+    outcome, keep = solve_scaled(problem, 40, 1e-3, schedule=Schedule(certify=mode, failure=failure))
+    probable = failure > 0.0 and mode != "never"
+    assert not keep.column("certified").any()
+    assert outcome.record.bound_is == outcome.bound.kind == ("probable" if probable else "estimated")
+    assert outcome.bound.failure == outcome.record.bound_failure or not probable
+    assert (outcome.certificate is not None) == (probable and mode == "final")
+    kinds = np.array([record.bound_is for record in keep.records])
+    assert set(kinds[:-1]) <= ({"probable"} if probable and mode == "always" else {"estimated"})
+    bounds = sign(problem) * keep.column("bound")
+    assert np.all(bounds[kinds == "probable"] <= sign(problem) * optimum + 1e-13 * max(1.0, abs(optimum)))
+    tree = outcome.state.pack()["tally"]["bounds"]
+    assert BestBound.unpacked(tree).pack().keys() == tree.keys()
+
+
+def test_probabilities_of_failure_add_up_to_no_more_than_the_one_that_is_told(monkeypatch):
+    out_of_reach(monkeypatch)
+    shares = []
+
+    def minimum(self, direction, failure, rng):
+        shares.append(failure)
+        return 0.0
+
+    monkeypatch.setattr(PSDTrace, "certified_minimum", lambda self, direction: None)
+    monkeypatch.setattr(PSDTrace, "probable_minimum", minimum)
+    problem, _ = KNOWN[next(name for name in KNOWN if isinstance(KNOWN[name]()[0].domain, PSDTrace))]()
+    bounds, chance = BestBound(), Chance(0.01, np.random.default_rng(0))
+    dual = DualPoint(None, tuple(np.zeros(term.map.out_shape) for term in problem.terms), 0.0, 0.0)
+    for _ in range(1000):
+        bounds.certify_dual(dataclasses.replace(problem, loss=None), dual, chance)
+    assert bounds.drawn == 1000
+    assert 0.009 < sum(shares) <= 0.01
 
 
 @pytest.mark.parametrize("name", KNOWN)

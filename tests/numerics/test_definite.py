@@ -146,7 +146,8 @@ DOMAINS = {
 @pytest.mark.parametrize("name", DOMAINS)
 def test_no_minimum_is_above_the_truth(name, spectrum, unit, monkeypatch):
     """Both what is proven without eigenvalues, which sizes like this do not need, and what is probable."""
-    monkeypatch.setattr(spectral, "EIGENVALUES", 1)
+    for limit in ("EIGENVALUES", "SEVERAL_EIGENVALUES"):
+        monkeypatch.setattr(spectral, limit, 1)
     domain, minimum = DOMAINS[name]
     values = SPECTRA[spectrum]
     a = with_spectrum(values, 3)
@@ -193,6 +194,7 @@ def test_out_of_reach_of_a_proof(monkeypatch):
     for module in (spectral, nuclear):
         monkeypatch.setattr(module, "EIGENVALUES", 1)
     monkeypatch.setattr(spectral, "DENSE_CERTIFICATE", 1)
+    monkeypatch.setattr(spectral, "WRITTEN_OUT", 1)
     monkeypatch.setattr(NuclearBall, "provable", 1)
     a = with_spectrum(SPECTRA["spread"], 0)
     blocks = (PSDTrace(N, 1.0, True), NuclearBall((N, N), 1.0))

@@ -20,6 +20,7 @@ import numpy as np
 import typer
 
 from cgm_cli.errors import CgmError
+from cgm_cli.methods.bounds import Certificate
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 
@@ -35,6 +36,7 @@ def record(k: int, **changes: Any) -> IterationRecord:
         "infeasibility": 0.1 / (k + 1),
         "bound": 1.0 - 1.0 / (k + 1) if k else float("nan"),
         "certified": k % 2 == 0,
+        "bound_failure": 0.0 if k % 2 == 0 else float("nan"),
         "gap": 2.0 / (k + 1),
         "beta": 1.0 / np.sqrt(k + 1),
         "eta": 2.0 / (k + 2),
@@ -62,6 +64,7 @@ class Result:
     duals: dict[str, np.ndarray] = field(default_factory=lambda: {"row_sums": np.ones(3)})
     message: str = ""
     loss_image: np.ndarray | None = field(default_factory=lambda: np.array(2.0))
+    certificate: Certificate | None = None
 
 
 @dataclass

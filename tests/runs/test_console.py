@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from cgm_cli.methods.bounds import Certificate
 from cgm_cli.methods.status import Status
 from cgm_cli.runs import console as module
 from cgm_cli.runs.console import Progress, duration, result_line, show_result
@@ -60,6 +61,20 @@ def test_an_estimated_bound_is_marked_and_a_certified_one_is_not():
     estimated, certified = run(plain_console(), [record(1), record(20)]).splitlines()
     assert "lower bound ~0.5 " in estimated
     assert "lower bound 0.952381 " in certified
+
+
+def test_a_probable_bound_is_marked_and_named():
+    likely = record(1, bound_failure=1e-9)
+    assert "lower bound *0.5 " in run(plain_console(), [likely])
+    console = plain_console()
+    result = Result(likely, bound_is="probable", certificate=Certificate(0.75, 0.5))
+    summary = summarise(result, Path("runs/a"))
+    assert summary["bound_is"] == "probable"
+    assert summary["certificate"] == {"estimate": 0.75, "cost": 0.25, "failure": 1e-9, "seconds": 0.5}
+    show_result(console, result, summary)
+    text = shown(console)
+    assert "*0.5 (certified with probability 1 - 1e-09)" in text
+    assert "0.25 short of the estimate 0.75; 0.50s" in text
 
 
 def test_the_bound_of_a_maximisation_is_an_upper_bound():

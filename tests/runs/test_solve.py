@@ -24,6 +24,7 @@ KEYS = [
     "objective",
     "bound",
     "bound_is",
+    "certificate",
     "gap",
     "infeasibility",
     "iterations",

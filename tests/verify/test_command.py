@@ -118,6 +118,22 @@ def test_a_run_that_was_killed(run, tmp_path):
     assert not verify(killed).holds
 
 
+def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.EIGENVALUES", 1)
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.DENSE_CERTIFICATE", 1)
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.WRITTEN_OUT", 1)
+    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.BAND_BYTES", 1)
+    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 90, "edges": 200}}}
+    outcome = solve(spec, ["solver.iterations=50"], out=tmp_path / "run")
+    assert outcome.bound_is == "probable"
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.HOLDS
+    monkeypatch.setattr("cgm_cli.verify.bound.ORDER", 20)
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.CONSISTENT
+    with h5py.File(tmp_path / "run" / "run.h5", "r+") as file:
+        file["duals/diagonal"][...] *= 0.5
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.FAILS
+
+
 def test_a_run_that_failed(tmp_path):
     with pytest.raises(Exception, match="matrix"):
         solve(composed({"kind": "simplex", "size": 3}, objective={"kind": "quadratic", "matrix": [[1]]}), out=tmp_path)
@@ -167,7 +183,8 @@ def test_a_claim_about_the_sketched_x_that_is_wrong(name, tmp_path):
     assert len(failed) == 1 and failed[0].startswith(name.replace("_", " "))
 
 
-def test_a_matrix_too_large_for_a_decomposition_is_no_proof(tmp_path, monkeypatch):
+def test_a_matrix_too_large_for_a_decomposition(tmp_path, monkeypatch):
+    """The claim is proven by factors, dense or sparse; where those fail, it is no more than consistent."""
     solve(
         {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 40, "edges": 90}}}, out=tmp_path / "run"
     )
@@ -175,6 +192,11 @@ def test_a_matrix_too_large_for_a_decomposition_is_no_proof(tmp_path, monkeypatc
         monkeypatch.setattr(f"cgm_cli.verify.{module}.ORDER", 20)
     for module in ("bound", "point", "membership", "matrices"):
         monkeypatch.setattr(f"cgm_cli.verify.{module}.WRITTEN_OUT", 1000)
+    for largest in (10_000, 20):
+        monkeypatch.setattr("cgm_cli.verify.definite.DENSE", largest)
+        found = row(verify(tmp_path / "run"), "upper bound")
+        assert found.verdict is Verdict.HOLDS and "proven by factors" in found.note
+    monkeypatch.setattr("cgm_cli.verify.bound.indefiniteness", lambda matrix: None)
     report = verify(tmp_path / "run")
     assert report.holds
     found = row(report, "upper bound")

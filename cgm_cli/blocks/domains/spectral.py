@@ -20,9 +20,10 @@ EIGENVALUES = 1000
 """Largest n whose minimum is certified by one eigen- or singular value: beyond, a factorisation costs less than it."""
 
 WRITTEN_OUT = 4000
-"""Largest n of a sparse direction that is written out where it is no narrow band, and largest n of several eigenvalues:
-their factorisation has to be lifted, and costs more up to there.
-"""
+"""Largest n of a sparse direction that is written out where it is no narrow band."""
+
+SEVERAL_EIGENVALUES = 4000
+"""The same where several eigenvectors are needed: those that a factorisation starts from cost more than it does."""
 
 DENSE_CERTIFICATE = 10_000
 """Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
@@ -121,7 +122,7 @@ class EigenDomain(SpectralDomain):
         return self.weight * total
 
     def certified_minimum(self, direction: Direction) -> float | None:
-        if self.shape[0] <= (EIGENVALUES if self.count == 1 else WRITTEN_OUT):
+        if self.shape[0] <= (EIGENVALUES if self.count == 1 else SEVERAL_EIGENVALUES):
             return self.dense_minimum(direction.dense())
         return self._by_definiteness(direction, _proven_floor)
 
