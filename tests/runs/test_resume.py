@@ -15,6 +15,7 @@ from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
+from tests.runs.kill import timeless
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 ITERATIONS = 24
@@ -72,11 +73,7 @@ def assert_same_end(one, other):
         assert set(arrays) == set(others)
         for name, array in arrays.items():
             np.testing.assert_array_equal(array, others[name], err_msg=name, strict=True)
-    timeless = [{**run.summary, "seconds": 0, "run": ""} for run in (one, other)]
-    for summary in timeless:
-        if summary["certificate"] is not None:
-            summary["certificate"] = {**summary["certificate"], "seconds": 0}
-    assert timeless[0] == timeless[1]
+    assert timeless(one.summary) == timeless(other.summary)
 
 
 def check(source, overrides, tmp_path, ks=(1, 13)):
