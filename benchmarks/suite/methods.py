@@ -31,7 +31,10 @@ def methods(problem: Problem) -> dict[str, dict[str, Any]]:
     corrections = [name for name in get_args(SolverSpec.model_fields["correction"].annotation) if name != "none"]
     if problem.family == "logistic":
         corrections.remove("local-descent")  # x is a vector
-    return {name: {"method": name} for name in named} | {name: {"correction": name} for name in corrections}
+    found = {name: {"method": name} for name in named} | {name: {"correction": name} for name in corrections}
+    if problem.family == "kmeans":
+        found["cgal-additive"] = {"method": "cgal", "beta0": 8.0, "oracle": {"mode": "additive", "delta": 0.1}}
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dsymm, dsymv
+from scipy.linalg.blas import dsymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.numerics import kernels
 
 
 class Direction(ABC):
@@ -34,6 +36,10 @@ class Direction(ABC):
     @abstractmethod
     def matmat(self, block: np.ndarray) -> np.ndarray:
         """direction @ block, for a (n, r) block or an (n,) vector; matrices only."""
+
+    def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
+        """B -> (direction / peak) B in single precision, where that takes less time; None elsewhere."""
+        return None
 
     @abstractmethod
     def transposed(self) -> Direction:
@@ -85,12 +91,15 @@ class DenseDirection(Direction):
         return float(max(self.array.max(), -self.array.min())) if self.array.size else 0.0
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
-        if not self.symmetric:
-            return self.array @ block
-        # dsymv and dsymm want Fortran order: the transpose of a C-ordered symmetric matrix is one, for free.
-        if block.ndim == 1:
+        if self.symmetric and block.ndim == 1:
+            # Wants Fortran order: the transpose of a C-ordered symmetric matrix is one, for free.
             return dsymv(1.0, self.array.T, block)
-        return dsymm(1.0, self.array.T, block)
+        # A product with a thin block is no faster where it reads one triangle.
+        return kernels.product(self.array, block) if block.ndim == 2 else self.array @ block
+
+    def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
+        single = kernels.single(self.array, 1.0 / peak)
+        return lambda block: kernels.product(single, block.astype(np.float32)).astype(float)
 
     def transposed(self) -> Direction:
         return self if self.symmetric else DenseDirection(self.array.T)

@@ -13,6 +13,7 @@ from cgm_cli.blocks.domains.base import Domain, OracleAnswer
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.record import kind_of
+from cgm_cli.numerics.kernels import blas_threads
 
 _EPS = float(np.finfo(float).eps)
 
@@ -58,13 +59,15 @@ class Chance:
 
 def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
     """The bound of a dual point with the minimum over the domain certified; None where that is out of reach."""
-    minimum = problem.domain.certified_minimum(dual.direction(problem))
+    with blas_threads():
+        minimum = problem.domain.certified_minimum(dual.direction(problem))
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
 def certify_probably(problem: CompositeProblem, dual: DualPoint, failure: float, rng: np.random.Generator):
     """The same but for a probability of failure; None where there is no such method."""
-    minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng)
+    with blas_threads():
+        minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 

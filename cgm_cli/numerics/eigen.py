@@ -1,14 +1,15 @@
 """The smallest eigenpairs of a symmetric matrix known by its products: the oracle of every spectral domain.
 
 Method: block Lanczos with full reorthogonalisation and thick restarts (Wu and Simon, SIAM J. Matrix Anal. Appl. 22,
-2000; block form: Golub and Underwood, 1977). The block is as wide as the number of pairs asked for, so that a warm
-start can hand over all of them, and clustered eigenvalues cost no extra. Small matrices go to LAPACK.
+2000; block form: Golub and Underwood, 1977). The block is wider than the number of pairs asked for: the pairs beyond
+guard those wanted, whose convergence hangs on the distance to the first eigenvalue outside the block, and a warm start
+hands over all of them. Small matrices go to LAPACK.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -23,7 +24,12 @@ NOISE = 1e-2
 ROOM = 32
 """Vectors of a Krylov space for one pair between restarts."""
 
+ROUGH = 1e-6
+"""Relative size of the rounding errors that products in single precision are taken to have: 16 of its units."""
+
 _EPS = float(np.finfo(float).eps)
+
+Multiply = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Eigenpairs:
     factorisation.
 
     residuals (k,): |A u - value u| of an iteration, or the rounding error of a factorisation; an eigenvalue lies that
-    close.
+    close. start (n, w), w >= k: what the next solve of a similar matrix begins with best.
     """
 
     values: np.ndarray
@@ -40,11 +46,12 @@ class Eigenpairs:
     residuals: np.ndarray
     products: int
     converged: bool
+    start: np.ndarray
     exact: bool = False
 
 
 def smallest_eigenpairs(
-    multiply: Callable[[np.ndarray], np.ndarray],
+    multiply: Multiply,
     n: int,
     count: int,
     *,
@@ -54,6 +61,7 @@ def smallest_eigenpairs(
     max_products: int = 10_000,
     enough: Callable[[np.ndarray, np.ndarray], bool] | None = None,
     leave: Callable[[], bool] = lambda: False,
+    rough: Multiply | None = None,
 ) -> Eigenpairs:
     """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or
     (n,).
@@ -64,16 +72,32 @@ def smallest_eigenpairs(
     r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
     approximates; value - residual is only an estimate from below. Out of products, or once `leave()` is true, the best
     pairs so far are returned with converged = False. The entries of A should be of order one (divide by the largest
-    before).
+    before). rough: the same products in single precision, used for several pairs as long as their rounding errors,
+    which the residuals then include, do not matter.
     """
-    # From 6 * count on, the basis of 5 * count columns and the block after it fit into n dimensions.
-    if (tolerance == 0.0 and enough is None) or n <= max(DENSE_BELOW, 6 * count):
+    width = _block_width(count)
+    # From 6 * width on, the basis of 5 * width columns and the block after it fit into n dimensions.
+    if (tolerance == 0.0 and enough is None) or n <= max(DENSE_BELOW, 6 * width):
         matrix = multiply(np.eye(n))
-        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, count - 1))
-        return Eigenpairs(values, vectors, np.full(count, rounding_error(matrix)), n, converged=True, exact=True)
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, min(n, width) - 1))
+        residuals, wanted = np.full(count, rounding_error(matrix)), np.ascontiguousarray(vectors[:, :count])
+        return Eigenpairs(values[:count], wanted, residuals, n, converged=True, start=vectors, exact=True)
     if count == 1:
         return _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave)
-    return _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough, leave)
+    options = count, tolerance, rng
+    spent = 0
+    if rough is not None:
+        found = _block_lanczos(rough, n, *options, start, max_products, enough, leave, ROUGH)
+        if found.converged or found.products >= max_products or leave():
+            return found
+        start, spent = found.start, found.products
+    found = _block_lanczos(multiply, n, *options, start, max_products - spent, enough, leave, 0.0)
+    return replace(found, products=found.products + spent)
+
+
+def _block_width(count: int) -> int:
+    """The width of a block for `count` pairs: with guards, and a multiple of what the processor multiplies at once."""
+    return 1 if count == 1 else 4 * -(-7 * count // 20)
 
 
 def rounding_error(matrix: np.ndarray) -> float:
@@ -126,7 +150,8 @@ def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) ->
             converged = residual <= (allowed if enough is None else 4 * _EPS * size)
             converged = converged or (enough is not None and enough(values, residuals))
             if converged or spent:
-                return Eigenpairs(values, (vector @ known)[:, None], residuals, products, bool(converged))
+                found = (vector @ known)[:, None]
+                return Eigenpairs(values, found, residuals, products, bool(converged), start=found)
             looks.saw(new, residual, allowed)
             if full:
                 keep = max(1, room // 3)
@@ -166,7 +191,9 @@ def _smallest_pair(matrix) -> tuple[float, np.ndarray]:
     return float(values[0]), vectors[:, 0]
 
 
-def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enough, leave) -> Eigenpairs:
+def _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough, leave, noise) -> Eigenpairs:
+    """The method for several pairs; noise: how wrong products are, relative to A, beyond double precision."""
+    width = _block_width(count)
     room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
     keep = max(width, room // 3)  # Ritz vectors that survive a restart
     basis = np.zeros((n, room + width), order="F")
@@ -186,17 +213,21 @@ def _block_lanczos(multiply, n, width, tolerance, rng, start, max_products, enou
         # Small eigenproblems are cheap, but not free; with `enough`, one look more may save a product.
         if full or spent or enough is not None or new % (2 * width) == 0:
             ritz, rotation = scipy.linalg.eigh(projected[:new, :new], check_finite=False)
-            residuals = np.linalg.norm(coupling @ rotation[old:new, :width], axis=0)
+            residuals = np.linalg.norm(coupling @ rotation[old:new, :count], axis=0)
             size = max(abs(ritz[0]), abs(ritz[-1]))
-            converged = bool(np.all(residuals <= 4 * _EPS * size))
+            at_floor = bool(np.all(residuals <= max(noise, 4 * _EPS) * size))
+            residuals = residuals + noise * size
             if enough is not None:
-                converged = converged or enough(ritz[:width], residuals)
+                converged = enough(ritz[:count], residuals)
             else:
-                allowed = tolerance * np.maximum(np.abs(ritz[:width]), 1e-3 * size)
-                converged = converged or bool(np.all(residuals <= allowed))
-            if converged or spent:
+                allowed = tolerance * np.maximum(np.abs(ritz[:count]), 1e-3 * size)
+                converged = bool(np.all(residuals <= allowed))
+            # In double precision there is no better than that; from single precision one may go on.
+            if converged or spent or at_floor:
                 vectors = basis[:, :new] @ rotation[:, :width]
-                return Eigenpairs(ritz[:width], vectors, residuals, products, converged)
+                converged = converged or (at_floor and noise == 0.0)
+                wanted = np.ascontiguousarray(vectors[:, :count])
+                return Eigenpairs(ritz[:count], wanted, residuals, products, converged, start=vectors)
             if full:
                 basis[:, :keep] = basis[:, :new] @ rotation[:, :keep]
                 projected[:] = 0.0
@@ -211,6 +242,7 @@ def _start_block(n, width, rng, start) -> np.ndarray:
     if start is None:
         block = noise
     else:
+        # In every column: one that is an eigenvector already would be taken for converged, whatever is still missing.
         block = noise * (NOISE / np.sqrt(n))
         shared = min(width, start.shape[1])
         block[:, :shared] += start[:, :shared]

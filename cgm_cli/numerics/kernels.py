@@ -25,6 +25,9 @@ import numpy as np
 BAND = 16
 """Rows of a band."""
 
+SLAB = 256
+"""Rows of a slab: what one call of BLAS multiplies."""
+
 SMALL = 1 << 15
 """Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
 
@@ -72,6 +75,18 @@ def threads(count: int) -> Iterator[None]:
         _THREADS.reset(token)
 
 
+@contextmanager
+def blas_threads() -> Iterator[None]:
+    """Let BLAS and LAPACK use as many threads, for a large factorisation; else they have one (cgm_cli.runs.execute)."""
+    if _THREADS.get() == 1:
+        yield
+        return
+    import threadpoolctl
+
+    with threadpoolctl.threadpool_limits(_THREADS.get()):
+        yield
+
+
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="cgm-kernels")
@@ -83,17 +98,40 @@ def _by_bands(kernel: Callable, shape: tuple[int, int], count: int, *arguments: 
     sums = np.zeros((bands, count))
     parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), bands)
     cuts = [bands * part // parts for part in range(parts + 1)]
-    own, *rest = pairwise(cuts)
-    others = [_pool(parts - 1).submit(kernel, *arguments, sums, *span) for span in rest]
+    _share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
+    return sums.sum(axis=0).tolist()
+
+
+def product(matrix: np.ndarray, block: np.ndarray) -> np.ndarray:
+    """matrix @ block for a matrix (m, n) and a block (n, r) of the same type.
+
+    By slabs of rows that the threads share, so that no number depends on how many of them there are.
+    """
+    rows = matrix.shape[0]
+    out = np.empty((rows, block.shape[1]), dtype=matrix.dtype)
+    slabs = [slice(first, first + SLAB) for first in range(0, rows, SLAB)]
+
+    def multiply(some: list[slice]) -> None:
+        for slab in some:
+            np.matmul(matrix[slab], block, out=out[slab])
+
+    parts = 1 if matrix.size < SMALL else min(_THREADS.get(), len(slabs))
+    _share(multiply, [(slabs[part::parts],) for part in range(parts)])
+    return out
+
+
+def _share(work: Callable, parts: list[tuple]) -> None:
+    """Call work(*part) for each of the parts, the first by this thread and every other by one of its own."""
+    own, *rest = parts
+    others = [_pool(len(rest)).submit(work, *part) for part in rest]
     try:
-        kernel(*arguments, sums, *own)
+        work(*own)
     finally:
         # Whatever happens here, nobody writes to the caller's arrays once this has returned.
         for other in others:
             other.exception()
     for other in others:
         other.result()
-    return sums.sum(axis=0).tolist()
 
 
 # Sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan", no "ninf").
@@ -147,6 +185,20 @@ def blend_low_rank(
     factors = np.ascontiguousarray(left * (eta * weights)), np.ascontiguousarray(right.T)
     cost = np.empty((0, 0)) if cost is None else cost
     return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *factors, cost)[0]
+
+
+@_compiled(**_BANDS)
+def _single_bands(matrix, factor, out, sums, first, last):
+    for i in range(first * BAND, min(last * BAND, matrix.shape[0])):
+        for j in range(matrix.shape[1]):
+            out[i, j] = factor * matrix[i, j]
+
+
+def single(matrix: np.ndarray, factor: float) -> np.ndarray:
+    """factor * matrix in single precision, (m, n), in one pass."""
+    out = np.empty(matrix.shape, dtype=np.float32)
+    _by_bands(_single_bands, matrix.shape, 1, matrix, factor, out)
+    return out
 
 
 @_compiled(fastmath=_REORDER)

@@ -116,8 +116,9 @@ def _solve(
     folder.begin(text, resolve(spec), file)
     stack.enter_context(folder.logging())
     stack.enter_context(_ending_recorded(folder, spec))
-    # The libraries are loaded by now, and a limit holds for loaded libraries only.
-    stack.enter_context(threadpoolctl.threadpool_limits(spec.threads))
+    # The libraries are loaded by now, and a limit holds for loaded libraries only. BLAS gets one thread: the kernels
+    # share their work among the threads themselves, and those of BLAS would wait for them, at full speed.
+    stack.enter_context(threadpoolctl.threadpool_limits(1))
     stack.enter_context(kernels.threads(spec.threads))
     instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
     digests = instance.context.digests()

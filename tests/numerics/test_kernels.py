@@ -160,3 +160,22 @@ def test_the_error_of_a_thread_reaches_the_caller():
 
     with kernels.threads(2), pytest.raises(ValueError, match="in the other thread"):
         kernels._by_bands(kernel, (400, 400), 1)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (255, 40), (256, 40), (513, 200)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_product_equals_numpy_for_any_number_of_threads(shape, kind):
+    rng = np.random.default_rng(6)
+    matrix, block = rng.standard_normal(shape).astype(kind), rng.standard_normal((shape[1], 5)).astype(kind)
+    for arranged in (block, np.asfortranarray(block)):
+        (out,) = both(lambda arranged=arranged: (kernels.product(matrix, arranged),))
+        assert out.dtype == kind
+        scale = np.abs(matrix) @ np.abs(block)
+        assert np.all(np.abs(out - matrix.astype(float) @ block) <= 4 * np.finfo(kind).eps * shape[1] * scale)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_single_rounds_each_entry_once(shape):
+    matrix = np.random.default_rng(7).standard_normal(shape)
+    (out,) = both(lambda: (kernels.single(matrix, 0.25),))
+    np.testing.assert_array_equal(out, (0.25 * matrix).astype(np.float32))

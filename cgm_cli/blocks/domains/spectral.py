@@ -99,10 +99,11 @@ class EigenDomain(SpectralDomain):
             self.shape[0],
             self.count,
             enough=_enough_pairs(request, scale),
+            rough=direction.rough(peak) if self.count > 1 else None,
             **solver_options(request),
         )
         atom = LowRankAtom.symmetric(pairs.vectors, np.full(self.count, self.weight))
-        return answer(pairs, pairs.values, pairs.residuals, scale, atom, pairs.vectors)
+        return answer(pairs, pairs.values, pairs.residuals, scale, atom, pairs.start)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """The symmetric part of x with its eigenvalues replaced by the nearest ones (spectral sets project so)."""
