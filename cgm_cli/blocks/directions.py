@@ -98,6 +98,8 @@ class DenseDirection(Direction):
         return kernels.product(self.array, block) if block.ndim == 2 else self.array @ block
 
     def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
+        if self.array.size < kernels.SMALL:
+            return None
         single = kernels.single(self.array, 1.0 / peak)
         return lambda block: kernels.product(single, block.astype(np.float32)).astype(float)
 

@@ -172,3 +172,15 @@ def test_vectors():
     assert direction.peak() == 7.0
     assert direction.inner(SparseAtom.one_hot((2,), 1, 2.0)) == -14.0
     np.testing.assert_array_equal(SumDirection((direction, direction.scaled(2.0))).dense(), 3.0 * v)
+
+
+def test_only_large_dense_directions_are_multiplied_in_single_precision():
+    rng = np.random.default_rng(0)
+    a, block = rng.standard_normal((200, 190)), rng.standard_normal((190, 3))
+    peak = np.abs(a).max()
+    product = DenseDirection(a).rough(peak)(block)
+    assert product.dtype == float
+    exact = a @ block / peak
+    assert 0.0 < np.abs(product - exact).max() <= 1e-4 * np.abs(exact).max()
+    assert DenseDirection(a[:10]).rough(peak) is None
+    assert DiagonalDirection(np.ones(3)).rough(1.0) is None

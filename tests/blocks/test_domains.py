@@ -147,7 +147,8 @@ def test_certified_minimum_is_below_and_close(example, seed):
 def test_radius_and_diameter_bound_and_are_attained(example):
     x, rng = domain(**example), np.random.default_rng(0)
     lengths, distances = [], []
-    for _ in range(400):
+    # Of large matrices every atom is as long as any, and opposite directions have atoms that share nothing.
+    for _ in range(400 if np.prod(x.shape) < 1000 else 40):
         direction = random_direction(x, rng)
         low, high = (x.lmo(d, REQUEST).atom.dense() for d in (direction, direction.scaled(-1.0)))
         lengths += [np.linalg.norm(low), np.linalg.norm(high)]
