@@ -30,7 +30,8 @@ from cgm_cli.numerics.lbfgs import lbfgs
 
 @dataclass(frozen=True)
 class LocalDescent:
-    """A few L-BFGS steps on the factor, from the last one and the oracle's atom; columns: the most that are kept.
+    """A few L-BFGS steps on the factor, from the last one and the oracle's atom; columns: the most that are kept beside
+    the atom's.
 
     evaluations: of F_beta and its gradient, per step. The point found is brought back into the domain (the fantope is
     smaller than its sphere) and taken if it is no worse than the plain step, whose guarantees it so inherits.
@@ -52,7 +53,7 @@ class LocalDescent:
             return value, chart.tangent(flat, shrink, gradient)
 
         found = lbfgs(evaluate, start, self.evaluations)
-        corrected = chart.settled(chart.on_sphere(found)[0], self.columns)
+        corrected = chart.settled(chart.on_sphere(found)[0])
         if corrected is None or not self._is_better(state, corrected, atom, eta, beta):
             return atom, eta
         state.memory["factor"] = chart.factor(corrected)
@@ -82,6 +83,7 @@ class LocalDescent:
         known = state.memory.get("factor")
         if known is None:
             known = chart.noise(state.rng, min(self.columns, *chart.domain.shape))
+        known = _folded(known, self.columns)
         if isinstance(atom, LowRankAtom):
             share = minimiser(state.segment(atom, beta).slope)
             if share > 0.0:
@@ -91,6 +93,22 @@ class LocalDescent:
     @staticmethod
     def _is_better(state: State, corrected: Atom, atom: Atom, eta: float, beta: float | None) -> bool:
         return state.segment(corrected, beta).value(1.0) <= state.segment(atom, beta).value(eta)
+
+
+def _folded(factor: np.ndarray, columns: int) -> np.ndarray:
+    """At most so many columns: those beyond, which are the weakest, are added to the weakest of the others.
+
+    Orthogonal columns keep their squared lengths so, and with them the trace. To leave columns out instead may leave a
+    row of zeros, that of a node without edges say, which no descent can move.
+    """
+    beyond = factor.shape[1] - columns
+    if beyond <= 0:
+        return factor
+    kept = factor[:, :columns].copy()
+    for first in range(columns, factor.shape[1], columns):
+        some = factor[:, first : first + columns]
+        kept[:, columns - some.shape[1] :] += some[:, ::-1]
+    return kept
 
 
 class _Chart:
@@ -152,8 +170,8 @@ class _Chart:
             return atom.left * root
         return np.vstack([atom.left * root * np.sign(atom.weights), atom.right * root])
 
-    def settled(self, factor: np.ndarray, columns: int) -> LowRankAtom | None:
-        """The nearest point of the domain with these singular vectors, the weakest left out; None if there is none."""
+    def settled(self, factor: np.ndarray) -> LowRankAtom | None:
+        """The nearest point of the domain with these singular vectors, strongest first; None if there is none."""
         left, left_triangle = scipy.linalg.qr(factor[: self._rows], mode="economic")
         if self.domain.symmetric:
             right = left
@@ -164,7 +182,7 @@ class _Chart:
             right, right_triangle = scipy.linalg.qr(factor[self._rows :], mode="economic")
             rows, values, cols = np.linalg.svd(left_triangle @ right_triangle.T)
             cols = cols.T
-        kept = min(columns, int(np.sum(values > 1e-10 * values[0])))
+        kept = int(np.sum(values > 1e-10 * values[0]))
         small = self.domain.restricted(kept, kept)
         if small is None:
             return None

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
@@ -45,6 +46,9 @@ class Schedule:
     certify: str = "final"
     failure: float = 1e-9
 
+
+ROUGH_PRODUCTS = 100
+"""What the largest objective may cost before anything hangs on it."""
 
 AVERAGE_EVERY = 10
 """A dual point joins the average every so many iterations: it is written out for that, which costs a few passes."""
@@ -255,36 +259,51 @@ class _Run:
         return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance)
 
     def _stands_when_certified(self, point, answer, record) -> bool:
-        """Whether the tolerances still hold with the bound certified; tried again only once the estimate has grown."""
+        """Whether the tolerances still hold with the bound certified; tried again once the estimate has grown, or where
+        a quarter more of steps was taken: an estimate that is too good does not grow.
+        """
         held = self.state.tally.bounds.estimated
         if self.stop.gap is None or self.schedule.certify == "never" or held is None:
             return True
         if record.certified:
             return True
-        if held.value <= self.state.tally.failed_certificate:
+        if held.value <= self.state.tally.failed_certificate and not self._worth_another():
             return False
         self._certify_best()
         if self.state.tally.bounds.estimated is not None:  # out of reach for this domain: the estimate is all there is
             return True
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
-        return self.stop.converged(self._record(point, answer, None, 0.0))
+        return self._still_converged(point, answer, None)
+
+    def _worth_another(self) -> bool:
+        """Whether so many steps were taken since a certificate fell short that one more is little beside them."""
+        return self.state.k >= 1.25 * self.state.tally.failed_at + 1
+
+    def _still_converged(self, point, answer, beta) -> bool:
+        """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
+        converged = self.stop.converged(self._record(point, answer, beta, 0.0, last=True))
+        if not converged:
+            self.state.tally.failed_at = self.state.k
+        return converged
 
     def _holds_by_proof(self, point, answer, record, beta) -> bool:
         """Whether the tolerances hold with a certificate of the current dual point, though its estimate falls short.
 
         An estimate takes off the residual of the eigenvector, where the error of its value is only the square of that.
-        So the proof is tried where the value itself would do, and again only once that has grown.
+        So the proof is tried where the value itself would do, or is too good to be true, as it is where the oracle has
+        missed an eigenvector; and again once it has grown, or a quarter more of steps was taken.
         """
         tally = self.state.tally
         if self.stop.gap is None or answer.exact or self.schedule.certify == "never":
             return False
         hoped, total = point.constant + answer.value, point.objective + point.penalty
-        gap = abs(total - hoped) / max(1.0, abs(total), abs(hoped))
-        if hoped <= tally.failed_hope or not self.stop.converged(replace(record, gap=gap)):
+        gap = max(0.0, total - hoped) / max(1.0, abs(total), abs(hoped))
+        tried = hoped <= tally.failed_hope and (tally.failed_hope == np.inf or not self._worth_another())
+        if tried or not self.stop.converged(replace(record, gap=gap)):
             return False
         with self.clock.phase("certify"):
             proven = self._certify_here(point, beta)
-        if proven and self.stop.converged(self._record(point, answer, beta, 0.0)):
+        if proven and self._still_converged(point, answer, beta):
             return True
         tally.failed_hope = hoped + abs(hoped) * 1e-6 if proven else np.inf
         return False
@@ -295,7 +314,9 @@ class _Run:
         if shown is None or not problem.has_constraints:
             return False
         objective = 0.0 if problem.loss is None else problem.loss.value(self.state.loss_image)
-        if shown.value <= objective or shown.value <= self._largest_objective():
+        if shown.value <= objective or shown.value <= self._attained_objective():
+            return False
+        if shown.value <= self._largest_objective():
             return False
         if not shown.certified and self.schedule.certify != "never" and shown.value > self.state.tally.failed_proof:
             self._certify_best()
@@ -306,11 +327,19 @@ class _Run:
     def _largest_objective(self) -> float:
         tally = self.state.tally
         if tally.ceiling is None:
-            tally.ceiling = self._ceiling()
+            tally.ceiling = self._ceiling(self.problem.domain.certified_minimum)
         return tally.ceiling
 
-    def _ceiling(self) -> float:
-        """At least the maximum over the domain of f and the finite g_i, from any x_k:
+    def _attained_objective(self) -> float:
+        """The ceiling with the value of an atom for the certified minimum: no more than it, and far cheaper."""
+        tally = self.state.tally
+        if tally.attained is None:
+            rough = OracleRequest(1e-2, max_products=ROUGH_PRODUCTS)
+            tally.attained = self._ceiling(lambda direction: self.problem.domain.lmo(direction, rough).value)
+        return tally.attained
+
+    def _ceiling(self, minimum: Callable[[Direction], float | None]) -> float:
+        """At least the maximum over the domain of f and the finite g_i, from any x_k, if `minimum` is a lower bound:
 
         f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2 and g(A x) <= g(A x_k) + L_g |A| D.
         """
@@ -322,7 +351,7 @@ class _Run:
         if loss is not None:
             gradient = loss.gradient(image)
             opposite = loss.map.adjoint(-gradient)
-            smallest = domain.certified_minimum(opposite.symmetrised() if domain.symmetric else opposite)
+            smallest = minimum(opposite.symmetrised() if domain.symmetric else opposite)
             if smallest is None:
                 return np.inf
             parts += [loss.value(image), -float(np.vdot(gradient, image)), -smallest]

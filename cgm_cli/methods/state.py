@@ -28,9 +28,11 @@ class Tally:
     ones. unconverged: oracle calls that fell short of their tolerance.
 
     failed_certificate, failed_hope, failed_proof: the estimates, and the values without allowance, whose
-    certificates last fell short of the tolerance, and the estimates that last proved nothing about feasibility.
-    ceiling: at least the maximum of the objective over the domain, once it was needed. spent, spending: the estimate
-    that was certified last, and the seconds it took. progress, progress_at: the smallest max(gap, infeasibility) that
+    certificates last fell short of the tolerance, and the estimates that last proved nothing about feasibility;
+    failed_at: the k of the last certificate that fell short.
+    ceiling: at least the maximum of the objective over the domain, once it was needed. attained: what the ceiling is
+    no less than, which costs no certificate. spent, spending: the estimate that was certified last, and the seconds it
+    took. progress, progress_at: the smallest max(gap, infeasibility) that
     counted as progress, and the k it was reached at.
     """
 
@@ -40,7 +42,9 @@ class Tally:
     failed_certificate: float = -np.inf
     failed_hope: float = -np.inf
     failed_proof: float = -np.inf
+    failed_at: int = 0
     ceiling: float | None = None
+    attained: float | None = None
     spent: float | None = None
     spending: float = 0.0
     progress: float = np.inf

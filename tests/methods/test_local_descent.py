@@ -14,7 +14,7 @@ from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.local_descent import LocalDescent, _Chart
+from cgm_cli.methods.local_descent import LocalDescent, _Chart, _folded
 from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import dump, loads
@@ -57,24 +57,34 @@ def test_the_gradient_on_the_sphere_is_that_of_the_smoothed_objective(name, cent
         assert float(slope @ move) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("columns", [3, 20])
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
-def test_settled_points_are_points_of_the_domain(domain, columns):
+def test_settled_points_are_points_of_the_domain(domain):
     chart, rng = _Chart(domain), np.random.default_rng(2)
     for width in (3, 4):
         factor = chart.on_sphere(rng.standard_normal(chart.flat(chart.noise(rng, width)).size))[0]
-        point = chart.settled(factor, columns)
-        assert point.weights.size <= columns
+        point = chart.settled(factor)
+        assert point.weights.size <= width
+        assert np.all(np.diff(point.weights) <= 0)
         assert domain.contains(point.dense())
-        # What is in the domain already, and of a small enough rank, stays.
-        again = chart.settled(chart.factor(point), columns)
+        # What is in the domain already stays.
+        again = chart.settled(chart.factor(point))
         np.testing.assert_allclose(again.dense(), point.dense(), atol=1e-12)
         np.testing.assert_allclose(chart.lift(chart.factor(point)).dense(), point.dense(), atol=1e-12)
 
 
 def test_a_fantope_has_no_point_of_too_few_columns():
     chart = _Chart(Fantope(7, 3))
-    assert chart.settled(chart.noise(np.random.default_rng(0), 2), 20) is None
+    assert chart.settled(chart.noise(np.random.default_rng(0), 2)) is None
+
+
+@pytest.mark.parametrize("columns", [2, 3, 5, 7, 9])
+def test_folding_keeps_the_strongest_columns_and_the_trace(columns):
+    factor = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 7)))[0] * np.arange(7.0, 0.0, -1.0)
+    folded = _folded(factor, columns)
+    assert folded.shape == (12, min(7, columns))
+    assert np.vdot(folded, folded) == pytest.approx(np.vdot(factor, factor))
+    untouched = max(0, 2 * columns - 7) if columns < 7 else 7
+    np.testing.assert_array_equal(folded[:, :untouched], factor[:, :untouched])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -127,6 +137,20 @@ def test_a_maximum_cut_relaxation_is_solved_to_a_certified_gap():
     assert outcome.record.certified
     assert outcome.record.gap <= 1e-5
     assert outcome.record.infeasibility <= 1e-5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nodes_without_edges_do_not_hold_it_up(seed):
+    """Each is an eigenvector of its own, of the weight of one node: of no use to anybody but its constraint."""
+    spec = {
+        "problem": {"template": "max-cut", "graph": {"nodes": 300, "edges": 450}},
+        "solver": {"method": "auto", "iterations": 60},
+        "stop": {"gap": 1e-4},
+        "seed": seed,
+    }
+    outcome = build(loads(dump(spec))).solve()
+    assert outcome.status is Status.CONVERGED
+    assert outcome.record.infeasibility <= 1e-4
 
 
 def test_the_rank_may_be_smaller_than_the_solution_needs():

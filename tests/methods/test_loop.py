@@ -28,6 +28,8 @@ from cgm_cli.methods.loop import Schedule
 from cgm_cli.methods.scaling import automatic_beta0, objective_size, scaled
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.spec.load import dump, loads
+from cgm_cli.templates.build import build
 from tests.blocks.support import random_vertex
 from tests.methods.problems import (
     KNOWN,
@@ -685,6 +687,22 @@ def test_a_constant_objective_that_is_not_zero_is_counted_in():
     impossible, _ = solve(sum_is(3.0, loss=loss), 50)
     assert impossible.status is Status.INFEASIBLE
     assert impossible.record.bound > 2.0
+
+
+def test_no_certificate_is_spent_on_a_bound_that_could_prove_nothing(monkeypatch):
+    """An objective beyond the bound is common, x being infeasible; the largest value shows by an atom that it is not
+    out of reach."""
+    asked = []
+    known = PSDTrace.certified_minimum
+    monkeypatch.setattr(PSDTrace, "certified_minimum", lambda *given: asked.append(given) or known(*given))
+    spec = {
+        "problem": {"template": "max-cut", "graph": {"nodes": 100, "edges": 300}},
+        "solver": {"method": "cgal", "iterations": 200},
+        "bound": {"certify": "never"},
+    }
+    outcome = build(loads(dump(spec))).solve()
+    assert outcome.status is Status.ITERATION_LIMIT
+    assert not asked
 
 
 # The other ways to stop.
