@@ -7,7 +7,7 @@ import pytest
 from tests.runs.kill import SUBJECTS, torment
 
 
-@pytest.mark.parametrize(("number", "kills"), [(signal.SIGKILL, 6), (signal.SIGTERM, 3), (signal.SIGUSR1, 2)])
+@pytest.mark.parametrize(("number", "kills"), [(signal.SIGKILL, 4), (signal.SIGTERM, 2), (signal.SIGUSR1, 1)])
 def test_killed_runs_end_bit_equal(tmp_path, number, kills):
     tally = torment(SUBJECTS, kills, number, seed=7, folder=tmp_path)
     assert tally.faults == []
