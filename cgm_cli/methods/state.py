@@ -32,8 +32,8 @@ class Tally:
     failed_at: the k of the last certificate that fell short.
     ceiling: at least the maximum of the objective over the domain, once it was needed. attained: what the ceiling is
     no less than, which costs no certificate. spent, spending: the estimate that was certified last, and the seconds it
-    took. progress, progress_at: the smallest max(gap, infeasibility) that
-    counted as progress, and the k it was reached at.
+    took. progress, progress_at: the smallest max(gap, infeasibility) that counted as progress, and the k it was reached
+    at.
     """
 
     warm: np.ndarray | None = None

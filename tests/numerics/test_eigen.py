@@ -358,7 +358,7 @@ def test_products_in_single_precision_are_left_where_they_do_not_do(tolerance, c
 
 
 def test_a_warm_block_that_misses_a_pair_finds_it():
-    """The start is invariant, and orthogonal to the smallest pair: the noise in its last column leads out."""
+    """The start is invariant, and orthogonal to the smallest pair: the noise in its columns leads out."""
     n = 150
     a = np.diag(np.arange(n, dtype=float) - 75.0)
     start = np.eye(n)[:, 1:9]  # rank 5 with its guards
