@@ -83,7 +83,8 @@ class LocalDescent:
         known = state.memory.get("factor")
         if known is None:
             known = chart.noise(state.rng, min(self.columns, *chart.domain.shape))
-        known = _folded(known, self.columns)
+        # The weakest go before the descent, which makes up for them; after it a constraint would miss them.
+        known = known[:, : self.columns]
         if isinstance(atom, LowRankAtom):
             share = minimiser(state.segment(atom, beta).slope)
             if share > 0.0:
@@ -93,22 +94,6 @@ class LocalDescent:
     @staticmethod
     def _is_better(state: State, corrected: Atom, atom: Atom, eta: float, beta: float | None) -> bool:
         return state.segment(corrected, beta).value(1.0) <= state.segment(atom, beta).value(eta)
-
-
-def _folded(factor: np.ndarray, columns: int) -> np.ndarray:
-    """At most so many columns: those beyond, which are the weakest, are added to the weakest of the others.
-
-    Orthogonal columns keep their squared lengths so, and with them the trace. To leave columns out instead may leave a
-    row of zeros, that of a node without edges say, which no descent can move.
-    """
-    beyond = factor.shape[1] - columns
-    if beyond <= 0:
-        return factor
-    kept = factor[:, :columns].copy()
-    for first in range(columns, factor.shape[1], columns):
-        some = factor[:, first : first + columns]
-        kept[:, columns - some.shape[1] :] += some[:, ::-1]
-    return kept
 
 
 class _Chart:

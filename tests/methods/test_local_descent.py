@@ -14,7 +14,7 @@ from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.local_descent import LocalDescent, _Chart, _folded
+from cgm_cli.methods.local_descent import LocalDescent, _Chart
 from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import dump, loads
@@ -75,16 +75,6 @@ def test_settled_points_are_points_of_the_domain(domain):
 def test_a_fantope_has_no_point_of_too_few_columns():
     chart = _Chart(Fantope(7, 3))
     assert chart.settled(chart.noise(np.random.default_rng(0), 2)) is None
-
-
-@pytest.mark.parametrize("columns", [2, 3, 5, 7, 9])
-def test_folding_keeps_the_strongest_columns_and_the_trace(columns):
-    factor = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 7)))[0] * np.arange(7.0, 0.0, -1.0)
-    folded = _folded(factor, columns)
-    assert folded.shape == (12, min(7, columns))
-    assert np.vdot(folded, folded) == pytest.approx(np.vdot(factor, factor))
-    untouched = max(0, 2 * columns - 7) if columns < 7 else 7
-    np.testing.assert_array_equal(folded[:, :untouched], factor[:, :untouched])
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
