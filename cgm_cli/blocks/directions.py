@@ -18,6 +18,7 @@ from scipy.linalg.blas import dsymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.numerics import kernels
+from cgm_cli.numerics.projections import safe_norm
 
 
 class Direction(ABC):
@@ -32,6 +33,10 @@ class Direction(ABC):
     @abstractmethod
     def peak(self) -> float:
         """An upper bound on the largest magnitude of an entry; not finite if an entry is not."""
+
+    def size(self) -> float:
+        """An upper bound on the root of the sum of the squares of all entries."""
+        return math.sqrt(math.prod(self.shape)) * self.peak()
 
     @abstractmethod
     def matmat(self, block: np.ndarray) -> np.ndarray:
@@ -89,6 +94,9 @@ class DenseDirection(Direction):
         if self.known_peak is not None:
             return self.known_peak
         return float(max(self.array.max(), -self.array.min())) if self.array.size else 0.0
+
+    def size(self) -> float:
+        return safe_norm(self.array)
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
         if self.symmetric and block.ndim == 1:
@@ -217,6 +225,66 @@ class OuterSum(Direction):
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else OuterSum(factor * self.rows, factor * self.columns)
+
+
+@dataclass(frozen=True)
+class Reflection:
+    """I - 2 u u^T for a unit vector u (n,): orthogonal, symmetric, its own inverse."""
+
+    normal: np.ndarray
+
+    @classmethod
+    def onto_axis(cls, vector: np.ndarray) -> Reflection:
+        """The one that takes a unit vector to the first axis or its negative, whichever is farther."""
+        normal = vector.copy()
+        normal[0] += np.copysign(1.0, vector[0])
+        return cls(normal / np.linalg.norm(normal))
+
+    def times(self, block: np.ndarray) -> np.ndarray:
+        """Its product with (n, r) or (n,)."""
+        return block - np.multiply.outer(self.normal, 2.0 * (self.normal @ block))
+
+    def lifted(self, block: np.ndarray) -> np.ndarray:
+        """Its columns from the second on, times (n - 1, r) or (n - 1,)."""
+        return self.times(np.concatenate([np.zeros_like(block[:1]), block]))
+
+    def dropped(self, block: np.ndarray) -> np.ndarray:
+        """Its rows from the second on, times (n, r) or (n,)."""
+        return self.times(block)[1:]
+
+
+@dataclass(frozen=True)
+class ComplementDirection(Direction):
+    """Q^T V Q for a symmetric V, with Q (n, n - 1) the columns from the second on of a reflection."""
+
+    whole: Direction
+    reflection: Reflection
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        rows, columns = self.whole.shape
+        return rows - 1, columns - 1
+
+    def add_to(self, out: np.ndarray) -> None:
+        out += self.reflection.dropped(self.reflection.dropped(self.whole.dense()).T)
+
+    def peak(self) -> float:
+        return self.whole.size()
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        return self.reflection.dropped(self.whole.matmat(self.reflection.lifted(block)))
+
+    def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
+        product = self.whole.rough(peak)
+        if product is None:
+            return None
+        return lambda block: self.reflection.dropped(product(self.reflection.lifted(block)))
+
+    def transposed(self) -> Direction:
+        return self
+
+    def scaled(self, factor: float) -> Direction:
+        return ComplementDirection(self.whole.scaled(factor), self.reflection)
 
 
 @dataclass(frozen=True)

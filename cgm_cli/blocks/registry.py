@@ -20,6 +20,7 @@ DOMAINS = {
     "nuclear-ball": "cgm_cli.blocks.domains.nuclear:NuclearBall",
     "psd": "cgm_cli.blocks.domains.psd:PSDTrace",
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
+    "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {

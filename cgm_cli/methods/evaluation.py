@@ -89,8 +89,8 @@ class Evaluation:
     dual's scalars.
 
     distance: from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
-    pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). constant
-    and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
+    pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). beta: of the
+    smoothing, None for subgradients. constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
     """
 
     objective: float
@@ -102,20 +102,21 @@ class Evaluation:
     direction: Direction
     constant: float
     margin: float
+    beta: float | None
 
 
 class Evaluator:
     """Evaluates a problem at an iterate and its images; owns the buffer of a dense direction.
 
     One constraint that bounds the entries of a dense matrix iterate (X >= 0, say) is folded into the pass that forms
-    the direction, so that its dual, as large as X, is never written out.
+    the direction, so that its dual, as large as X, is never written out: `folded`, or None.
     """
 
     def __init__(self, problem: CompositeProblem, iterate: Iterate):
         self._problem = problem
         self._buffer: np.ndarray | None = None
         foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
-        self._folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
+        self.folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
 
     def evaluate(
         self,
@@ -144,7 +145,7 @@ class Evaluator:
             pieces.append(problem.loss.map.adjoint(gradient))
         duals: list[tuple[Term, Dual]] = []
         for term, image in zip(problem.terms, images, strict=True):
-            if term is self._folded:
+            if term is self.folded:
                 continue
             centre = None if centres is None else centres[problem.terms.index(term)]
             dual = _dual(term, image, beta, centre)
@@ -166,14 +167,14 @@ class Evaluator:
                 margin += size / step * term.map.norm * problem.domain.radius
         if problem.domain.symmetric:
             pieces = [piece.symmetrised() for piece in pieces]
-        if self._folded is None:
+        if self.folded is None:
             direction = self._assemble(pieces)
         else:
-            place = problem.terms.index(self._folded)
-            step = beta / self._folded.weight
+            place = problem.terms.index(self.folded)
+            step = beta / self.folded.weight
             centre = None if centres is None else centres[place]
             direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent)
-            duals.insert(place, (self._folded, dual))
+            duals.insert(place, (self.folded, dual))
             pairing += folded.pairing
             smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
             size = dual.reference + dual.distance + step * (folded.slope + folded.off)
@@ -189,14 +190,15 @@ class Evaluator:
             direction,
             constant,
             8 * _EPS * margin,
+            beta,
         )
 
-    def dual_point(self, evaluation: Evaluation, loss_image, images, beta: float | None, centres=None) -> DualPoint:
+    def dual_point(self, evaluation: Evaluation, loss_image, images, centres=None) -> DualPoint:
         """The dual point of an evaluation at these images, in arrays of its own."""
         loss = self._problem.loss
         return DualPoint(
             None if loss is None else np.array(loss_image),
-            self.duals(images, beta, centres),
+            self.duals(images, evaluation.beta, centres),
             evaluation.constant,
             evaluation.margin,
         )
@@ -211,7 +213,7 @@ class Evaluator:
         """How far the y_i at these images lie from the centres, one per term."""
         found = []
         for term, z, c in zip(self._problem.terms, images, centres, strict=True):
-            if term is self._folded:
+            if term is self.folded:
                 limits = float(term.penalty.lower), float(term.penalty.upper)
                 found.append(Offset(*kernels.box_offset(z, c, *limits, beta / term.weight)))
             else:
@@ -255,7 +257,7 @@ class Evaluator:
         ascent: tuple[float, float] | None,
     ) -> tuple[Direction, Dual, _Folded]:
         """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass."""
-        domain, penalty = self._problem.domain, self._folded.penalty
+        domain, penalty = self._problem.domain, self.folded.penalty
         if self._buffer is None:
             self._buffer = np.empty(domain.shape)
         cost, *others = pieces

@@ -101,7 +101,7 @@ def run(
             ("solver", "method"),
         )
     state = State(problem, iterate, np.random.default_rng(seed))
-    if method.ascent is not None:
+    if method.is_centred:
         state.centres = [np.zeros(term.map.out_shape) for term in problem.terms]
     if resume is not None:
         try:
@@ -130,7 +130,8 @@ class _Run:
             turn = state.k + 1
             beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
-                point = self.evaluator.evaluate(state.loss_image, state.images, beta, state.centres, state.ascent)
+                at = self.method.evaluated_at(beta)
+                point = self.evaluator.evaluate(state.loss_image, state.images, at, state.centres, state.ascent)
                 state.ascent = None
                 self._refuse_non_finite(point)
             with clock.phase("oracle"):
@@ -140,7 +141,7 @@ class _Run:
             out_of_budget = state.k >= self.stop.iterations
             with clock.phase("bound"):
                 if state.k % schedule.bound == 0 or out_of_budget:
-                    self._bound(point, answer, beta)
+                    self._bound(point, answer)
             record = self._record(point, answer, beta, eta)
             status = self._decide(point, answer, record, beta)
             if status is not None or state.k % schedule.log == 0:
@@ -196,22 +197,22 @@ class _Run:
         self.requested = self.requested or self.should_stop()
         return self.requested
 
-    def _bound(self, point: Evaluation, answer: OracleAnswer, beta: float | None) -> None:
+    def _bound(self, point: Evaluation, answer: OracleAnswer) -> None:
         bounds = self.state.tally.bounds
         if self.state.k % AVERAGE_EVERY == 0:
-            bounds.average = bounds.average.joined_by(self._dual_point(point, beta), self.problem)
+            bounds.average = bounds.average.joined_by(self._dual_point(point), self.problem)
             if answer.exact or self.schedule.certify == "always":
                 bounds.certify_average(self.problem, self.chance)
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
-        if not answer.exact and self.schedule.certify == "always" and self._certify_here(point, beta):
+        if not answer.exact and self.schedule.certify == "always" and self._certify_here(point):
             return
         if bounds.improves(value, "certified" if answer.exact else "estimated"):
-            dual = self._dual_point(point, beta)
+            dual = self._dual_point(point)
             bounds.offer(Bound.proven(value, dual) if answer.exact else Bound(value, False, dual))
 
-    def _dual_point(self, point: Evaluation, beta: float | None) -> DualPoint:
+    def _dual_point(self, point: Evaluation) -> DualPoint:
         state = self.state
-        return self.evaluator.dual_point(point, state.loss_image, state.images, beta, state.centres)
+        return self.evaluator.dual_point(point, state.loss_image, state.images, state.centres)
 
     def _decide(
         self, point: Evaluation, answer: OracleAnswer, record: IterationRecord, beta: float | None
@@ -229,7 +230,7 @@ class _Run:
             self._certify_best()
             if not answer.exact:
                 with self.clock.phase("certify"):
-                    self._certify_here(point, beta)
+                    self._certify_here(point)
             if self._proves_infeasible():
                 return Status.INFEASIBLE
         return ending
@@ -250,12 +251,12 @@ class _Run:
         if held is not None and tally.bounds.estimated is None:
             tally.spent, tally.spending = held.value, time.perf_counter() - began
 
-    def _certify_here(self, point: Evaluation, beta: float | None) -> bool:
+    def _certify_here(self, point: Evaluation) -> bool:
         """Certify the dual of the current point, where the domain can; whether it did.
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
-        dual = self._dual_point(point, beta)
+        dual = self._dual_point(point)
         return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance)
 
     def _stands_when_certified(self, point, answer, record) -> bool:
@@ -302,7 +303,7 @@ class _Run:
         if tried or not self.stop.converged(replace(record, gap=gap)):
             return False
         with self.clock.phase("certify"):
-            proven = self._certify_here(point, beta)
+            proven = self._certify_here(point)
         if proven and self._still_converged(point, answer, beta):
             return True
         tally.failed_hope = hoped + abs(hoped) * 1e-6 if proven else np.inf

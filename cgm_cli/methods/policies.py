@@ -16,6 +16,10 @@ Allowance = Callable[[float], float]
 """Given <v, s~>, how far it may lie above min <v, .>."""
 
 
+WIDE = 1e6
+"""How many times wider a smoothing is that leaves the duals at their centres, up to this part of a residual."""
+
+
 @dataclass(frozen=True)
 class Homotopy:
     """beta_k = beta0 / sqrt(delta k + 1): smoothing that vanishes (paper, Algorithm 2; Theorem 7 for delta < 1)."""
@@ -132,7 +136,7 @@ class Method:
     """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may.
 
     correction: see cgm_cli.methods.corrections; None for the plain step. ascent: see cgm_cli.methods.ascent; None for
-    smoothing that stays centred at zero.
+    smoothing that stays centred at zero, or at what the `multipliers` of a correction make of it.
     """
 
     name: str
@@ -142,3 +146,18 @@ class Method:
     perturb: bool = False
     correction: Any = None
     ascent: Any = None
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether the smoothing is centred at dual variables that move."""
+        return self.ascent is not None or self._multipliers is not None
+
+    def evaluated_at(self, beta: float | None) -> float | None:
+        """The smoothing of the duals that the oracle and the bound are given: so wide for a correction with multipliers
+        that those are the duals.
+        """
+        return beta if self._multipliers is None else WIDE * beta
+
+    @property
+    def _multipliers(self) -> Any:
+        return getattr(self.correction, "multipliers", None)

@@ -98,7 +98,7 @@ def _by_bands(kernel: Callable, shape: tuple[int, int], count: int, *arguments: 
     sums = np.zeros((bands, count))
     parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), bands)
     cuts = [bands * part // parts for part in range(parts + 1)]
-    _share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
+    share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
     return sums.sum(axis=0).tolist()
 
 
@@ -116,11 +116,16 @@ def product(matrix: np.ndarray, block: np.ndarray) -> np.ndarray:
             np.matmul(matrix[slab], block, out=out[slab])
 
     parts = 1 if matrix.size < SMALL else min(_THREADS.get(), len(slabs))
-    _share(multiply, [(slabs[part::parts],) for part in range(parts)])
+    share(multiply, [(slabs[part::parts],) for part in range(parts)])
     return out
 
 
-def _share(work: Callable, parts: list[tuple]) -> None:
+def allowed() -> int:
+    """How many threads passes over matrices may use here."""
+    return _THREADS.get()
+
+
+def share(work: Callable, parts: list[tuple]) -> None:
     """Call work(*part) for each of the parts, the first by this thread and every other by one of its own."""
     own, *rest = parts
     others = [_pool(len(rest)).submit(work, *part) for part in rest]
@@ -397,6 +402,28 @@ def box_offset(
     limits = float(lower), float(upper), float(beta), 1.0 / beta
     off, mixed, size = _by_bands(_box_offset_bands, z.shape, 3, z, centre, *limits)
     return off, mixed, size
+
+
+@_compiled(**_BANDS)
+def box_tile(x, rows, columns, cost, shift, lower, upper, inverse):
+    """x <- cost + y, y = (x + shift - clip(x + shift, lower, upper)) * inverse, in place, for the first rows and
+    columns of three square tiles; |y|^2 and <cost, x> of the x before.
+    """
+    total, linear = 0.0, 0.0
+    for i in range(rows):
+        for j in range(columns):
+            z, c = x[i, j], cost[i, j]
+            shifted = z + shift[i, j]
+            q = shifted
+            if q < lower:
+                q = lower
+            elif q > upper:
+                q = upper
+            y = (shifted - q) * inverse
+            total += y * y
+            linear += c * z
+            x[i, j] = c + y
+    return total, linear
 
 
 @_compiled(fastmath=_REORDER)

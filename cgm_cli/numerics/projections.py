@@ -88,6 +88,17 @@ def project_l2_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     return z.copy() if peak * length <= radius else unit * (radius / length)
 
 
+def capped_shares(values: np.ndarray, total: float) -> np.ndarray:
+    """min(1, t v) with the one t that makes the sum `total`, for v > 0 (n,) and 0 < total <= n."""
+    falling = np.sort(values)[::-1]
+    behind = np.cumsum(falling[::-1])[::-1]  # the sum of each and all smaller ones
+    # With j of them at one, t = (total - j) / (the sum of the others), right if the largest of those is at most one.
+    whole = np.arange(int(np.ceil(total)))
+    scales = (total - whole) / behind[: whole.size]
+    fits = scales * falling[: whole.size] <= 1.0
+    return np.minimum(1.0, values * scales[int(np.argmax(fits))]) if fits.any() else np.minimum(1.0, values * np.inf)
+
+
 def project_hypersimplex(z: np.ndarray, total: float) -> np.ndarray:
     """argmin |p - z| over 0 <= p <= 1, sum p = total, for a vector z (n,) and 0 <= total <= n.
 

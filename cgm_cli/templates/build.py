@@ -14,7 +14,7 @@ from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.spectral import WRITTEN_OUT
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, ProblemError, in_range, located
-from cgm_cli.methods.ascent import DualAscent, MultiplierStep
+from cgm_cli.methods.ascent import DualAscent, Multipliers
 from cgm_cli.methods.bounds import Certificate
 from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.evaluation import Evaluator
@@ -220,7 +220,7 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
 
 def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: Method) -> Theory | None:
     """What the theorems need to know; None for the method they do not cover."""
-    if problem.terms and (isinstance(method.smoothing, Subgradient) or method.ascent is not None):
+    if problem.terms and (isinstance(method.smoothing, Subgradient) or method.is_centred):
         return None
     sign = problem.sense_sign
     optimum = spec.theory.optimum if spec.theory.optimum is not None else template.optimum
@@ -272,10 +272,9 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     correction = _correction(solver, problem)
     step = STEPS[solver.step](share)
     ascent = None
-    if solver.method == "cgal" and problem.terms:
+    if solver.method == "cgal" and problem.terms and not isinstance(correction, LocalDescent):
         constants = problem.constants()
-        plain = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
-        ascent = MultiplierStep() if solver.correction == "local-descent" else plain
+        ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
     accuracy = _accuracy(solver.oracle, problem)
     return Method(solver.method, smoothing, step, accuracy, solver.oracle.perturb, correction, ascent)
 
@@ -302,7 +301,7 @@ def _correction(solver: SolverSpec, problem: CompositeProblem) -> FullyCorrectiv
                 "`nuclear-ball`; `fully-corrective` serves every domain",
                 ("correction",),
             )
-        return LocalDescent()
+        return LocalDescent(multipliers=Multipliers() if solver.method == "cgal" and problem.terms else None)
     return None
 
 

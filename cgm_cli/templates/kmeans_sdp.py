@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
@@ -69,8 +70,10 @@ class KMeansSDP(Template):
         labels: ArrayField | None = Field(
             None, description="the true label of each point, or a one-hot row per point; for scores"
         )
-        domain: Literal["fantope", "trace"] = Field(
-            "fantope", description="fantope (better bounds), or trace (the paper's)"
+        domain: Literal["fantope", "fantope-face", "trace"] = Field(
+            "fantope",
+            description="fantope (better bounds), fantope-face (X 1 = 1 in it: best for local descent), or trace (the "
+            "paper's)",
         )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
@@ -111,9 +114,13 @@ class KMeansSDP(Template):
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
         n, k = points.shape[0], spec.clusters
         shape = (n, n)
-        domain = Fantope(n, k) if spec.domain == "fantope" else PSDTrace(n, float(k), fixed_trace=False)
+        domains = {
+            "fantope": lambda: Fantope(n, k),
+            "fantope-face": lambda: FantopeFace(np.full(n, 1.0 / np.sqrt(n)), k),
+            "trace": lambda: PSDTrace(n, float(k), fixed_trace=False),
+        }
         self.problem = CompositeProblem(
-            domain,
+            domains[spec.domain](),
             Linear(squared_distances(points), shape),
             (
                 Term("rows", RowSums(shape), Equals((n,), np.ones(n)), spec.weights.rows),

@@ -158,8 +158,8 @@ def test_the_dual_point_has_the_direction_of_the_evaluation(name):
     problem = PROBLEMS[name]()
     state = at_some_point(problem)
     evaluator = Evaluator(problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
-    dual = evaluator.dual_point(found, state.loss_image, state.images, 0.3)
+    found = evaluator.evaluate(state.loss_image, state.images)
+    dual = evaluator.dual_point(found, state.loss_image, state.images)
     kept = found.direction.dense().copy()
     scale = np.abs(kept).max()
     np.testing.assert_allclose(dual.direction(problem).dense(), kept, atol=1e-12 * scale)
@@ -178,7 +178,7 @@ def test_estimate_and_certificate_of_one_dual_point_agree(name):
     found = evaluator.evaluate(state.loss_image, state.images, 0.3)
     answer = problem.domain.lmo(found.direction, OracleRequest(0.0))
     value = estimate(problem.domain, found.direction, found.constant, found.margin, answer)
-    certified = certify(problem, evaluator.dual_point(found, state.loss_image, state.images, 0.3))
+    certified = certify(problem, evaluator.dual_point(found, state.loss_image, state.images))
     assert certified == pytest.approx(value, rel=1e-9, abs=1e-9)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
-from cgm_cli.numerics.projections import project_hypersimplex
+from cgm_cli.numerics.projections import capped_shares, project_hypersimplex
 from cgm_cli.spec.fields import BlockSpec, Size
 
 
@@ -52,8 +52,15 @@ class Fantope(EigenDomain):
         self.radius = float(np.sqrt(rank))
         self.diameter = float(np.sqrt(2.0 * min(rank, size - rank)))
 
-    def restricted(self, left: int, right: int) -> Fantope | None:
-        return Fantope(left, self.rank) if left >= self.rank else None
+    def restricted(self, left: np.ndarray, right: np.ndarray) -> Fantope | None:
+        columns = left.shape[1]
+        return Fantope(columns, self.rank) if columns >= self.rank else None
+
+    def admitted(self, values: np.ndarray) -> np.ndarray | None:
+        """What is more than one is cut, and goes to the others in proportion: unlike a projection, that gives nothing
+        to eigenvalues near zero.
+        """
+        return None if values.size < self.rank else capped_shares(values, float(self.rank))
 
     def nearest_eigenvalues(self, values: np.ndarray) -> np.ndarray:
         """In {0 <= p <= 1, sum p = k}."""

@@ -67,8 +67,8 @@ class NuclearBall(SpectralDomain):
         values, residuals = np.array([-top.value]), np.array([top.residual])
         return answer(top, values, residuals, scale, atom, smaller_side[:, None])
 
-    def restricted(self, left: int, right: int) -> NuclearBall:
-        return NuclearBall((left, right), self.radius)
+    def restricted(self, left: np.ndarray, right: np.ndarray) -> NuclearBall:
+        return NuclearBall((left.shape[1], right.shape[1]), self.radius)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """The singular values go to the capped simplex."""
@@ -76,6 +76,7 @@ class NuclearBall(SpectralDomain):
         return (left * project_capped_simplex(values, self.radius)) @ right
 
     def dense_minimum(self, matrix: np.ndarray) -> float:
+        """A number that is at most min <matrix, x> over X, rounding errors included, by LAPACK."""
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
 
     def certified_minimum(self, direction: Direction) -> float | None:

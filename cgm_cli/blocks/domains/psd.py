@@ -56,8 +56,8 @@ class PSDTrace(EigenDomain):
             return found
         return replace(found, atom=SparseAtom.zero(self.shape), value=0.0, lower=min(0.0, found.lower))
 
-    def restricted(self, left: int, right: int) -> PSDTrace:
-        return PSDTrace(left, self.radius, self.fixed_trace)
+    def restricted(self, left: np.ndarray, right: np.ndarray) -> PSDTrace:
+        return PSDTrace(left.shape[1], self.radius, self.fixed_trace)
 
     def nearest_eigenvalues(self, values: np.ndarray) -> np.ndarray:
         """In the simplex of sum r, or of sum at most r."""

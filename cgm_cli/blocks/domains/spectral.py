@@ -36,9 +36,11 @@ _EPS = float(np.finfo(float).eps)
 
 
 class SpectralDomain(Domain):
-    """A domain that contains U X W^T with X, for all orthogonal U and W (for symmetric matrices, W = U).
+    """A domain of matrices that is defined by their eigen- or singular values; a subclass says how its extreme points
+    are found (`extreme`).
 
-    A subclass says how its extreme points are found (`extreme`) and what its dense certificate is (`dense_minimum`).
+    It contains U X W^T with X, for all orthogonal U and W (for symmetric matrices, W = U) that leave alone what is
+    `known` of every point.
     """
 
     shape: tuple[int, int]
@@ -48,6 +50,13 @@ class SpectralDomain(Domain):
     fixed_trace: bool
     provable: int
     """The largest smaller side whose dense directions are certified."""
+    known: np.ndarray | None = None
+    """Orthonormal columns (n, p) that are eigenvectors of the eigenvalue one of every point; None: there are none."""
+
+    @property
+    def rest(self) -> SpectralDomain:
+        """What points may be beside the part that is `known`: a domain of which nothing is."""
+        return self
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         peak = direction.peak()
@@ -63,19 +72,21 @@ class SpectralDomain(Domain):
         """
 
     @abstractmethod
-    def restricted(self, left: int, right: int) -> SpectralDomain | None:
-        """The left x right matrices S with U S W^T in X, for any orthonormal U and W.
+    def restricted(self, left: np.ndarray, right: np.ndarray) -> SpectralDomain | None:
+        """The matrices S with U S W^T in X for orthonormal columns U = left, and W = right, which span what is `known`.
 
         None where those are too few columns for it to be non-empty.
         """
 
+    def admitted(self, values: np.ndarray) -> np.ndarray | None:
+        """Singular values of a point like these, which are positive and whose sum is at most `trace`, or equal to it
+        with `fixed_trace`. None where there is no point of this rank.
+        """
+        return values
+
     @abstractmethod
     def project(self, x: np.ndarray) -> np.ndarray:
         """The nearest point of X, by a full decomposition; meant for small matrices."""
-
-    @abstractmethod
-    def dense_minimum(self, matrix: np.ndarray) -> float:
-        """A number that is at most min <matrix, x> over X, rounding errors included, by LAPACK."""
 
     def rounding(self, direction: Direction) -> float:
         return 0.0
@@ -115,6 +126,7 @@ class EigenDomain(SpectralDomain):
         """The nearest vector of eigenvalues that a point of X may have."""
 
     def dense_minimum(self, matrix: np.ndarray) -> float:
+        """A number that is at most min <matrix, x> over X, rounding errors included, by LAPACK."""
         values = scipy.linalg.eigvalsh(matrix, subset_by_index=(0, self.count - 1))
         return self.least(float(values.sum()) - self.count * rounding_error(matrix))
 

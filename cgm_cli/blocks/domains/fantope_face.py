@@ -1,0 +1,115 @@
+"""The face of the fantope whose matrices have a known eigenvector of eigenvalue one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.directions import ComplementDirection, Direction, Reflection
+from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, SpectralDomain
+from cgm_cli.spec.fields import BlockSpec, Size
+
+_EPS = float(np.finfo(float).eps)
+
+
+class FantopeFace(SpectralDomain):
+    """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k, X 1 = 1}: the fantope with row sums of one.
+
+    With the unit vector v = 1 / sqrt(n) and orthonormal columns Q (n, n - 1) of its complement, every point is
+    v v^T + Q Y Q^T with Y in the fantope of n - 1 and k - 1. So the minimum of <V, X> is <v, V v> and the sum of the
+    k - 1 smallest eigenvalues of Q^T V Q.
+    """
+
+    class Spec(BlockSpec):
+        kind: Literal["fantope-face"]
+        size: Size = Field(description="n: the matrices are n x n")
+        rank: Size = Field(description="k, the trace; from 2 to n")
+        examples: ClassVar = [
+            {"kind": "fantope-face", "size": 6, "rank": 2},
+            {"kind": "fantope-face", "size": 6, "rank": 6},
+            {"kind": "fantope-face", "size": 90, "rank": 3},
+        ]
+
+        @model_validator(mode="after")
+        def _rank_fits(self):
+            if not 2 <= self.rank <= self.size:
+                raise ValueError(
+                    f"a rank from 2 to the size, {self.size}, is needed, not {self.rank}: the eigenvalues lie in "
+                    "[0, 1], and that of the vector 1 is 1"
+                )
+            return self
+
+        def build(self, context) -> FantopeFace:
+            return FantopeFace(np.full(self.size, 1.0 / np.sqrt(self.size)), self.rank)
+
+    symmetric = True
+    fixed_trace = True
+    provable = DENSE_CERTIFICATE
+
+    def __init__(self, vector: np.ndarray, rank: int):
+        """vector v: (n,), of length one."""
+        n = vector.size
+        self.shape = (n, n)
+        self.known = vector[:, None]
+        self.rank = rank
+        self.trace = float(rank)
+        self.radius = float(np.sqrt(rank))
+        self.diameter = float(np.sqrt(2.0 * min(rank - 1, n - rank)))
+        self._inner = Fantope(n - 1, rank - 1)
+        self._reflection = Reflection.onto_axis(vector)
+
+    @property
+    def rest(self) -> Fantope:
+        return Fantope(self.shape[0], self.rank - 1)
+
+    def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
+        found = self._inner.extreme(self._complement(direction), peak, request)
+        vectors = np.hstack([self.known, self._reflection.lifted(found.atom.left)])
+        atom, mean = LowRankAtom.symmetric(vectors, np.ones(self.rank)), self._mean(direction)
+        return replace(found, atom=atom, value=found.value + mean, lower=found.lower + mean)
+
+    def restricted(self, left: np.ndarray, right: np.ndarray) -> FantopeFace | None:
+        vector = left.T @ self.known[:, 0]
+        size = float(np.linalg.norm(vector))
+        fits = left.shape[1] >= self.rank and size > 1.0 - 1e-9
+        return FantopeFace(vector / size, self.rank) if fits else None
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        drop, lift = self._reflection.dropped, self._reflection.lifted
+        inner = self._inner.project(drop(drop(x).T))
+        return lift(lift(inner).T) + self.known @ self.known.T
+
+    def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
+        off = x @ self.known - self.known
+        within = float(np.linalg.norm(off)) <= tolerance * max(1.0, self.radius)
+        return within and Fantope(self.shape[0], self.rank).contains(x, tolerance)
+
+    def start(self) -> Atom:
+        """That of the fantope, the matrix of a clustering, whose row sums are one."""
+        return Fantope(self.shape[0], self.rank).start()
+
+    def certified_minimum(self, direction: Direction) -> float | None:
+        return self._whole(direction, self._inner.certified_minimum(self._complement(direction)))
+
+    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+        return self._whole(direction, self._inner.probable_minimum(self._complement(direction), failure, rng))
+
+    def rounding(self, direction: Direction) -> float:
+        """Of <v, V v>, of v and Q, and of the entries of Q^T V Q: each errs by less than n eps |V|_F."""
+        return 8 * self.rank * self.shape[0] * _EPS * direction.size()
+
+    def _whole(self, direction: Direction, least: float | None) -> float | None:
+        return None if least is None else least + self._mean(direction) - self.rounding(direction)
+
+    def _complement(self, direction: Direction) -> ComplementDirection:
+        return ComplementDirection(direction, self._reflection)
+
+    def _mean(self, direction: Direction) -> float:
+        vector = self.known[:, 0]
+        return float(vector @ direction.matmat(vector))

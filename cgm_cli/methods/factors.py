@@ -1,0 +1,187 @@
+"""The factors of the points of a spectral domain, and the smoothed objective as a function of them.
+
+Stack Z = R, or Z = [U; W]. The nuclear norm of X is the least |Z|_F^2 over its factors R, or half of it over (U, W), so
+that the set of X whose nuclear norm is at most r (or whose trace is r) is the image of a ball (a sphere) of Z. Both are
+spheres once a ball has one more coordinate, its slack, and the sphere is gone round by Z = rho S / |S|. With
+G = dF/dZ, the derivative by S is rho / |S| (G - Z <Z, G> / rho^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import scipy.linalg
+
+from cgm_cli.blocks.atoms import LowRankAtom
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.spectral import SpectralDomain
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.methods.evaluation import Evaluator
+from cgm_cli.methods.state import State
+from cgm_cli.numerics.tiles import FactoredBox
+
+Smoothed = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+class Chart:
+    """The sphere of radius rho that the factors of a spectral domain's points lie on, slack included.
+
+    What is known of every point, K K^T, has no columns in them: they are those of X - K K^T, orthogonal to K.
+    """
+
+    def __init__(self, domain: SpectralDomain):
+        self.known, self.domain = domain.known, domain.rest
+        self._rows = domain.shape[0]
+        self._height = self._rows if domain.symmetric else sum(domain.shape)
+        self._rho = float(np.sqrt(self.domain.trace if domain.symmetric else 2.0 * self.domain.trace))
+
+    def noise(self, rng: np.random.Generator, columns: int) -> np.ndarray:
+        """A random factor; where there is slack, half of rho^2 is left to it."""
+        factor = self.orthogonal(rng.standard_normal((self._height, columns)))
+        share = 1.0 if self.domain.fixed_trace else np.sqrt(0.5)
+        return factor * (share * self._rho / np.linalg.norm(factor))
+
+    def flat(self, factor: np.ndarray) -> np.ndarray:
+        """A point of the sphere, as one vector: the factor, and the slack after it."""
+        if self.domain.fixed_trace:
+            return factor.reshape(-1)
+        # A slack of zero stays zero under descent.
+        left = max(self._rho**2 - float(np.vdot(factor, factor)), 1e-6 * self._rho**2)
+        return np.append(factor.reshape(-1), np.sqrt(left))
+
+    def on_sphere(self, flat: np.ndarray) -> tuple[np.ndarray, float]:
+        """The factor at a vector of any length, and rho / length."""
+        shrink = self._rho / float(np.linalg.norm(flat))
+        return (shrink * self._factor_of(flat)).reshape(self._height, -1), shrink
+
+    def tangent(self, flat: np.ndarray, shrink: float, gradient: np.ndarray) -> np.ndarray:
+        """The derivative by the vector, from that by the factor."""
+        radial = shrink * float(np.vdot(self._factor_of(flat), gradient)) / self._rho**2
+        out = -radial * shrink * flat
+        self._factor_of(out)[:] += gradient.reshape(-1)
+        return shrink * out
+
+    def _factor_of(self, flat: np.ndarray) -> np.ndarray:
+        return flat if self.domain.fixed_trace else flat[:-1]
+
+    def orthogonal(self, factor: np.ndarray) -> np.ndarray:
+        """The part of the columns that is orthogonal to what is known."""
+        return factor if self.known is None else factor - self.known @ (self.known.T @ factor)
+
+    def whole(self, factor: np.ndarray) -> np.ndarray:
+        """The columns of all of X: those that are known come first."""
+        return factor if self.known is None else np.hstack([self.known, factor])
+
+    def own(self, gradient: np.ndarray) -> np.ndarray:
+        """Of a derivative by all columns, that by those of a factor."""
+        return gradient if self.known is None else self.orthogonal(gradient[:, self.known.shape[1] :])
+
+    def lift(self, factor: np.ndarray) -> LowRankAtom:
+        """X of all its columns."""
+        ones = np.ones(factor.shape[1])
+        if self.domain.symmetric:
+            return LowRankAtom.symmetric(factor, ones)
+        return LowRankAtom(factor[: self._rows], ones, factor[self._rows :])
+
+    def pull(self, direction: Direction, factor: np.ndarray) -> np.ndarray:
+        """d<V, X> / dZ by all columns: 2 V R, or [V W; V^T U]."""
+        if self.domain.symmetric:
+            return 2.0 * direction.matmat(factor)
+        left, right = factor[: self._rows], factor[self._rows :]
+        return np.vstack([direction.matmat(right), direction.transposed().matmat(left)])
+
+    def factor(self, atom: LowRankAtom) -> np.ndarray:
+        """A factor of an atom of orthonormal columns: each gets the root of its weight."""
+        root = np.sqrt(np.abs(atom.weights))
+        if self.domain.symmetric:
+            columns = self.orthogonal(atom.left * root)
+            # What was known is zero now, or what rounding has left of it.
+            return columns[:, np.square(columns).sum(axis=0) > 1e-20 * self._rho**2]
+        return np.vstack([atom.left * root * np.sign(atom.weights), atom.right * root])
+
+    def settled(self, factor: np.ndarray) -> tuple[LowRankAtom | None, np.ndarray]:
+        """The point of the domain with the singular vectors of a factor, strongest first, and with its values as far as
+        may be, or None if they are too few; and the same factor, its columns in this order.
+        """
+        left, left_triangle = scipy.linalg.qr(factor[: self._rows], mode="economic")
+        if self.domain.symmetric:
+            values, rows = scipy.linalg.eigh(left_triangle @ left_triangle.T)
+            values, rows = values[::-1], rows[:, ::-1]
+        else:
+            right, right_triangle = scipy.linalg.qr(factor[self._rows :], mode="economic")
+            rows, values, columns = np.linalg.svd(left_triangle @ right_triangle.T)
+        kept = int(np.sum(values > 1e-10 * values[0]))
+        values = values[:kept]
+        vectors = across = np.asfortranarray(left @ rows[:, :kept])
+        if not self.domain.symmetric:
+            across = np.asfortranarray(right @ columns.T[:, :kept])
+        ordered = np.sqrt(values) * (vectors if self.domain.symmetric else np.vstack([vectors, across]))
+        weights = self.domain.admitted(values)
+        if weights is None:
+            return None, ordered
+        if self.known is not None:
+            vectors = across = np.hstack([self.known, vectors])
+            weights = np.append(np.ones(self.known.shape[1]), weights)
+        return LowRankAtom(vectors, weights, across), ordered
+
+
+def objective(state: State, evaluator: Evaluator, chart: Chart, beta: float | None) -> Smoothed:
+    """Z -> F_beta, but for a constant, and its derivative by Z."""
+    if evaluator.folded is not None and state.problem.domain.symmetric:
+        return _by_tiles(state, evaluator, chart, beta)
+    return _by_images(state, evaluator, chart, beta)
+
+
+def _by_images(state: State, evaluator: Evaluator, chart: Chart, beta: float | None) -> Smoothed:
+    """From the images of X.
+
+    A linear objective costs no product of its own: <C, X> = <V, X> - sum <y_i, A_i X>, and <V, X> = <G, Z> / 2.
+    """
+    problem, linear = state.problem, isinstance(state.problem.loss, Linear)
+    loss = problem.loss
+
+    def smoothed(factor: np.ndarray) -> tuple[float, np.ndarray]:
+        columns = chart.whole(factor)
+        atom = chart.lift(columns)
+        images = [term.map.forward_atom(atom) for term in problem.terms]
+        loss_image = None if loss is None else np.zeros(()) if linear else loss.map.forward_atom(atom)
+        point = evaluator.evaluate(loss_image, images, beta, state.centres)
+        gradient = chart.pull(point.direction, columns)
+        value = point.smoothed
+        if linear:
+            value += 0.5 * float(np.vdot(gradient, columns)) - point.pairing
+        return value, chart.own(gradient)
+
+    return smoothed
+
+
+def _by_tiles(state: State, evaluator: Evaluator, chart: Chart, beta: float) -> Smoothed:
+    """Of a dense cost and bounds on the entries of X = R R^T, without X; the other terms by their images."""
+    problem, folded = state.problem, evaluator.folded
+    place, step = problem.terms.index(folded), beta / folded.weight
+    centre = None if state.centres is None else state.centres[place]
+    cost = problem.loss.map.adjoint(problem.loss.gradient(np.zeros(()))).symmetrised().dense()
+    tiles = FactoredBox(cost, centre, folded.penalty.lower, folded.penalty.upper, step)
+    others = [i for i in range(len(problem.terms)) if i != place]
+    rest = None
+    if others:
+        terms = tuple(problem.terms[i] for i in others)
+        centres = None if state.centres is None else [state.centres[i] for i in others]
+        rest = replace(problem, loss=None, terms=terms)
+        evaluate = Evaluator(rest, state.iterate).evaluate
+
+    def smoothed(factor: np.ndarray) -> tuple[float, np.ndarray]:
+        columns = chart.whole(factor)
+        product, squares, linear = tiles(columns)
+        # The envelope at z with the centre c is step |y|^2 / 2 - step |c|^2 / 2.
+        value, gradient = linear + 0.5 * step * squares, 2.0 * product
+        if rest is not None:
+            atom = chart.lift(columns)
+            point = evaluate(None, [term.map.forward_atom(atom) for term in rest.terms], beta, centres)
+            value += point.smoothed
+            gradient += chart.pull(point.direction, columns)
+        return value, chart.own(gradient)
+
+    return smoothed

@@ -1,0 +1,68 @@
+"""The gradient at X = R R^T of a linear cost and an envelope of bounds on the entries, without X being written out.
+
+X is symmetric, so that one triangle of it will do. A tile of it is made by BLAS from two slices of R, changed in place
+while it is in the cache, and multiplied by both slices again. Cost and centre are copied tile by tile once, for many
+gradients: what is read in passing then lies in one piece.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgm_cli.numerics import kernels
+
+TILE = 128
+"""Rows and columns of a tile."""
+
+SHARES = 8
+"""Into how many sums the tiles are added, so that no number depends on how many threads there are; the most threads."""
+
+
+class FactoredBox:
+    """R -> (cost + y) R, |y|^2 and <cost, R R^T>, for y = (x - clip(x, lower, upper)) / beta, x = R R^T + beta centre.
+
+    cost and centre (n, n), symmetric, of which one triangle is read; a centre of None is zero.
+    """
+
+    def __init__(self, cost: np.ndarray, centre: np.ndarray | None, lower: float, upper: float, beta: float):
+        starts = range(0, cost.shape[0], TILE)
+        self._places = [(first, start) for first in starts for start in starts if start <= first]
+        self._cost = self._packed(cost)
+        self._shift = np.zeros_like(self._cost) if centre is None else beta * self._packed(centre)
+        self._limits = float(lower), float(upper), 1.0 / beta
+
+    def __call__(self, factor: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """At R (n, r): an array (n, r) and two sums."""
+        factor = np.ascontiguousarray(factor)
+        sums, totals = np.zeros((SHARES, *factor.shape)), np.zeros((SHARES, 2))
+
+        def work(shares: range) -> None:
+            buffer = np.empty((TILE, TILE))
+            for share in shares:
+                for tile in range(share, len(self._places), SHARES):
+                    totals[share] += self._add(tile, factor, buffer, sums[share])
+
+        parts = 1 if self._cost.size < kernels.SMALL else min(kernels.allowed(), SHARES)
+        kernels.share(work, [(range(part, SHARES, parts),) for part in range(parts)])
+        return sums.sum(axis=0), *totals.sum(axis=0).tolist()
+
+    def _add(self, tile: int, factor: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Add what a tile, and the one across the diagonal, give to `out`; their two sums."""
+        first, start = self._places[tile]
+        rows, columns = slice(first, first + TILE), slice(start, start + TILE)
+        left, right = factor[rows], factor[columns]
+        x = np.matmul(left, right.T, out=buffer[: len(left), : len(right)])
+        sums = np.array(kernels.box_tile(buffer, *x.shape, self._cost[tile], self._shift[tile], *self._limits))
+        out[rows] += x @ right
+        if first == start:
+            return sums
+        out[columns] += x.T @ left
+        return 2.0 * sums
+
+    def _packed(self, matrix: np.ndarray) -> np.ndarray:
+        """The tiles, one after the other; (tiles, TILE, TILE), zero where a tile sticks out."""
+        out = np.zeros((len(self._places), TILE, TILE))
+        for tile, (first, start) in zip(out, self._places, strict=True):
+            piece = matrix[first : first + TILE, start : start + TILE]
+            tile[: piece.shape[0], : piece.shape[1]] = piece
+        return out
