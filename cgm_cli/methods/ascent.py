@@ -52,17 +52,18 @@ class DualAscent:
 
 @dataclass(frozen=True)
 class Multipliers:
-    """The method of multipliers (Hestenes; Powell; both 1969) for a correction that nearly solves its problem: the duals
-    y of its solution are the next multipliers.
+    """The method of multipliers (Hestenes; Powell; both 1969) for a correction that nearly solves its problem: the
+    duals y of its solution are the next multipliers.
 
-    The next problem is centred beyond them, by Nesterov's momentum: the method is a proximal point method of the dual
-    (Guler, "New proximal point algorithms for convex minimization", SIAM J. Optim. 2, 1992). Where the residual has
-    grown, momentum begins anew. Where it does not fall to `share` of the last one, the smoothing is halved for good,
-    and quartered where it does not fall to twice that, to 1 / `sharpest` at least: the multipliers converge the faster
-    for it (Bertsekas, "Constrained optimization and Lagrange multiplier methods", section 2.2).
+    The next problem is centred beyond them, by Nesterov's momentum, since the method is a proximal point method of the
+    dual (Guler, "New proximal point algorithms for convex minimization", SIAM J. Optim. 2, 1992); where the residual
+    has grown, momentum begins anew. Where the residual is more than `loose` of the image, the smoothing is halved for
+    good, and quartered where it is four times that, to 1 / `sharpest` at least: a sharper one makes the multipliers
+    converge faster, and its problem harder to solve (Bertsekas, "Constrained optimization and Lagrange multiplier
+    methods", section 2.2).
     """
 
-    share: float = 0.25
+    loose: float = 0.05
     sharpest: float = 64.0
 
     def lead(self, state: State) -> None:
@@ -72,21 +73,21 @@ class Multipliers:
             state.centres = [y + momentum * (y - state.memory[f"dual{i}"]) for i, y in enumerate(held)]
         state.memory.update({f"dual{i}": y for i, y in enumerate(held)})
 
-    def follow(self, state: State, duals: Sequence[np.ndarray], beta: float) -> None:
-        """Move them to the duals of the solution, of the smoothing beta."""
-        import os
-
-        self.__dict__["sharpest"] = float(os.environ.get("SHARP", 64))
-        mom = int(os.environ.get("MOM", 1))
-        apart = [float(np.linalg.norm(y - c)) for y, c in zip(duals, state.centres, strict=True)]
-        weights = [term.weight for term in state.problem.terms]
-        residual = beta * float(np.sqrt(sum(d**2 / weight for d, weight in zip(apart, weights, strict=True))))
-        fall = residual / float(state.memory.get("residual", np.inf))
-        if fall > self.share:
-            sharper = state.sharpness * (2.0 if fall <= 2.0 * self.share else 4.0)
+    def follow(self, state: State, images: Sequence[np.ndarray], duals: Sequence[np.ndarray], beta: float) -> None:
+        """Move them to the duals of the solution, of the smoothing beta; images: A_i x of the solution."""
+        squares = looseness = 0.0
+        for term, z, y, c in zip(state.problem.terms, images, duals, state.centres, strict=True):
+            apart = beta / term.weight * float(np.linalg.norm(y - c))
+            squares += term.weight * apart**2
+            looseness = max(looseness, apart / max(1.0, float(np.linalg.norm(z))))
+        residual = float(np.sqrt(squares))
+        age = float(state.memory.get("age", 1.0))
+        if looseness > self.loose:
+            sharper = state.sharpness * (2.0 if looseness <= 4.0 * self.loose else 4.0)
             state.sharpness = min(sharper, self.sharpest)
-        age = 1.0 if fall > 1.0 else float(state.memory.get("age", 1.0))
+        if looseness > self.loose or residual > float(state.memory.get("residual", np.inf)):
+            age = 1.0
         older = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * age**2))
-        kept = {"residual": residual, "age": older, "momentum": mom * (age - 1.0) / older}
+        kept = {"residual": residual, "age": older, "momentum": (age - 1.0) / older}
         state.memory.update({name: np.array(value) for name, value in kept.items()})
         state.centres = list(duals)

@@ -90,7 +90,8 @@ class Evaluation:
 
     distance: from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
     pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). beta: of the
-    smoothing, None for subgradients. constant and margin are those of DualPoint, which `Evaluator.dual_point` completes where the bound is worth keeping.
+    smoothing, None for subgradients. constant and margin are those of DualPoint, which `Evaluator.dual_point`
+    completes where the bound is worth keeping.
     """
 
     objective: float

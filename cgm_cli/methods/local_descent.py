@@ -26,12 +26,15 @@ class LocalDescent:
     """A few L-BFGS steps on the factor, from the last one and the oracle's atom; columns: the most that are kept beside
     the atom's.
 
-    evaluations: of F_beta and its gradient, per step. multipliers: what the smoothing is centred at; None: zero. The point found is brought back into the domain (the fantope is
-    smaller than its sphere) and taken if it is no worse than the plain step, whose guarantees it so inherits.
+    evaluations: of F_beta and its gradient, per step, fewer where a hundredth of the gradient is left. The point found
+    is brought back into the domain (the fantope is smaller than its sphere). multipliers: what the smoothing is centred
+    at; without them, at zero, a point is taken only if it is no worse than the plain step, whose guarantees are so
+    inherited.
     """
 
     columns: int = 20
-    evaluations: int = 30
+    evaluations: int = 50
+    reduction: float = 0.01
     multipliers: Multipliers | None = None
 
     def choose(
@@ -48,13 +51,14 @@ class LocalDescent:
             value, gradient = smoothed(factor)
             return value, chart.tangent(flat, shrink, gradient)
 
-        found = chart.on_sphere(lbfgs(evaluate, start, self.evaluations))[0]
-        corrected, factor = chart.settled(found)
-        better = corrected is not None and self._is_better(state, corrected, atom, eta, beta)
-        state.memory["factor"] = factor
+        found = chart.on_sphere(lbfgs(evaluate, start, self.evaluations, self.reduction))[0]
+        corrected, state.memory["factor"] = chart.settled(found)
         if self.multipliers is not None:
-            images = [term.map.forward_atom(chart.lift(chart.whole(found))) for term in state.problem.terms]
-            self.multipliers.follow(state, evaluator.duals(images, beta, state.centres), beta)
+            images = state.images_of(chart.lift(chart.whole(found)))[1]
+            self.multipliers.follow(state, images, evaluator.duals(images, beta, state.centres), beta)
+            better = corrected is not None
+        else:
+            better = corrected is not None and self._is_better(state, corrected, atom, eta, beta)
         return (corrected, 1.0) if better else (atom, eta)
 
     def _start(self, state: State, chart: Chart, atom: Atom, beta: float | None) -> np.ndarray:

@@ -221,9 +221,10 @@ class _Run:
         if self._proves_infeasible():
             return Status.INFEASIBLE
         ending = None
-        estimated = self.stop.converged(record) and self._stands_when_certified(point, answer, record)
-        if estimated or self._holds_by_proof(point, answer, record, beta):
-            ending = Status.CONVERGED
+        if self._worth_another(self.state.tally.overtaken_at):
+            estimated = self.stop.converged(record) and self._stands_when_certified(point, answer, record)
+            if estimated or self._holds_by_proof(point, answer, record, beta):
+                ending = Status.CONVERGED
         ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
         ending = ending or self._request() or self._stagnated(record)
         if ending is not None and self.schedule.certify != "never":
@@ -233,6 +234,10 @@ class _Run:
                     self._certify_here(point)
             if self._proves_infeasible():
                 return Status.INFEASIBLE
+            if ending is Status.CONVERGED and not self._still_converged(point, answer, beta):
+                # The best bound lies beyond the objective of a point that misses its constraints.
+                self.state.tally.overtaken_at = self.state.k
+                ending = None
         return ending
 
     def _stagnated(self, record: IterationRecord) -> Status | None:
@@ -268,7 +273,7 @@ class _Run:
             return True
         if record.certified:
             return True
-        if held.value <= self.state.tally.failed_certificate and not self._worth_another():
+        if held.value <= self.state.tally.failed_certificate and not self._worth_another(self.state.tally.failed_at):
             return False
         self._certify_best()
         if self.state.tally.bounds.estimated is not None:  # out of reach for this domain: the estimate is all there is
@@ -276,9 +281,11 @@ class _Run:
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
         return self._still_converged(point, answer, None)
 
-    def _worth_another(self) -> bool:
-        """Whether so many steps were taken since a certificate fell short that one more is little beside them."""
-        return self.state.k >= 1.25 * self.state.tally.failed_at + 1
+    def _worth_another(self, failed_at: int | None) -> bool:
+        """Whether so many steps were taken since a certificate fell short, if one did, that one more is little beside
+        them.
+        """
+        return failed_at is None or self.state.k >= 1.25 * failed_at + 1
 
     def _still_converged(self, point, answer, beta) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
@@ -299,7 +306,7 @@ class _Run:
             return False
         hoped, total = point.constant + answer.value, point.objective + point.penalty
         gap = max(0.0, total - hoped) / max(1.0, abs(total), abs(hoped))
-        tried = hoped <= tally.failed_hope and (tally.failed_hope == np.inf or not self._worth_another())
+        tried = hoped <= tally.failed_hope and (tally.failed_hope == np.inf or not self._worth_another(tally.failed_at))
         if tried or not self.stop.converged(replace(record, gap=gap)):
             return False
         with self.clock.phase("certify"):

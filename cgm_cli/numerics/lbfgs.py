@@ -14,16 +14,22 @@ SUFFICIENT = 1e-4
 
 
 def lbfgs(
-    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, evaluations: int, memory: int = 6
+    evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    evaluations: int,
+    reduction: float = 0.0,
+    memory: int = 6,
 ) -> np.ndarray:
     """The best point found within `evaluations` calls of evaluate(x) -> value, gradient; x of shape (n,).
 
-    memory: pairs of steps and changes of the gradient that make up the curvature. The value never grows.
+    reduction: the part of the norm of the gradient that may be left. memory: pairs of steps and changes of the gradient
+    that make up the curvature. The value never grows.
     """
     x, (value, gradient) = start, evaluate(start)
     pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=memory)
     spent = 1
-    while spent < evaluations:
+    small = reduction * float(np.linalg.norm(gradient))
+    while spent < evaluations and float(np.linalg.norm(gradient)) > small:
         direction = -_inverse_times(gradient, pairs)
         slope = float(gradient @ direction)
         if not slope < 0.0:

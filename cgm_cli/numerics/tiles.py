@@ -11,8 +11,8 @@ import numpy as np
 
 from cgm_cli.numerics import kernels
 
-TILE = 128
-"""Rows and columns of a tile."""
+TILE = 168
+"""The most rows and columns of a tile: three of them fit into a cache of the second level."""
 
 SHARES = 8
 """Into how many sums the tiles are added, so that no number depends on how many threads there are; the most threads."""
@@ -25,7 +25,9 @@ class FactoredBox:
     """
 
     def __init__(self, cost: np.ndarray, centre: np.ndarray | None, lower: float, upper: float, beta: float):
-        starts = range(0, cost.shape[0], TILE)
+        n = cost.shape[0]
+        self._side = -(-n // -(-n // TILE))
+        starts = range(0, n, self._side)
         self._places = [(first, start) for first in starts for start in starts if start <= first]
         self._cost = self._packed(cost)
         self._shift = np.zeros_like(self._cost) if centre is None else beta * self._packed(centre)
@@ -33,25 +35,27 @@ class FactoredBox:
 
     def __call__(self, factor: np.ndarray) -> tuple[np.ndarray, float, float]:
         """At R (n, r): an array (n, r) and two sums."""
-        factor = np.ascontiguousarray(factor)
+        factor, across = np.ascontiguousarray(factor), np.ascontiguousarray(factor.T)
         sums, totals = np.zeros((SHARES, *factor.shape)), np.zeros((SHARES, 2))
 
         def work(shares: range) -> None:
-            buffer = np.empty((TILE, TILE))
+            buffer = np.empty((self._side, self._side))
             for share in shares:
                 for tile in range(share, len(self._places), SHARES):
-                    totals[share] += self._add(tile, factor, buffer, sums[share])
+                    totals[share] += self._add(tile, factor, across, buffer, sums[share])
 
         parts = 1 if self._cost.size < kernels.SMALL else min(kernels.allowed(), SHARES)
         kernels.share(work, [(range(part, SHARES, parts),) for part in range(parts)])
         return sums.sum(axis=0), *totals.sum(axis=0).tolist()
 
-    def _add(self, tile: int, factor: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Add what a tile, and the one across the diagonal, give to `out`; their two sums."""
+    def _add(
+        self, tile: int, factor: np.ndarray, across: np.ndarray, buffer: np.ndarray, out: np.ndarray
+    ) -> np.ndarray:
+        """Add what a tile, and the one across the diagonal, give to `out`; their two sums. across: R^T."""
         first, start = self._places[tile]
-        rows, columns = slice(first, first + TILE), slice(start, start + TILE)
+        rows, columns = slice(first, first + self._side), slice(start, start + self._side)
         left, right = factor[rows], factor[columns]
-        x = np.matmul(left, right.T, out=buffer[: len(left), : len(right)])
+        x = np.matmul(left, across[:, columns], out=buffer[: len(left), : len(right)])
         sums = np.array(kernels.box_tile(buffer, *x.shape, self._cost[tile], self._shift[tile], *self._limits))
         out[rows] += x @ right
         if first == start:
@@ -60,9 +64,10 @@ class FactoredBox:
         return 2.0 * sums
 
     def _packed(self, matrix: np.ndarray) -> np.ndarray:
-        """The tiles, one after the other; (tiles, TILE, TILE), zero where a tile sticks out."""
-        out = np.zeros((len(self._places), TILE, TILE))
+        """The tiles, one after the other, zero where a tile sticks out."""
+        side = self._side
+        out = np.zeros((len(self._places), side, side))
         for tile, (first, start) in zip(out, self._places, strict=True):
-            piece = matrix[first : first + TILE, start : start + TILE]
+            piece = matrix[first : first + side, start : start + side]
             tile[: piece.shape[0], : piece.shape[1]] = piece
         return out

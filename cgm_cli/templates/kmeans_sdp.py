@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -58,7 +59,8 @@ class KMeansSDP(Template):
     For a clustering, X = sum_C 1_C 1_C^T / |C| is feasible and 1/2 <D, X> is its k-means value, so half a lower bound
     on the SDP is a lower bound on the value of every clustering. Every feasible X has row sums 1 and entries >= 0,
     hence eigenvalues in [0, 1]: the fantope {0 <= X <= I, tr X = k} gives the same optimum as {X >= 0, tr X <= k}, and
-    being smaller, far better bounds.
+    being smaller, far better bounds. Its face where X 1 = 1 is smaller still: every point meets the row sums, and their
+    multipliers, which make the problem badly conditioned, are no longer needed.
     """
 
     class Spec(TemplateSpec):
@@ -70,10 +72,9 @@ class KMeansSDP(Template):
         labels: ArrayField | None = Field(
             None, description="the true label of each point, or a one-hot row per point; for scores"
         )
-        domain: Literal["fantope", "fantope-face", "trace"] = Field(
-            "fantope",
-            description="fantope (better bounds), fantope-face (X 1 = 1 in it: best for local descent), or trace (the "
-            "paper's)",
+        domain: Literal["fantope-face", "fantope", "trace"] = Field(
+            "fantope-face",
+            description="fantope-face (rows sum to one), fantope (eigenvalues in [0, 1]), or trace (the paper's)",
         )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
@@ -114,13 +115,8 @@ class KMeansSDP(Template):
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
         n, k = points.shape[0], spec.clusters
         shape = (n, n)
-        domains = {
-            "fantope": lambda: Fantope(n, k),
-            "fantope-face": lambda: FantopeFace(np.full(n, 1.0 / np.sqrt(n)), k),
-            "trace": lambda: PSDTrace(n, float(k), fixed_trace=False),
-        }
         self.problem = CompositeProblem(
-            domains[spec.domain](),
+            _domain(spec.domain, n, k),
             Linear(squared_distances(points), shape),
             (
                 Term("rows", RowSums(shape), Equals((n,), np.ones(n)), spec.weights.rows),
@@ -155,6 +151,13 @@ class KMeansSDP(Template):
         """X P (n, d): row i is the mean of the points that X puts together with point i."""
         x = iterate.array if isinstance(iterate, DenseIterate) else iterate.atom().dense()
         return x @ self.points
+
+
+def _domain(kind: str, n: int, k: int) -> Domain:
+    if kind == "trace":
+        return PSDTrace(n, float(k), fixed_trace=False)
+    # Of one cluster the face is a single point, which the fantope of rank one finds as well.
+    return Fantope(n, k) if kind == "fantope" or k == 1 else FantopeFace(np.full(n, 1.0 / np.sqrt(n)), k)
 
 
 def _as_points(array: np.ndarray) -> np.ndarray:
