@@ -15,6 +15,7 @@ import scipy.linalg
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
@@ -140,6 +141,17 @@ def _fantope(domain: Fantope, point: Point) -> float:
     return max(_asymmetry(point), -smallest, largest - 1.0, abs(_trace(point) - domain.rank))
 
 
+def _fantope_face(domain: FantopeFace, point: Point) -> float:
+    """As of the fantope, and how far the row sums are from one."""
+    n = point.shape[0]
+    if point.factors is None:
+        sums = point.written_out().sum(axis=1)
+    else:
+        factors = point.factors
+        sums = factors.left @ (factors.weights * factors.right.sum(axis=0))
+    return max(_fantope(domain, point), float(np.linalg.norm(sums - 1.0)) / np.sqrt(n))
+
+
 def _nuclear(domain: NuclearBall, point: Point) -> float:
     """The sum of the singular values; of factors, sum |w_i| |l_i| |r_i| is above it, and often enough."""
     if point.factors is not None:
@@ -172,5 +184,6 @@ MEMBERSHIP: dict[type, Callable[..., float]] = {
     NuclearBall: _nuclear,
     PSDTrace: _psd,
     Fantope: _fantope,
+    FantopeFace: _fantope_face,
     Product: _product,
 }

@@ -11,6 +11,7 @@ import scipy.linalg
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
@@ -81,6 +82,19 @@ def _fantope(domain: Fantope, v: np.ndarray) -> Minimum:
     return total(_eigenvalues(v, domain.rank)), domain.rank * decomposition_error(v)
 
 
+def _fantope_face(domain: FantopeFace, v: np.ndarray) -> Minimum:
+    """<v, u u^T> for the unit vector u of equal entries, and the sum of the k - 1 smallest eigenvalues orthogonal to u.
+
+    The complement of u is spanned by Helmert's contrasts.
+    """
+    within_order(v.shape[0])
+    n = v.shape[0]
+    basis = scipy.linalg.helmert(n).T
+    symmetric = (0.5 * (v + v.T)).astype(float)
+    values = np.linalg.eigvalsh(basis.T @ symmetric @ basis)[: domain.rank - 1]
+    return total(v / n) + total(values), 8 * domain.rank * decomposition_error(v)
+
+
 def _product(domain: Product, v: np.ndarray) -> Minimum:
     value, error = ZERO, 0.0
     for block, start in zip(domain.blocks, domain.starts[:-1], strict=True):
@@ -106,5 +120,6 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     NuclearBall: _nuclear,
     PSDTrace: _psd,
     Fantope: _fantope,
+    FantopeFace: _fantope_face,
     Product: _product,
 }
