@@ -59,14 +59,14 @@ class Chance:
 
 def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
     """The bound of a dual point with the minimum over the domain certified; None where that is out of reach."""
-    with blas_threads():
+    with blas_threads(min(problem.domain.shape)):
         minimum = problem.domain.certified_minimum(dual.direction(problem))
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
 def certify_probably(problem: CompositeProblem, dual: DualPoint, failure: float, rng: np.random.Generator):
     """The same but for a probability of failure; None where there is no such method."""
-    with blas_threads():
+    with blas_threads(min(problem.domain.shape)):
         minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 

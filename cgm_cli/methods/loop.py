@@ -227,7 +227,8 @@ class _Run:
                 ending = Status.CONVERGED
         ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
         ending = ending or self._request() or self._stagnated(record)
-        if ending is not None and self.schedule.certify != "never":
+        done = ending is Status.CONVERGED and self._is_proven(point, answer, beta)
+        if ending is not None and not done and self.schedule.certify != "never":
             self._certify_best()
             if not answer.exact:
                 with self.clock.phase("certify"):
@@ -286,6 +287,11 @@ class _Run:
         them.
         """
         return failed_at is None or self.state.k >= 1.25 * failed_at + 1
+
+    def _is_proven(self, point, answer, beta) -> bool:
+        """Whether the tolerances hold with a certified bound."""
+        record = self._record(point, answer, beta, 0.0, last=True)
+        return record.certified and self.stop.converged(record)
 
     def _still_converged(self, point, answer, beta) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""

@@ -120,18 +120,21 @@ def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) ->
     basis = np.zeros((room + 1, n))
     projected = np.zeros((room + 1, room + 1))  # basis A basis^T
     basis[0] = _start_block(n, 1, rng, start)[:, 0]
-    new = products = 0
+    new = products = kept = 0
     looks = _Looks(2 if enough is not None else 4)
     while True:
         image = multiply(basis[new])
         new, products = new + 1, products + 1
         known = basis[:new]
-        # Twice, which is enough in floating point.
-        first = known @ image
-        image = image - first @ known
+        # Twice, which is enough in floating point; at first by what is not zero but for rounding: all vectors that a
+        # restart has kept, then the last two.
+        near = known if new <= kept + 1 else known[-2:]
+        first = near @ image
+        image = image - first @ near
         second = known @ image
         image -= second @ known
-        projected[new - 1, :new] = projected[:new, new - 1] = first + second
+        second[-len(near) :] += first
+        projected[new - 1, :new] = projected[:new, new - 1] = second
         coupling = float(np.sqrt(image @ image))
         small = projected[:new, :new]
         # No column of the small matrix is longer than A is large.
@@ -154,13 +157,12 @@ def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) ->
                 return Eigenpairs(values, found, residuals, products, bool(converged), start=found)
             looks.saw(new, residual, allowed)
             if full:
-                keep = max(1, room // 3)
+                new = kept = max(1, room // 3)
                 ritz, rotation = scipy.linalg.eigh(small, check_finite=False)
-                basis[:keep] = rotation[:, :keep].T @ known
+                basis[:kept] = rotation[:, :kept].T @ known
                 projected[:] = 0.0
-                np.fill_diagonal(projected[:keep, :keep], ritz[:keep])
-                new = keep
-                looks.restarted(keep)
+                np.fill_diagonal(projected[:kept, :kept], ritz[:kept])
+                looks.restarted(kept)
         basis[new] = image
 
 
@@ -246,7 +248,7 @@ def _start_block(n, width, rng, start) -> np.ndarray:
         block = noise * (NOISE / np.sqrt(n))
         shared = min(width, start.shape[1])
         block[:, :shared] += start[:, :shared]
-    return np.linalg.qr(block)[0]
+    return block / np.linalg.norm(block) if width == 1 else np.linalg.qr(block)[0]
 
 
 def _orthogonalise(basis, image) -> tuple[np.ndarray, np.ndarray]:

@@ -75,10 +75,18 @@ def threads(count: int) -> Iterator[None]:
         _THREADS.reset(token)
 
 
+LARGE = 2000
+"""Orders of matrices from which factorisations share their work among threads: those of BLAS wait for each other by
+spinning, and on smaller matrices, on a processor with other work, that has taken a hundred times as long as one alone.
+"""
+
+
 @contextmanager
-def blas_threads() -> Iterator[None]:
-    """Let BLAS and LAPACK use as many threads, for a large factorisation; else they have one (cgm_cli.runs.execute)."""
-    if _THREADS.get() == 1:
+def blas_threads(order: int) -> Iterator[None]:
+    """Let BLAS and LAPACK use as many threads, for a factorisation of a large order; else they have one
+    (cgm_cli.runs.execute).
+    """
+    if _THREADS.get() == 1 or order < LARGE:
         yield
         return
     import threadpoolctl

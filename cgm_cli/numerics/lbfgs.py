@@ -1,10 +1,12 @@
-"""Limited-memory BFGS without bounds: a two-loop recursion and backtracking (Nocedal and Wright, "Numerical
-Optimization", Algorithms 7.4 and 7.5), which for large vectors spends little beside the function itself.
+"""Limited-memory BFGS without bounds, with backtracking (Nocedal and Wright, "Numerical Optimization", Algorithm 7.5).
+
+For large vectors the two-loop recursion (Algorithm 7.4) costs more than many a function: it goes over the memory four
+times. Here it goes over inner products, and the memory is read once for those and once for the result (Chen, Wang and
+Zhou, "Large-scale L-BFGS using MapReduce", NIPS 2014).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -26,16 +28,16 @@ def lbfgs(
     that make up the curvature. The value never grows.
     """
     x, (value, gradient) = start, evaluate(start)
-    pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=memory)
+    pairs = _Pairs(memory, x.size)
     spent = 1
     small = reduction * float(np.linalg.norm(gradient))
     while spent < evaluations and float(np.linalg.norm(gradient)) > small:
-        direction = -_inverse_times(gradient, pairs)
+        direction = pairs.inverse_times(-gradient)
         slope = float(gradient @ direction)
         if not slope < 0.0:
             return x
         # Without a memory nothing is known of the curvature: a tenth of the length of x.
-        step = 1.0 if pairs else 0.1 * float(np.linalg.norm(x)) / float(np.linalg.norm(direction))
+        step = 1.0 if pairs.count else 0.1 * float(np.linalg.norm(x)) / float(np.linalg.norm(direction))
         while True:
             moved = x + step * direction
             new_value, new_gradient = evaluate(moved)
@@ -47,25 +49,47 @@ def lbfgs(
             # The minimiser of the parabola through both values and the slope, if it is a step of sensible length.
             bend = new_value - value - step * slope
             step *= float(np.clip(-0.5 * step * slope / bend, 0.1, 0.5)) if np.isfinite(bend) else 0.1
-        change = new_gradient - gradient
-        taken = moved - x
-        curvature = float(taken @ change)
-        if curvature > 1e-12 * float(np.linalg.norm(taken)) * float(np.linalg.norm(change)):
-            pairs.append((taken, change, curvature))
+        pairs.add(moved - x, new_gradient - gradient)
         x, value, gradient = moved, new_value, new_gradient
     return x
 
 
-def _inverse_times(gradient: np.ndarray, pairs: deque[tuple[np.ndarray, np.ndarray, float]]) -> np.ndarray:
-    """The approximation of the inverse Hessian times the gradient, in an array of its own."""
-    out = gradient.copy()
-    shares = []
-    for taken, change, curvature in reversed(pairs):
-        shares.append(float(taken @ out) / curvature)
-        out -= shares[-1] * change
-    if pairs:
-        _, change, curvature = pairs[-1]
-        out *= curvature / float(change @ change)
-    for (taken, change, curvature), share in zip(pairs, reversed(shares), strict=True):
-        out += (share - float(change @ out) / curvature) * taken
-    return out
+class _Pairs:
+    """The last steps s_i and changes y_i of the gradient, as rows of S and Y (memory, n), and their inner products."""
+
+    def __init__(self, memory: int, size: int):
+        self.count = 0  # of pairs ever taken
+        self._steps, self._changes = np.zeros((memory, size)), np.zeros((memory, size))
+        self._cross, self._square = np.zeros((memory, memory)), np.zeros((memory, memory))  # S Y^T, Y Y^T
+
+    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Take a pair in place of the oldest, if the curvature along it is positive."""
+        lengths = float(np.linalg.norm(step)) * float(np.linalg.norm(change))
+        if not float(step @ change) > 1e-12 * lengths:
+            return
+        row = self.count % self._steps.shape[0]
+        self.count += 1
+        self._steps[row], self._changes[row] = step, change
+        self._cross[row], self._cross[:, row] = self._changes @ step, self._steps @ change
+        self._square[row] = self._square[:, row] = self._changes @ change
+
+    def inverse_times(self, vector: np.ndarray) -> np.ndarray:
+        """The approximation of the inverse Hessian times v: scale v + delta^T S - scale alpha^T Y, by the two loops."""
+        if not self.count:
+            return vector
+        memory = self._steps.shape[0]
+        rows = [i % memory for i in range(max(0, self.count - memory), self.count)]
+        cross, square = self._cross, self._square
+        with_steps, with_changes = self._steps @ vector, self._changes @ vector
+        alpha, delta = np.zeros(memory), np.zeros(memory)
+        for i in reversed(rows):
+            alpha[i] = (with_steps[i] - cross[i] @ alpha) / cross[i, i]
+        newest = rows[-1]
+        scale = cross[newest, newest] / square[newest, newest]
+        for i in rows:
+            along = scale * (with_changes[i] - square[i] @ alpha) + delta @ cross[:, i]
+            delta[i] = alpha[i] - along / cross[i, i]
+        out = delta @ self._steps
+        out -= (scale * alpha) @ self._changes
+        out += scale * vector
+        return out
