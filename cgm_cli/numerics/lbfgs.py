@@ -55,21 +55,27 @@ def lbfgs(
 
 
 class _Pairs:
-    """The last steps s_i and changes y_i of the gradient, as rows of S and Y (memory, n), and their inner products."""
+    """The last steps s_i and changes y_i of the gradient, as rows of S and Y (memory, n), and their inner products.
+
+    In single precision, which is read in half of the time: they are a model of the curvature, and no more than that.
+    """
 
     def __init__(self, memory: int, size: int):
         self.count = 0  # of pairs ever taken
-        self._steps, self._changes = np.zeros((memory, size)), np.zeros((memory, size))
+        self._steps, self._changes = (np.zeros((memory, size), dtype=np.float32) for _ in range(2))
         self._cross, self._square = np.zeros((memory, memory)), np.zeros((memory, memory))  # S Y^T, Y Y^T
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
         """Take a pair in place of the oldest, if the curvature along it is positive."""
-        lengths = float(np.linalg.norm(step)) * float(np.linalg.norm(change))
-        if not float(step @ change) > 1e-12 * lengths:
+        length = float(np.linalg.norm(step))
+        if not float(step @ change) > 1e-12 * length * float(np.linalg.norm(change)):
             return
         row = self.count % self._steps.shape[0]
         self.count += 1
-        self._steps[row], self._changes[row] = step, change
+        # Steps of length one: the model is that of a pair times any number, and single precision has a narrow range.
+        np.multiply(step, 1.0 / length, out=self._steps[row], casting="same_kind")
+        np.multiply(change, 1.0 / length, out=self._changes[row], casting="same_kind")
+        step, change = self._steps[row], self._changes[row]
         self._cross[row], self._cross[:, row] = self._changes @ step, self._steps @ change
         self._square[row] = self._square[:, row] = self._changes @ change
 
@@ -80,7 +86,9 @@ class _Pairs:
         memory = self._steps.shape[0]
         rows = [i % memory for i in range(max(0, self.count - memory), self.count)]
         cross, square = self._cross, self._square
-        with_steps, with_changes = self._steps @ vector, self._changes @ vector
+        length = float(np.linalg.norm(vector))
+        unit = (vector / length).astype(np.float32)
+        with_steps, with_changes = (self._steps @ unit).astype(float), (self._changes @ unit).astype(float)
         alpha, delta = np.zeros(memory), np.zeros(memory)
         for i in reversed(rows):
             alpha[i] = (with_steps[i] - cross[i] @ alpha) / cross[i, i]
@@ -89,7 +97,8 @@ class _Pairs:
         for i in rows:
             along = scale * (with_changes[i] - square[i] @ alpha) + delta @ cross[:, i]
             delta[i] = alpha[i] - along / cross[i, i]
-        out = delta @ self._steps
-        out -= (scale * alpha) @ self._changes
-        out += scale * vector
+        model = delta.astype(np.float32) @ self._steps
+        model -= (scale * alpha).astype(np.float32) @ self._changes
+        out = scale * vector
+        out += length * model
         return out

@@ -106,6 +106,9 @@ class SolverSpec(StrictModel):
         description="after every oracle call, fully-corrective: F_beta is re-optimised over the atoms seen; "
         "local-descent: a few L-BFGS steps on the factor of x, for matrix domains",
     )
+    dual_bound: Positive | None = Field(
+        None, description="of cgal: the largest norm of the multipliers, in the units that `scaling` makes"
+    )
     oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
     scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
     iterate: Literal["auto", "dense", "factored", "sketch", "samples"] = Field(

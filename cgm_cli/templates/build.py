@@ -274,7 +274,10 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     ascent = None
     if solver.method == "cgal" and problem.terms and not isinstance(correction, LocalDescent):
         constants = problem.constants()
-        ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"])
+        largest = np.inf if solver.dual_bound is None else solver.dual_bound
+        ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"], largest)
+    elif solver.dual_bound is not None:
+        raise ProblemError("`dual_bound` is for `method: cgal` without local descent", ("dual_bound",))
     accuracy = _accuracy(solver.oracle, problem)
     return Method(solver.method, smoothing, step, accuracy, solver.oracle.perturb, correction, ascent)
 
@@ -287,7 +290,11 @@ def _decided(solver: SolverSpec, problem: CompositeProblem) -> SolverSpec:
     # The fantope is smaller than the sphere that the factors of its points lie on.
     descends = domain.spectral and not isinstance(domain, Fantope) and solver.step == "classic"
     if descends and solver.correction == "none" and solver.iterate != "samples":
-        return solver.model_copy(update={"method": "cgal", "correction": "local-descent"})
+        update: dict[str, Any] = {"method": "cgal", "correction": "local-descent"}
+        if "oracle" not in solver.model_fields_set:
+            # Descent makes up for an atom that is not the best; the bound is certified in the end.
+            update["oracle"] = OracleSpec(mode="fixed", tolerance=1e-3)
+        return solver.model_copy(update=update)
     return solver.model_copy(update={"method": "cgal" if problem.has_constraints else "hcgm"})
 
 
