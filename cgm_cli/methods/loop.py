@@ -178,14 +178,15 @@ class _Run:
         policy = self.method.oracle
         allowance = policy.allowance(self.method.step.planned(turn), beta, point.pairing)
         tally = self.state.tally
+        products = policy.products(turn, max(self.problem.domain.shape))
         request = OracleRequest(
-            policy.tolerance, tally.warm, self.state.rng, allowance=allowance, leave=self._must_leave
+            policy.tolerance, tally.warm, self.state.rng, products, allowance=allowance, leave=self._must_leave
         )
         answer = self.problem.domain.lmo(point.direction, request)
         if self.method.perturb and answer.exact and allowance is not None:
             answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
         tally.warm = answer.warm
-        tally.unconverged += not answer.converged
+        tally.unconverged += not answer.converged and np.isinf(policy.budget)
         return answer
 
     def _must_leave(self) -> bool:

@@ -7,7 +7,7 @@ oracle.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,8 +90,28 @@ def minimiser(slope: Callable[[float], float]) -> float:
     return float(brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-10))
 
 
+MOST_PRODUCTS = 10_000
+"""What an oracle call may cost at the most."""
+
+
 @dataclass(frozen=True)
-class FixedAccuracy:
+class Accuracy:
+    """How well an oracle answers; its k-th call may cost budget k^(1/4) log n products per eigenvector of size n.
+
+    So many products of a Lanczos method leave an error that falls as fast as the theory asks, however close the
+    eigenvalues lie (Yurtsever, Tropp, Fercoq, Udell and Cevher, "Scalable semidefinite programming", SIAM J. Math. Data
+    Sci. 3, 2021, section 3.4).
+    """
+
+    budget: float = field(default=np.inf, kw_only=True)
+
+    def products(self, k: int, size: int) -> int:
+        """The most products of the k-th call."""
+        return int(np.ceil(min(MOST_PRODUCTS, self.budget * k**0.25 * max(1.0, np.log(size)))))
+
+
+@dataclass(frozen=True)
+class FixedAccuracy(Accuracy):
     """The same relative tolerance for every oracle call; 0 asks for full factorisations."""
 
     tolerance: float
@@ -101,7 +121,7 @@ class FixedAccuracy:
 
 
 @dataclass(frozen=True)
-class AdditiveAccuracy:
+class AdditiveAccuracy(Accuracy):
     """<v, s~> <= min <v, .> + delta (eta_k / 2) D_X^2 (L_f + |A|^2 / beta_k) (paper, equation 4.1; Theorems 4-6)."""
 
     delta: float
@@ -117,7 +137,7 @@ class AdditiveAccuracy:
 
 
 @dataclass(frozen=True)
-class MultiplicativeAccuracy:
+class MultiplicativeAccuracy(Accuracy):
     """<v, s~ - x> <= delta <v, s - x>, 0 < delta <= 1 (paper, equation 4.2; Theorems 7-9), with current = <v, x>.
 
     For s~ at a distance e above the minimum that is e <= (1 - delta) / delta * <v, x - s~>.

@@ -74,6 +74,9 @@ class OracleSpec(StrictModel):
     )
     tolerance: float = Field(1e-6, gt=0, lt=1, description="relative residual of the eigen- or singular vectors")
     delta: Positive | None = Field(None, description="how inexact: > 0 if additive, at most 1 if multiplicative")
+    budget: Positive | None = Field(
+        None, description="the k-th call may cost budget * k^(1/4) log n products per eigenvector; left out: no limit"
+    )
     perturb: bool = Field(False, description="oracles in closed form err by all that is allowed, to test the theory")
 
     @model_validator(mode="after")

@@ -315,12 +315,14 @@ def _correction(solver: SolverSpec, problem: CompositeProblem) -> FullyCorrectiv
 def _accuracy(
     oracle: OracleSpec, problem: CompositeProblem
 ) -> FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy:
+    budget = np.inf if oracle.budget is None else oracle.budget
     if oracle.mode == "additive":
         constants = problem.constants()
-        return AdditiveAccuracy(oracle.delta, constants["L_f"], constants["|A|"], constants["D_X"], oracle.tolerance)
+        sizes = constants["L_f"], constants["|A|"], constants["D_X"]
+        return AdditiveAccuracy(oracle.delta, *sizes, oracle.tolerance, budget=budget)
     if oracle.mode == "multiplicative":
-        return MultiplicativeAccuracy(oracle.delta, oracle.tolerance)
-    return FixedAccuracy(0.0 if oracle.mode == "exact" else oracle.tolerance)
+        return MultiplicativeAccuracy(oracle.delta, oracle.tolerance, budget=budget)
+    return FixedAccuracy(0.0 if oracle.mode == "exact" else oracle.tolerance, budget=budget)
 
 
 def _stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:

@@ -22,7 +22,8 @@ class OracleRequest:
 
     tolerance: relative accuracy of an iterative oracle: residual of the eigen- or singular vector over the magnitude of
     the direction; 0 asks for a full factorisation; closed forms ignore it. warm: the `warm` of the previous answer, or
-    None. rng: the run's generator, the only source of randomness. max_products: the most matrix products it may spend.
+    None. rng: the run's generator, the only source of randomness. max_products: the most products with a vector it may
+    spend, for each eigen- or singular vector sought.
     allowance: given <v, atom>, how far above the minimum it may lie; takes the place of `tolerance` where an iteration
     can estimate that distance. leave: asked now and then by an iteration; once it is true, the best answer so far will
     do.

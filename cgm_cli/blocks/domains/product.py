@@ -55,11 +55,8 @@ class Product(Domain):
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min <g_i, x_i>: the blocks minimise independently, each from its part of the direction."""
         answers: list[OracleAnswer] = []
-        left = request.max_products
         for block, piece, warm in zip(self.blocks, self._pieces(direction), _unpack(request.warm), strict=False):
-            answer = block.lmo(piece, replace(request, warm=warm, max_products=max(1, left), allowance=None))
-            left -= answer.products
-            answers.append(answer)
+            answers.append(block.lmo(piece, replace(request, warm=warm, allowance=None)))
         return OracleAnswer(
             atom=BlocksAtom(tuple(answer.atom for answer in answers)),
             value=sum(answer.value for answer in answers),

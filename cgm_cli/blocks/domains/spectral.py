@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ class EigenDomain(SpectralDomain):
             self.count,
             enough=_enough_pairs(request, scale),
             rough=direction.rough(peak) if self.count > 1 else None,
-            **solver_options(request),
+            **solver_options(replace(request, max_products=request.max_products * self.count)),
         )
         atom = LowRankAtom.symmetric(pairs.vectors, np.full(self.count, self.weight))
         return answer(pairs, pairs.values, pairs.residuals, scale, atom, pairs.start)
