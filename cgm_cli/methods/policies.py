@@ -32,6 +32,16 @@ class Homotopy:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """beta0, for a method whose multipliers meet the constraints however wide the smoothing is."""
+
+    beta0: float
+
+    def beta(self, k: int) -> float:
+        return self.beta0
+
+
+@dataclass(frozen=True)
 class Subgradient:
     """No smoothing: a subgradient stands for the gradient of a non-smooth term (paper, section 5.3: this fails)."""
 
@@ -160,7 +170,7 @@ class Method:
     """
 
     name: str
-    smoothing: Homotopy | Subgradient
+    smoothing: Homotopy | Constant | Subgradient
     step: ClassicStep
     oracle: FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy
     perturb: bool = False

@@ -50,7 +50,7 @@ def automatic_beta0(
     problem: CompositeProblem, is_scaled: bool, *, ascent: bool = False, descent: bool = False
 ) -> float:
     """beta0 where the spec says `auto`: the optimal one for finite penalties; with constraints, 1/2 in scaled units,
-    and 2 where the smoothing is centred by dual ascent, which meets the constraints without being stiff, but 0.3 where
+    and 2 where the smoothing is centred by dual ascent, which meets the constraints without being stiff, but 0.2 where
     local descent solves each of its problems well, so that the multipliers may take long steps.
 
     The latter are rules of thumb (on k-means and max-cut problems, 1 leaves the constraints loose and 1/4 the bound;
@@ -59,6 +59,6 @@ def automatic_beta0(
     optimal = optimal_beta0(problem)
     if optimal is not None and not ascent:
         return optimal
-    scaled_units = 0.3 if descent and ascent else 2.0 if ascent else 0.5
+    scaled_units = 0.2 if descent and ascent else 2.0 if ascent else 0.5
     reach = problem.constants()["|A|"] * problem.domain.radius
     return scaled_units if is_scaled or reach == 0.0 else scaled_units * reach**2 / objective_size(problem)

@@ -24,6 +24,7 @@ from cgm_cli.methods.policies import (
     AdditiveAccuracy,
     CappedLineSearch,
     ClassicStep,
+    Constant,
     FixedAccuracy,
     Homotopy,
     LineSearch,
@@ -260,7 +261,7 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
                 raise ProblemError(
                     "there is no optimal beta0: Theorem 2 asks for finite penalties, and for no constraint", ("beta0",)
                 )
-        smoothing = Homotopy(beta0, share)
+        smoothing = Constant(beta0) if descent and solver.method == "cgal" else Homotopy(beta0, share)
     elif problem.terms and (solver.step, solver.correction, solver.oracle.mode == "additive") != (
         "classic",
         "none",
