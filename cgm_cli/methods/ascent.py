@@ -64,7 +64,7 @@ class Multipliers:
     """
 
     loose: float = 0.05
-    sharpest: float = 64.0
+    sharpest: float = 256.0
 
     def lead(self, state: State) -> None:
         """Move the centres of the state from the multipliers to where the next problem is centred."""
