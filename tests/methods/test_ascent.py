@@ -179,6 +179,6 @@ def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(na
 
     whole = go(keep=lambda state: packs.update({state.k: copy.deepcopy(state.pack())}))
     again = go(resume=packs[9])
-    assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate)._folded is not None)
+    assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate).folded is not None)
     for one, two in zip([whole.iterate.array, *whole.centres], [again.iterate.array, *again.centres], strict=True):
         assert one.tobytes() == two.tobytes()

@@ -107,10 +107,10 @@ def test_the_fused_pass_equals_the_generic_one(name, beta):
     problem = PROBLEMS[name]()
     state = at_some_point(problem)
     fused = Evaluator(problem, state.iterate)
-    assert fused._folded is not None
+    assert fused.folded is not None
     # Every dual written out: what the evaluator does when told to fold nothing.
     plain = Evaluator(problem, state.iterate)
-    plain._folded = None
+    plain.folded = None
     first = fused.evaluate(state.loss_image, state.images, beta)
     second = plain.evaluate(state.loss_image, state.images, beta)
     scale = np.abs(second.direction.dense()).max()

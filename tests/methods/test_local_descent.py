@@ -1,4 +1,4 @@
-"""Local descent: true gradients, points of the domain, never worse than the plain step, and out of every wrong rank."""
+"""Local descent: never worse than the plain step, out of every wrong rank, and to the optimum with multipliers."""
 
 from __future__ import annotations
 
@@ -6,75 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.base import OracleRequest
-from cgm_cli.blocks.domains.fantope import Fantope
-from cgm_cli.blocks.domains.nuclear import NuclearBall
-from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.local_descent import LocalDescent, _Chart
-from cgm_cli.methods.state import State
+from cgm_cli.methods.ascent import Multipliers
+from cgm_cli.methods.local_descent import LocalDescent
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
-from tests.methods.test_variants import FANTOPE, LOW_RANK, PENALISED, SPECTRAL, instance
-
-AT_MOST = {**SPECTRAL, "domain": {"kind": "psd", "size": 6, "radius": 2.0}}
-PROBLEMS = {"equal trace": SPECTRAL, "bounded trace": AT_MOST, "nuclear ball": LOW_RANK, "fantope": FANTOPE}
-DOMAINS = [PSDTrace(7, 2.0, True), PSDTrace(7, 2.0, False), Fantope(7, 3), NuclearBall((4, 7), 2.0)]
-
-
-def started(name, seed, centred):
-    problem = instance(PROBLEMS[name]).problem
-    rng = np.random.default_rng(seed)
-    state = State(problem, DenseIterate(problem.first), rng)
-    if centred:
-        state.centres = [0.1 * np.ones(term.map.out_shape) for term in problem.terms]
-    return state, Evaluator(problem, state.iterate), rng
-
-
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_the_gradient_on_the_sphere_is_that_of_the_smoothed_objective(name, centred):
-    state, evaluator, rng = started(name, 1, centred)
-    chart = _Chart(state.problem.domain)
-
-    def value(flat):
-        atom = chart.lift(chart.on_sphere(flat)[0])
-        return evaluator.evaluate(*state.images_of(DenseAtom(atom.dense())), 0.3, state.centres).smoothed
-
-    # Of any length: the sphere is gone round by a division.
-    flat = 1.7 * chart.flat(chart.noise(rng, 3))
-    factor, shrink = chart.on_sphere(flat)
-    found, gradient = LocalDescent._value_and_gradient(state, evaluator, chart, factor, 0.3)
-    assert found == pytest.approx(value(flat), rel=1e-12)
-    slope = chart.tangent(flat, shrink, gradient)
-    for _ in range(5):
-        move = rng.standard_normal(flat.size)
-        numeric = (value(flat + 1e-6 * move) - value(flat - 1e-6 * move)) / 2e-6
-        assert float(slope @ move) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
-def test_settled_points_are_points_of_the_domain(domain):
-    chart, rng = _Chart(domain), np.random.default_rng(2)
-    for width in (3, 4):
-        factor = chart.on_sphere(rng.standard_normal(chart.flat(chart.noise(rng, width)).size))[0]
-        point = chart.settled(factor)
-        assert point.weights.size <= width
-        assert np.all(np.diff(point.weights) <= 0)
-        assert domain.contains(point.dense())
-        # What is in the domain already stays.
-        again = chart.settled(chart.factor(point))
-        np.testing.assert_allclose(again.dense(), point.dense(), atol=1e-12)
-        np.testing.assert_allclose(chart.lift(chart.factor(point)).dense(), point.dense(), atol=1e-12)
-
-
-def test_a_fantope_has_no_point_of_too_few_columns():
-    chart = _Chart(Fantope(7, 3))
-    assert chart.settled(chart.noise(np.random.default_rng(0), 2)) is None
+from tests.methods.test_factors import FACE, PROBLEMS, started
+from tests.methods.test_variants import FANTOPE, PENALISED, SPECTRAL, instance
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -165,12 +105,13 @@ def test_it_is_refused_where_points_are_no_matrices():
 
 
 def test_auto_names_what_suits():
-    cut = instance(SPECTRAL, method="auto").method
-    assert (cut.name, type(cut.correction).__name__, type(cut.ascent).__name__) == (
-        "cgal",
-        "LocalDescent",
-        "MultiplierStep",
-    )
+    for problem in (SPECTRAL, FACE):
+        descent = instance(problem, method="auto").method
+        assert (descent.name, type(descent.correction).__name__) == ("cgal", "LocalDescent")
+        # Its multipliers are its own: no step of dual ascent is taken beside.
+        assert isinstance(descent.correction.multipliers, Multipliers)
+        assert descent.ascent is None
+        assert descent.is_centred
     assert instance(FANTOPE, method="auto").method.name == "cgal"
     assert instance(FANTOPE, method="auto").method.correction is None
     smooth = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}
