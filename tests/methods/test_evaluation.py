@@ -158,7 +158,8 @@ def test_the_dual_point_has_the_direction_of_the_evaluation(name):
     problem = PROBLEMS[name]()
     state = at_some_point(problem)
     evaluator = Evaluator(problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images)
+    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
+    assert found.beta == 0.3
     dual = evaluator.dual_point(found, state.loss_image, state.images)
     kept = found.direction.dense().copy()
     scale = np.abs(kept).max()
