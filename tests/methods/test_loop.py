@@ -1,6 +1,7 @@
 """The loop on problems whose optimum is known: it converges, and everything it says on the way is true."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from cgm_cli.templates.build import build
 from tests.blocks.support import random_vertex
 from tests.methods.problems import (
     KNOWN,
+    Keep,
     cgm,
     cycle,
     hcgm,
@@ -381,6 +383,40 @@ def test_converged_means_that_every_tolerance_holds_for_what_is_reported(certify
     # Not a record earlier: before the end some tolerance was not met by a certified bound.
     for record in keep.records[:-1]:
         assert record.gap > 0.05 or record.infeasibility > 0.04 or not record.certified
+
+
+def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on():
+    """The last step before the end certifies the averaged dual, which may be better than all that was estimated."""
+    rng = np.random.default_rng(2)
+    points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
+    spec = {
+        "problem": {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1},
+        "solver": {"method": "hcgm", "iterations": 330, "oracle": {"mode": "fixed", "tolerance": 1e-2}},
+        "stop": {"gap": 1e-3, "infeasibility": 0.02},
+        "seed": 2,
+    }
+    keep, overtaken = Keep(), {}
+
+    def watch(pack, status):
+        state = pack()["state"]
+        overtaken[state["k"]] = state["tally"]["overtaken_at"]
+
+    outcome = build(loads(dump(spec))).solve([keep], keep=watch)
+    tried = sorted({k for k in overtaken.values() if k is not None})
+    assert tried, "the spec no longer shows what it is for"
+    # Without certificates the run ends there.
+    estimated = build(loads(dump({**spec, "bound": {"certify": "never"}}))).solve()
+    assert estimated.status is Status.CONVERGED
+    assert estimated.record.k == tried[0]
+    # With one, the bound lies above the objective by more than the tolerance: the run goes on.
+    record = keep.records[tried[0]]
+    assert record.objective == estimated.record.objective
+    assert record.certified
+    assert record.bound > record.total * (1 + 1e-3)
+    # And tries again only after a quarter more of steps: a certificate may be dear.
+    for former, later in itertools.pairwise(tried):
+        assert later >= 1.25 * former + 1
+    assert outcome.status is Status.ITERATION_LIMIT or outcome.record.gap <= 1e-3
 
 
 def test_stop_rules():
