@@ -121,7 +121,7 @@ def clusters(points, k=3, gap=None, **solver):
 
 
 def by_splitting(distances, k, turns=2000):
-    """The optimum of the k-means SDP from below, by what the multipliers of over-relaxed ADMM in Helmert's basis prove."""
+    """The optimum of the k-means SDP from below, by what the multipliers of ADMM in Helmert's basis prove."""
     n = distances.shape[0]
     basis = scipy.linalg.helmert(n).T
     rho = 20.0 * float(np.linalg.norm(distances)) / n
