@@ -15,16 +15,10 @@ from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.factors import Chart, _by_images, _by_tiles, objective
 from cgm_cli.methods.state import State
-from tests.methods.test_variants import FANTOPE, LOW_RANK, SPECTRAL, instance
+from tests.methods.test_variants import FACE, FANTOPE, LOW_RANK, SPECTRAL, instance
 
 BETA = 0.3
 AT_MOST = {**SPECTRAL, "domain": {"kind": "psd", "size": 6, "radius": 2.0}}
-COST = np.add.outer(np.arange(7.0), np.arange(7.0) ** 2) % 5.0
-FACE = {
-    "domain": {"kind": "fantope-face", "size": 7, "rank": 3},
-    "objective": {"kind": "linear", "cost": (COST + COST.T).tolist()},
-    "constraints": [{"kind": "nonnegative"}],
-}
 PROBLEMS = {
     "equal trace": SPECTRAL,
     "bounded trace": AT_MOST,

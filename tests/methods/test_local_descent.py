@@ -19,8 +19,8 @@ from cgm_cli.numerics.projections import project_hypersimplex
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.clustering import squared_distances
-from tests.methods.test_factors import FACE, PROBLEMS, started
-from tests.methods.test_variants import FANTOPE, PENALISED, SPECTRAL, instance
+from tests.methods.test_factors import PROBLEMS, started
+from tests.methods.test_variants import FACE, FANTOPE, PENALISED, SPECTRAL, instance
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -387,7 +387,7 @@ def test_converged_means_that_every_tolerance_holds_for_what_is_reported(certify
 
 
 def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on(monkeypatch):
-    """The current dual proves that the gap is small enough; then the best one is certified, and the gap is too large."""
+    """The current dual proves that the gap is small; then the best one is certified, and the gap is too large."""
     rng = np.random.default_rng(2)
     points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
     spec = {
