@@ -225,8 +225,8 @@ class _Run:
             estimated = self.stop.converged(record) and self._stands_when_certified(point, answer, record)
             if estimated or self._holds_by_proof(point, answer, record, beta):
                 ending = Status.CONVERGED
-        ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
-        ending = ending or self._request() or self._stagnated(record)
+        limit = self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
+        ending = ending or limit or self._request() or self._stagnated(record)
         if ending is not None and self.schedule.certify != "never":
             self._certify_best()
             if not answer.exact:
@@ -237,7 +237,7 @@ class _Run:
             if ending is Status.CONVERGED and not self._still_converged(point, answer, beta):
                 # The best bound lies beyond the objective of a point that misses its constraints.
                 self.state.tally.overtaken_at = self.state.k
-                ending = None
+                ending = limit or self._request()
         return ending
 
     def _stagnated(self, record: IterationRecord) -> Status | None:
