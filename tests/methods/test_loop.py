@@ -421,16 +421,11 @@ def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on(monkeypatc
     for former, later in itertools.pairwise(tried):
         assert later >= 1.25 * former + 1
     assert outcome.status is Status.ITERATION_LIMIT or outcome.record.gap <= 1e-3
-    # It does not go on beyond its budget, nor where it was asked to leave.
+    # But not beyond its budget.
     spent = build(loads(dump({**spec, "solver": {**spec["solver"], "iterations": tried[0]}}))).solve()
     assert spent.status is Status.ITERATION_LIMIT
     assert spent.record.k == tried[0]
     assert spent.record.bound == record.bound
-    asked = build(loads(dump(spec))).solve(
-        [keep], lambda: Status.STOPPED if keep.records[-1].k == tried[0] - 1 else None
-    )
-    assert asked.status is Status.STOPPED
-    assert asked.record.k == tried[0]
 
 
 def test_stop_rules():
