@@ -152,7 +152,9 @@ class Evaluator:
             dual = _dual(term, image, beta, centre)
             duals.append((term, dual))
             piece = term.map.adjoint(dual.y)
-            if isinstance(piece, DenseDirection) and isinstance(term.map, Identity) and term.penalty.uniform:
+            # A plain subgradient may jump by the rounding errors that make x not quite symmetric.
+            mirrored = beta is not None and isinstance(term.map, Identity) and term.penalty.uniform
+            if isinstance(piece, DenseDirection) and mirrored:
                 piece = DenseDirection(piece.array, symmetric=problem.domain.symmetric)
             pieces.append(piece)
             slope, pairing_here = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))

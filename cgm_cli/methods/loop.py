@@ -226,8 +226,8 @@ class _Run:
             estimated = self.stop.converged(record) and self._stands_when_certified(point, answer, record)
             if estimated or self._holds_by_proof(point, answer, record, beta):
                 ending = Status.CONVERGED
-        ending = ending or self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
-        ending = ending or self._request() or self._stagnated(record)
+        limit = self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
+        ending = ending or limit or self._request() or self._stagnated(record)
         done = ending is Status.CONVERGED and self._is_proven(point, answer, beta)
         if ending is not None and not done and self.schedule.certify != "never":
             self._certify_best()
@@ -239,7 +239,7 @@ class _Run:
             if ending is Status.CONVERGED and not self._still_converged(point, answer, beta):
                 # The best bound lies beyond the objective of a point that misses its constraints.
                 self.state.tally.overtaken_at = self.state.k
-                ending = None
+                ending = limit or self._request()
         return ending
 
     def _stagnated(self, record: IterationRecord) -> Status | None:
@@ -316,8 +316,11 @@ class _Run:
         tried = hoped <= tally.failed_hope and (tally.failed_hope == np.inf or not self._worth_another(tally.failed_at))
         if tried or not self.stop.converged(replace(record, gap=gap)):
             return False
+        held, began = tally.bounds.estimated, time.perf_counter()
         with self.clock.phase("certify"):
             proven = self._certify_here(point)
+        if proven and held is not None:
+            tally.spent, tally.spending = held.value, time.perf_counter() - began
         if proven and self._still_converged(point, answer, beta):
             return True
         tally.failed_hope = hoped + abs(hoped) * 1e-6 if proven else np.inf

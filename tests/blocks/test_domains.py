@@ -273,21 +273,60 @@ def test_the_projection_is_the_nearest_point(example, seed):
     np.testing.assert_allclose(x.project(inside), inside, atol=1e-6 * x.radius)
 
 
+def orthonormal(rng, rows, columns, known=None):
+    """Random orthonormal columns whose span contains those that are `known`."""
+    parts = [] if known is None else [known]
+    parts.append(rng.standard_normal((rows, columns - sum(part.shape[1] for part in parts))))
+    turn = np.linalg.qr(rng.standard_normal((columns, columns)))[0]
+    return np.linalg.qr(np.hstack(parts))[0] @ turn
+
+
 @spectral_example
 @few
 @seeds
 def test_a_restricted_domain_lifts_into_the_domain(example, seed):
     x, rng = domain(**example), np.random.default_rng(seed)
     columns = min(3, *x.shape)
-    left = np.linalg.qr(rng.standard_normal((x.shape[0], columns)))[0]
-    right = left if x.symmetric else np.linalg.qr(rng.standard_normal((x.shape[1], columns)))[0]
-    small = x.restricted(columns, columns)
+    left = orthonormal(rng, x.shape[0], columns, x.known)
+    right = left if x.symmetric else orthonormal(rng, x.shape[1], columns)
+    small = x.restricted(left, right)
     if small is None:
         assert columns < x.rank
         return
     assert small.shape == (columns, columns)
-    for point in (random_vertex(small, rng), random_point(small, rng)):
+    vertices = [random_vertex(small, rng) for _ in range(3)]
+    points = [*vertices, sum(w * vertex for w, vertex in zip(rng.dirichlet(np.ones(3)), vertices, strict=True))]
+    points.append(small.project(3.0 * x.radius * random_direction(small, rng).dense()))
+    if x.known is None:
+        points += [small.start().dense(), random_point(small, rng)]
+    for point in points:
+        assert small.contains(point)
         assert x.contains(left @ point @ right.T)
+    # And it is all of that: a point of X between these columns has its S there.
+    direction = random_direction(x, rng)
+    inner = DenseDirection(left.T @ direction.matmat(right), symmetric=x.symmetric)
+    least = x.lmo(direction, REQUEST)
+    assert small.lmo(inner, REQUEST).value >= least.lower - slack(x, direction, least)
+    whole = orthonormal(rng, x.shape[0], x.shape[0])
+    everywhere = x.restricted(whole, whole if x.symmetric else orthonormal(rng, x.shape[1], x.shape[1]))
+    assert everywhere.shape == x.shape
+
+
+@spectral_example
+def test_columns_that_miss_what_is_known_restrict_to_nothing(example):
+    x, rng = domain(**example), np.random.default_rng(0)
+    if x.known is None:
+        return
+    np.testing.assert_allclose(x.known.T @ x.known, np.eye(x.known.shape[1]), atol=1e-14)
+    np.testing.assert_allclose(random_point(x, rng) @ x.known, x.known, atol=1e-9)
+    columns = x.shape[0] - 1
+    missing = orthonormal(rng, x.shape[0], columns)
+    assert x.restricted(missing, missing) is None
+    # Nearly is not enough: rows of S would not sum to what they have to.
+    frame = orthonormal(rng, x.shape[0], x.shape[0])
+    known, away, rest = np.split(np.linalg.qr(np.hstack([x.known, frame[:, 1:]]))[0], [1, 2], axis=1)
+    tilted = np.hstack([np.cos(1e-3) * known + np.sin(1e-3) * away, rest])
+    assert x.restricted(tilted, tilted) is None
 
 
 # ---- edge cases of the vector domains ----

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
@@ -140,7 +141,11 @@ def two_clusters(n: int = 8, domain: str = "fantope") -> tuple[CompositeProblem,
     optimum = (distances[:half, :half].sum() + distances[half:, half:].sum()) / half
     shape = (n, n)
     problem = CompositeProblem(
-        Fantope(n, 2) if domain == "fantope" else PSDTrace(n, 2.0, False),
+        {
+            "fantope": Fantope(n, 2),
+            "face": FantopeFace(np.full(n, n**-0.5), 2),
+            "trace": PSDTrace(n, 2.0, False),
+        }[domain],
         Linear(distances, shape),
         (
             Term("rows", RowSums(shape), Equals((n,), np.ones(n))),
@@ -158,6 +163,8 @@ KNOWN = {
     "cycle-71": lambda: cycle(71),
     "two-clusters": two_clusters,
     "two-clusters-trace": lambda: two_clusters(8, "trace"),
+    "two-clusters-face": lambda: two_clusters(8, "face"),
     "two-clusters-80": lambda: two_clusters(80),
     "two-clusters-80-trace": lambda: two_clusters(80, "trace"),
+    "two-clusters-80-face": lambda: two_clusters(80, "face"),
 }

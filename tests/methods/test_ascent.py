@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate
-from cgm_cli.methods.ascent import DualAscent
+from cgm_cli.methods.ascent import DualAscent, Multipliers
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.loop import run
 from cgm_cli.methods.policies import ClassicStep, FixedAccuracy, Homotopy, Method
@@ -179,6 +180,153 @@ def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(na
 
     whole = go(keep=lambda state: packs.update({state.k: copy.deepcopy(state.pack())}))
     again = go(resume=packs[9])
-    assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate)._folded is not None)
+    assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate).folded is not None)
     for one, two in zip([whole.iterate.array, *whole.centres], [again.iterate.array, *again.centres], strict=True):
         assert one.tobytes() == two.tobytes()
+
+
+# ---- multipliers of a correction that nearly solves its problem ----
+
+
+def held(centres, weights):
+    """What `Multipliers` asks of a state."""
+    terms = tuple(SimpleNamespace(weight=weight) for weight in weights)
+    centres = [np.array(c, dtype=float) for c in centres]
+    return SimpleNamespace(problem=SimpleNamespace(terms=terms), centres=centres, memory={}, sharpness=1.0)
+
+
+def followed(state, residuals, beta=0.5, image=100.0):
+    """One turn: `lead`, then `follow` to duals that leave each term such a residual; where the problem was centred."""
+    multipliers = Multipliers()
+    multipliers.lead(state)
+    centres = [c.copy() for c in state.centres]
+    directions = [np.eye(c.size)[0].reshape(c.shape) for c in centres]
+    duals = [
+        c + term.weight / beta * residual * u
+        for c, term, residual, u in zip(centres, state.problem.terms, residuals, directions, strict=True)
+    ]
+    multipliers.follow(state, [np.full_like(c, image) for c in centres], duals, beta)
+    for centre, dual in zip(state.centres, duals, strict=True):
+        np.testing.assert_array_equal(centre, dual)
+    return centres
+
+
+def momenta(turns):
+    """(t_j - 1) / t_(j + 1) with t_(j + 1) = (1 + sqrt(1 + 4 t_j^2)) / 2: Nesterov's, from the first turn on."""
+    t, out = 1.0, []
+    for _ in range(turns):
+        t, former = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2)), t
+        out.append((former - 1.0) / t)
+    return out
+
+
+@pytest.mark.parametrize("weights", [[1.0], [2.0, 0.25]])
+def test_multipliers_are_led_by_nesterovs_momentum(weights):
+    rng = np.random.default_rng(0)
+    state = held([rng.standard_normal(3) for _ in weights], weights)
+    former, expected = None, [0.0, *momenta(6)]
+    for turn in range(7):
+        multipliers = [y.copy() for y in state.centres]
+        centres = followed(state, [0.5**turn] * len(weights))
+        for i, centre in enumerate(centres):
+            ahead = 0.0 if former is None else expected[turn] * (multipliers[i] - former[i])
+            np.testing.assert_allclose(centre, multipliers[i] + ahead, rtol=1e-12)
+        former = multipliers
+    assert expected[:2] == [0.0, 0.0]
+    assert expected[2] == pytest.approx(0.5 * (np.sqrt(5.0) - 1.0) / 2.193527, rel=1e-6)
+    assert state.sharpness == 1.0
+
+
+def test_momentum_begins_anew_where_the_residual_has_grown():
+    """The residual of all terms together, in the norm of their weights."""
+    state = held([np.zeros(2), np.zeros(2)], [4.0, 1.0])
+    for residuals in ([1.0, 1.0], [0.9, 0.9], [0.8, 0.8]):
+        followed(state, residuals)
+    grown = float(state.memory["momentum"])
+    assert grown == pytest.approx(momenta(3)[-1])
+    # The second has grown, but all of them have not: sqrt(4 a^2 + b^2).
+    followed(state, [0.5, 1.2])
+    assert float(state.memory["momentum"]) == pytest.approx(momenta(4)[-1])
+    assert float(state.memory["residual"]) == pytest.approx(np.sqrt(4 * 0.5**2 + 1.2**2))
+    # The second has fallen, but all of them have grown.
+    followed(state, [0.9, 0.3])
+    assert float(state.memory["momentum"]) == 0.0
+    multipliers = [y.copy() for y in state.centres]
+    # So the next problem is centred at the multipliers, and the sequence begins with its first.
+    for centre, multiplier in zip(followed(state, [0.5, 0.1]), multipliers, strict=True):
+        np.testing.assert_array_equal(centre, multiplier)
+    assert float(state.memory["momentum"]) == pytest.approx(momenta(2)[-1])
+    assert state.sharpness == 1.0
+
+
+@pytest.mark.parametrize(
+    ("residual", "image", "factor"),
+    [(0.049, 0.1, 1), (0.051, 0.1, 2), (0.199, 0.1, 2), (0.201, 0.1, 4), (9.0, 0.1, 4), (0.9, 20.0, 1), (1.1, 20.0, 2)],
+)
+def test_smoothing_is_sharpened_where_the_residual_is_loose(residual, image, factor):
+    """More than 0.05 of the image, or of 1 where that is less; by two, and by four beyond 0.2."""
+    state = held([np.zeros(1), np.zeros(1)], [3.0, 1.0])
+    followed(state, [0.5 * residual, 0.5 * residual], image=image)
+    followed(state, [0.49 * residual, 0.49 * residual], image=image)
+    state.sharpness = 1.0
+    # Of one of the terms only; the other is met.
+    followed(state, [0.0, residual], image=image)
+    assert state.sharpness == factor
+    if factor > 1:
+        assert float(state.memory["momentum"]) == 0.0
+
+
+def test_smoothing_is_never_sharper_than_allowed_and_never_wider_again():
+    state, sharpness = held([np.zeros(1)], [1.0]), []
+    for residual in (0.4, 0.35, 0.15, 0.04, 0.3, 0.29, 0.28, 0.01, 0.5):
+        followed(state, [residual], image=0.0)
+        sharpness.append(state.sharpness)
+    assert sharpness == [4.0, 16.0, 32.0, 32.0, 64.0, 64.0, 64.0, 64.0, 64.0]
+
+
+def least_squares(rng, n, m):
+    """min |x - a|^2 / 2 with B x = b: a, B, b, and its multiplier by a linear system."""
+    a, matrix = rng.standard_normal(n), rng.standard_normal((m, n)) / np.sqrt(n)
+    b = matrix @ rng.standard_normal(n)
+    return a, matrix, b, np.linalg.solve(matrix @ matrix.T, matrix @ a - b)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_multipliers_converge_to_those_of_the_problem_and_momentum_helps(seed):
+    a, matrix, b, exact = least_squares(np.random.default_rng(seed), 12, 6)
+    beta = 2.0
+
+    def solved(turns, plain):
+        state, way = held([np.zeros(6)], [1.0]), Multipliers(loose=np.inf)
+        for _ in range(turns):
+            if plain:
+                state.memory.clear()
+            way.lead(state)
+            (c,) = state.centres
+            # The minimiser of |x - a|^2 / 2 + <c, B x - b> + |B x - b|^2 / (2 beta).
+            x = np.linalg.solve(np.eye(12) + matrix.T @ matrix / beta, a - matrix.T @ (c - b / beta))
+            way.follow(state, [matrix @ x], [c + (matrix @ x - b) / beta], beta)
+        return np.linalg.norm(state.centres[0] - exact) / np.linalg.norm(exact)
+
+    assert solved(400, False) <= 1e-6
+    assert solved(60, False) < 0.5 * solved(60, True)
+
+
+def test_multipliers_are_kept_in_what_a_state_packs():
+    """A state that is taken up leads and follows like one that was never put down."""
+    problem = instance(PROBLEMS["spectral"]).problem
+
+    def fresh():
+        state = State(problem, DenseIterate(problem.first), np.random.default_rng(0))
+        state.centres = [np.zeros(term.map.out_shape) for term in problem.terms]
+        return state
+
+    state = fresh()
+    for turn in range(4):
+        followed(state, [0.2 * 0.9**turn] * 2, image=0.1)
+    again = fresh()
+    again.unpack(copy.deepcopy(state.pack()))
+    assert again.sharpness == state.sharpness > 1.0
+    for _ in range(3):
+        for one, two in zip(followed(state, [1e-3] * 2), followed(again, [1e-3] * 2), strict=True):
+            assert one.tobytes() == two.tobytes()

@@ -24,7 +24,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.bounds import certify, estimate
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.state import State
-from tests.blocks.support import random_direction
+from tests.blocks.support import random_direction, random_vertex
 from tests.methods.problems import hcgm, solve
 
 
@@ -107,10 +107,10 @@ def test_the_fused_pass_equals_the_generic_one(name, beta):
     problem = PROBLEMS[name]()
     state = at_some_point(problem)
     fused = Evaluator(problem, state.iterate)
-    assert fused._folded is not None
+    assert fused.folded is not None
     # Every dual written out: what the evaluator does when told to fold nothing.
     plain = Evaluator(problem, state.iterate)
-    plain._folded = None
+    plain.folded = None
     first = fused.evaluate(state.loss_image, state.images, beta)
     second = plain.evaluate(state.loss_image, state.images, beta)
     scale = np.abs(second.direction.dense()).max()
@@ -158,7 +158,8 @@ def test_the_dual_point_has_the_direction_of_the_evaluation(name):
     problem = PROBLEMS[name]()
     state = at_some_point(problem)
     evaluator = Evaluator(problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images)
+    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
+    assert found.beta == 0.3
     dual = evaluator.dual_point(found, state.loss_image, state.images)
     kept = found.direction.dense().copy()
     scale = np.abs(kept).max()
@@ -199,3 +200,21 @@ def test_a_bad_entry_never_hides_in_the_fused_pass(value):
     found = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, 1.0)
     numbers = [found.constant, found.direction.peak(), found.infeasibilities["nonnegative"]]
     assert not any(np.isfinite(numbers))
+
+
+@pytest.mark.parametrize("beta", [None, 0.3])
+def test_a_direction_that_is_called_symmetric_is(beta):
+    """x is symmetric but for rounding, by which the sign of an entry at zero, a subgradient of its size, may change."""
+    shape = (5, 5)
+    x = np.eye(5)
+    x[1, 2], x[2, 1], x[3, 4] = 1e-18, -1e-18, 1e-18
+    problem = CompositeProblem(PSDTrace(5, 5.0, True), None, (Term("l1", Identity(shape), L1Norm(shape, 0.7)),))
+    found = Evaluator(problem, None).evaluate(None, [x], beta)
+    array = found.direction.dense()
+    assert np.abs(array - array.T).max() <= 1e-15
+    point = random_vertex(problem.domain, np.random.default_rng(0))
+    block = np.ones((5, 1))
+    np.testing.assert_allclose(found.direction.matmat(block)[:, 0], found.direction.matmat(block[:, 0]), atol=1e-14)
+    np.testing.assert_allclose(found.direction.matmat(block), array @ block, atol=1e-14)
+    # And it is still a subgradient: 0.7 |p|_1 >= <y, p> for every p.
+    assert np.vdot(array, point) <= 0.7 * np.abs(point).sum() + 1e-14

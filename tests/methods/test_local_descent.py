@@ -1,80 +1,26 @@
-"""Local descent: true gradients, points of the domain, never worse than the plain step, and out of every wrong rank."""
+"""Local descent: never worse than the plain step, out of every wrong rank, and to the optimum with multipliers."""
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
-from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.base import OracleRequest
-from cgm_cli.blocks.domains.fantope import Fantope
-from cgm_cli.blocks.domains.nuclear import NuclearBall
-from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.local_descent import LocalDescent, _Chart
-from cgm_cli.methods.state import State
+from cgm_cli.methods.ascent import Multipliers
+from cgm_cli.methods.local_descent import LocalDescent
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics import kernels
+from cgm_cli.numerics.projections import project_hypersimplex
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
-from tests.methods.test_variants import FANTOPE, LOW_RANK, PENALISED, SPECTRAL, instance
-
-AT_MOST = {**SPECTRAL, "domain": {"kind": "psd", "size": 6, "radius": 2.0}}
-PROBLEMS = {"equal trace": SPECTRAL, "bounded trace": AT_MOST, "nuclear ball": LOW_RANK, "fantope": FANTOPE}
-DOMAINS = [PSDTrace(7, 2.0, True), PSDTrace(7, 2.0, False), Fantope(7, 3), NuclearBall((4, 7), 2.0)]
-
-
-def started(name, seed, centred):
-    problem = instance(PROBLEMS[name]).problem
-    rng = np.random.default_rng(seed)
-    state = State(problem, DenseIterate(problem.first), rng)
-    if centred:
-        state.centres = [0.1 * np.ones(term.map.out_shape) for term in problem.terms]
-    return state, Evaluator(problem, state.iterate), rng
-
-
-@pytest.mark.parametrize("centred", [False, True])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_the_gradient_on_the_sphere_is_that_of_the_smoothed_objective(name, centred):
-    state, evaluator, rng = started(name, 1, centred)
-    chart = _Chart(state.problem.domain)
-
-    def value(flat):
-        atom = chart.lift(chart.on_sphere(flat)[0])
-        return evaluator.evaluate(*state.images_of(DenseAtom(atom.dense())), 0.3, state.centres).smoothed
-
-    # Of any length: the sphere is gone round by a division.
-    flat = 1.7 * chart.flat(chart.noise(rng, 3))
-    factor, shrink = chart.on_sphere(flat)
-    found, gradient = LocalDescent._value_and_gradient(state, evaluator, chart, factor, 0.3)
-    assert found == pytest.approx(value(flat), rel=1e-12)
-    slope = chart.tangent(flat, shrink, gradient)
-    for _ in range(5):
-        move = rng.standard_normal(flat.size)
-        numeric = (value(flat + 1e-6 * move) - value(flat - 1e-6 * move)) / 2e-6
-        assert float(slope @ move) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
-
-
-@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: type(domain).__name__)
-def test_settled_points_are_points_of_the_domain(domain):
-    chart, rng = _Chart(domain), np.random.default_rng(2)
-    for width in (3, 4):
-        factor = chart.on_sphere(rng.standard_normal(chart.flat(chart.noise(rng, width)).size))[0]
-        point = chart.settled(factor)
-        assert point.weights.size <= width
-        assert np.all(np.diff(point.weights) <= 0)
-        assert domain.contains(point.dense())
-        # What is in the domain already stays.
-        again = chart.settled(chart.factor(point))
-        np.testing.assert_allclose(again.dense(), point.dense(), atol=1e-12)
-        np.testing.assert_allclose(chart.lift(chart.factor(point)).dense(), point.dense(), atol=1e-12)
-
-
-def test_a_fantope_has_no_point_of_too_few_columns():
-    chart = _Chart(Fantope(7, 3))
-    assert chart.settled(chart.noise(np.random.default_rng(0), 2)) is None
+from cgm_cli.templates.clustering import squared_distances
+from tests.methods.test_factors import PROBLEMS, started
+from tests.methods.test_variants import FACE, FANTOPE, PENALISED, SPECTRAL, instance
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -159,18 +105,144 @@ def test_the_rank_may_be_smaller_than_the_solution_needs():
     assert outcome.record.objective <= 1e-3
 
 
+# ---- the k-means SDP, on the face of the fantope ----
+
+
+def overlapping(seed, n=60, k=3):
+    """Points around k centres that lie about as far apart as the points of one of them."""
+    rng = np.random.default_rng(seed)
+    return 1.5 * rng.standard_normal((k, 5))[np.arange(n) % k] + rng.standard_normal((n, 5))
+
+
+def clusters(points, k=3, gap=None, **solver):
+    problem = {"template": "kmeans-sdp", "clusters": k, "points": points.tolist(), "restarts": 1}
+    solver = {"method": "auto", "iterations": 200, **solver}
+    return build(loads(dump({"problem": problem, "solver": solver, "stop": {} if gap is None else {"gap": gap}})))
+
+
+def by_splitting(distances, k, turns=2000):
+    """The optimum of the k-means SDP from below, by what the multipliers of ADMM in Helmert's basis prove."""
+    n = distances.shape[0]
+    basis = scipy.linalg.helmert(n).T
+    rho = 20.0 * float(np.linalg.norm(distances)) / n
+    z, u = np.full((n, n), 1.0 / n), np.zeros((n, n))
+    for _ in range(turns):
+        values, vectors = np.linalg.eigh(basis.T @ (z - u - distances / rho) @ basis)
+        vectors = basis @ vectors
+        x = (vectors * project_hypersimplex(values, k - 1.0)) @ vectors.T + 1.0 / n
+        over = 1.8 * x - 0.8 * z
+        z = np.maximum(over + u, 0.0)
+        u += over - z
+    v = distances + np.minimum(rho * u, 0.0)
+    bound = v.sum() / n + np.linalg.eigvalsh(basis.T @ v @ basis)[: k - 1].sum()
+    value = float((distances * x).sum())
+    assert np.linalg.norm(x - z) <= 1e-4
+    assert bound == pytest.approx(value, rel=2e-5)
+    return bound
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_k_means_problem_is_solved_on_the_face(seed):
+    points = overlapping(seed)
+    optimum = by_splitting(squared_distances(points), 3)
+    built = clusters(points, gap=1e-4)
+    records = []
+    outcome = built.solve([type("Keep", (), {"on_record": lambda self, record: records.append(record)})()])
+    assert outcome.status is Status.CONVERGED
+    assert outcome.record.k <= 40
+    assert outcome.record.infeasibility <= 1e-4
+    assert outcome.record.objective == pytest.approx(optimum, rel=1e-3)
+    assert outcome.record.certified
+    assert outcome.record.gap <= 1e-4
+    # What ADMM proves may fall short of the optimum, by as much as was asked of it.
+    assert all(record.bound <= optimum * (1 + 2e-5) for record in records if record.certified)
+    assert outcome.record.bound == pytest.approx(optimum, rel=1e-3)
+    assert max(record.infeasibilities["rows"] for record in records) <= 1e-12
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-3])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4])
+@pytest.mark.parametrize("n", [60, 80])
+def test_a_run_that_has_converged_has_the_gap_that_was_asked_for(n, tolerance, gap):
+    """With the certified bound of the end: n = 60 is decomposed in full, of n = 80 there are only estimates before."""
+    for seed in range(3):
+        built = clusters(overlapping(seed, n), gap=gap, oracle={"mode": "fixed", "tolerance": tolerance})
+        outcome = built.solve()
+        assert outcome.status is Status.CONVERGED
+        assert outcome.record.certified
+        assert outcome.record.gap <= gap
+        assert outcome.record.infeasibility <= gap
+
+
+def test_domains_of_the_k_means_problem_have_one_optimum():
+    points = overlapping(7, 30)
+    face = clusters(points, gap=1e-4).solve()
+    problem = {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "domain": "fantope"}
+    spec = {"problem": problem, "solver": {"method": "cgal", "iterations": 3000, "oracle": {"mode": "exact"}}}
+    plain = build(loads(dump(spec))).solve()
+    assert face.status is Status.CONVERGED
+    assert plain.record.bound <= face.record.objective * (1 + 2e-4)
+    assert plain.record.objective == pytest.approx(face.record.objective, rel=5e-3)
+
+
+@pytest.mark.parametrize("taken_up", [1, 3, 6])
+def test_a_run_taken_up_in_between_ends_the_same_to_the_last_bit(taken_up):
+    """With multipliers, their momentum, the factor and the sharpness from the middle of the first run."""
+    built = clusters(overlapping(4), iterations=9)
+    packs, records = {}, {}
+
+    def go(name, resume=None):
+        observer = type("Keep", (), {"on_record": lambda self, r: records.setdefault((name, r.k), r)})()
+        kept = {}
+
+        def keep(pack, status):
+            kept[pack()["state"]["k"]] = copy.deepcopy(pack())
+
+        built.solve([observer], resume=resume, keep=keep)
+        return kept
+
+    packs = go("whole")
+    middle = packs[taken_up]["state"]
+    assert set(middle["memory"]) >= {"factor", "momentum", "residual", "age", "dual0", "dual1"}
+    assert middle["centres"]["1"].any()
+    again = go("again", copy.deepcopy(packs[taken_up]))
+    assert sorted(again) == list(range(taken_up, 10))
+    for k, pack in again.items():
+        one, two = pack["state"], packs[k]["state"]
+        for name in one["memory"]:
+            assert one["memory"][name].tobytes() == two["memory"][name].tobytes(), (k, name)
+        for name in one["centres"]:
+            assert one["centres"][name].tobytes() == two["centres"][name].tobytes(), (k, name)
+        assert one["sharpness"] == two["sharpness"]
+        assert one["rng"] == two["rng"]
+        if k > taken_up:
+            same = ("objective", "infeasibility", "bound", "lmo_value", "beta")
+            for name in same:
+                assert getattr(records["again", k], name) == getattr(records["whole", k], name), (k, name)
+
+
+def test_one_thread_and_two_make_the_same_run():
+    points, found = overlapping(5, 400), []
+    for count in (1, 2):
+        with kernels.threads(count):
+            found.append(clusters(points, iterations=3).solve().record)
+    for name in ("objective", "infeasibility", "lmo_value"):
+        assert getattr(found[0], name) == getattr(found[1], name)
+
+
 def test_it_is_refused_where_points_are_no_matrices():
     with pytest.raises(ProblemError, match="matrices of low rank"):
         instance(PENALISED, correction="local-descent")
 
 
 def test_auto_names_what_suits():
-    cut = instance(SPECTRAL, method="auto").method
-    assert (cut.name, type(cut.correction).__name__, type(cut.ascent).__name__) == (
-        "cgal",
-        "LocalDescent",
-        "MultiplierStep",
-    )
+    for problem in (SPECTRAL, FACE):
+        descent = instance(problem, method="auto").method
+        assert (descent.name, type(descent.correction).__name__) == ("cgal", "LocalDescent")
+        # Its multipliers are its own: no step of dual ascent is taken beside.
+        assert isinstance(descent.correction.multipliers, Multipliers)
+        assert descent.ascent is None
+        assert descent.is_centred
     assert instance(FANTOPE, method="auto").method.name == "cgal"
     assert instance(FANTOPE, method="auto").method.correction is None
     smooth = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}

@@ -1,6 +1,7 @@
 """The loop on problems whose optimum is known: it converges, and everything it says on the way is true."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import NumericalError, ProblemError
+from cgm_cli.methods import loop
 from cgm_cli.methods.bounds import BestBound, Chance, certify
 from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.loop import Schedule
@@ -33,6 +35,7 @@ from cgm_cli.templates.build import build
 from tests.blocks.support import random_vertex
 from tests.methods.problems import (
     KNOWN,
+    Keep,
     cgm,
     cycle,
     hcgm,
@@ -381,6 +384,48 @@ def test_converged_means_that_every_tolerance_holds_for_what_is_reported(certify
     # Not a record earlier: before the end some tolerance was not met by a certified bound.
     for record in keep.records[:-1]:
         assert record.gap > 0.05 or record.infeasibility > 0.04 or not record.certified
+
+
+def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on(monkeypatch):
+    """The current dual proves that the gap is small; then the best one is certified, and the gap is too large."""
+    rng = np.random.default_rng(2)
+    points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
+    spec = {
+        "problem": {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1},
+        "solver": {"method": "hcgm", "iterations": 330, "oracle": {"mode": "fixed", "tolerance": 1e-2}},
+        "stop": {"gap": 1e-3, "infeasibility": 0.02},
+        "seed": 2,
+    }
+    keep, overtaken = Keep(), {}
+
+    def watch(pack, status):
+        state = pack()["state"]
+        overtaken[state["k"]] = state["tally"]["overtaken_at"]
+
+    outcome = build(loads(dump(spec))).solve([keep], keep=watch)
+    tried = sorted({k for k in overtaken.values() if k is not None})
+    assert tried, "the spec no longer shows what it is for"
+    # Without the second certificate the run ends there.
+    with monkeypatch.context() as patch:
+        patch.setattr(loop._Run, "_certify_best", lambda self: None)
+        plain = build(loads(dump(spec))).solve()
+    assert plain.status is Status.CONVERGED
+    assert plain.record.k == tried[0]
+    assert plain.record.gap <= 1e-3
+    # With it, the bound lies above the objective by more than the tolerance: the run goes on.
+    record = keep.records[tried[0]]
+    assert record.objective == plain.record.objective
+    assert record.certified
+    assert record.bound > record.total * (1 + 1e-3)
+    # And tries again only after a quarter more of steps: a certificate may be dear.
+    for former, later in itertools.pairwise(tried):
+        assert later >= 1.25 * former + 1
+    assert outcome.status is Status.ITERATION_LIMIT or outcome.record.gap <= 1e-3
+    # But not beyond its budget.
+    spent = build(loads(dump({**spec, "solver": {**spec["solver"], "iterations": tried[0]}}))).solve()
+    assert spent.status is Status.ITERATION_LIMIT
+    assert spent.record.k == tried[0]
+    assert spent.record.bound == record.bound
 
 
 def test_stop_rules():

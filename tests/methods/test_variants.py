@@ -39,7 +39,13 @@ FANTOPE = {
     "objective": {"kind": "linear", "cost": np.diag(np.arange(7.0)).tolist()},
     "constraints": [{"kind": "equals", "value": 2.0 / 7.0, "map": {"kind": "diagonal"}}],
 }
-PROBLEMS = {"penalised": PENALISED, "spectral": SPECTRAL, "low rank": LOW_RANK, "fantope": FANTOPE}
+COST = np.add.outer(np.arange(7.0), np.arange(7.0) ** 2) % 5.0
+FACE = {
+    "domain": {"kind": "fantope-face", "size": 7, "rank": 3},
+    "objective": {"kind": "linear", "cost": (COST + COST.T).tolist()},
+    "constraints": [{"kind": "nonnegative"}],
+}
+PROBLEMS = {"penalised": PENALISED, "spectral": SPECTRAL, "low rank": LOW_RANK, "fantope": FANTOPE, "face": FACE}
 
 
 def instance(problem, **solver):

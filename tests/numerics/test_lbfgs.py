@@ -59,3 +59,32 @@ def test_steps_into_infinity_are_taken_back():
 
     found = lbfgs(Counted(value, gradient), np.full(3, 0.57), 60)
     np.testing.assert_allclose(found, 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("reduction", [0.5, 1e-2, 1e-5])
+def test_it_ends_where_the_gradient_is_reduced_enough(reduction):
+    """At the first point whose gradient is that part of the first one: what follows is not looked at."""
+    gradients = []
+
+    def gradient(x):
+        gradients.append(float(np.linalg.norm(rosen_der(x))))
+        return rosen_der(x)
+
+    start = np.full(6, -1.2)
+    found = lbfgs(Counted(rosen, gradient), start, 500, reduction)
+    limit = reduction * gradients[0]
+    assert np.linalg.norm(rosen_der(found)) == gradients[-1] <= limit
+    # Fewer evaluations than to the end, and the same way.
+    spent = len(gradients)
+    gradients.clear()
+    lbfgs(Counted(rosen, gradient), start, 500)
+    assert spent < len(gradients)
+    assert gradients[spent - 1] <= limit
+    np.testing.assert_array_equal(lbfgs(Counted(rosen, gradient), start, spent), found)
+
+
+def test_nothing_is_left_to_do_where_all_of_the_gradient_may_be_left():
+    evaluate = Counted(rosen, rosen_der)
+    start = np.full(6, -1.2)
+    np.testing.assert_array_equal(lbfgs(evaluate, start, 50, 1.0), start)
+    assert len(evaluate.values) == 1

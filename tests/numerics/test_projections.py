@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cgm_cli.numerics.projections import (
+    capped_shares,
     project_capped_simplex,
     project_l1_ball,
     project_l2_ball,
@@ -145,3 +146,70 @@ def test_the_rows_of_a_matrix_are_projected_one_by_one(radius, magnitude):
     z[1, :3] = z[1].max()
     expected = np.array([project_simplex(row, radius) for row in z])
     np.testing.assert_allclose(project_simplex_rows(z, radius), expected, rtol=1e-13, atol=1e-15 * radius)
+
+
+# ---- shares of a total, none of which is more than one ----
+
+
+@st.composite
+def shares(draw):
+    """Positive values of any size, some of them equal, and a total they can make."""
+    values = draw(
+        hnp.arrays(float, st.integers(1, 8), elements=st.sampled_from([1e-12, 1e-3, 0.5, 1.0, 1.0, 7.0, 1e9]))
+    )
+    values = values * draw(hnp.arrays(float, values.size, elements=st.sampled_from([1.0, 1.0, 0.3, 1.7])))
+    total = draw(st.one_of(st.integers(1, values.size).map(float), st.floats(1e-3, values.size)))
+    return values, total
+
+
+@given(given_=shares())
+def test_capped_shares_are_in_proportion_up_to_one(given_):
+    values, total = given_
+    before = values.copy()
+    found = capped_shares(values, total)
+    np.testing.assert_array_equal(values, before)
+    assert found.shape == values.shape
+    assert found.min() > 0.0
+    assert found.max() <= 1.0
+    assert found.sum() == pytest.approx(total, rel=1e-13)
+    # What is less than one is t v with one t, at which the others are at least one.
+    below = found < 1.0
+    if below.any():
+        scales = found[below] / values[below]
+        np.testing.assert_allclose(scales, scales.max(), rtol=1e-12)
+        assert np.all(scales.max() * values[~below] >= 1.0 - 1e-12)
+    assert np.all(np.diff(found[np.argsort(values, kind="stable")]) >= 0)
+
+
+@given(given_=shares())
+def test_capped_shares_agree_with_bisection(given_):
+    values, total = given_
+    # In log t, since t may be of any size.
+    t = np.exp(bisected(lambda s: total - np.minimum(1.0, np.exp(s) * values).sum(), -60.0, 60.0))
+    np.testing.assert_allclose(capped_shares(values, total), np.minimum(1.0, t * values), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("values", "total", "expected"),
+    [
+        ([1.0, 1.0, 1.0], 3.0, [1.0, 1.0, 1.0]),
+        ([1.0, 1.0, 0.5, 0.5], 3.0, [1.0, 1.0, 0.5, 0.5]),
+        ([1.0, 0.5, 1.0, 0.25, 0.25], 3.0, [1.0, 0.5, 1.0, 0.25, 0.25]),
+        ([2.0, 2.0, 1.0, 1.0], 3.0, [1.0, 1.0, 0.5, 0.5]),
+        ([4.0, 4.0, 4.0], 1.0, [1 / 3, 1 / 3, 1 / 3]),
+        ([8.0, 1.0, 1.0], 1.5, [1.0, 0.25, 0.25]),
+        ([0.1, 0.1], 2.0, [1.0, 1.0]),
+        ([49.0, 3.0], 2.0, [1.0, 1.0]),
+        ([5.0], 1.0, [1.0]),
+        ([5.0], 0.3, [0.3]),
+        ([1.0, 1.0, 1e-17], 2.0, [1.0, 1.0, 1e-17]),
+    ],
+)
+def test_capped_shares_of_known_cases(values, total, expected):
+    np.testing.assert_allclose(capped_shares(np.array(values), total), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("magnitude", [1e-200, 1e-20, 1e20, 1e200])
+def test_capped_shares_are_of_no_unit(magnitude):
+    values = np.array([3.0, 0.2, 1.0, 0.7, 0.2])
+    np.testing.assert_allclose(capped_shares(magnitude * values, 2.5), capped_shares(values, 2.5), rtol=1e-14)

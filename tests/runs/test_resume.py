@@ -100,6 +100,14 @@ def test_every_policy(name, overrides, tmp_path):
     check(CONFIGS / f"{name}.yaml", ["stop={}", *overrides], tmp_path)
 
 
+@pytest.mark.parametrize("domain", ["fantope-face", "trace"])
+def test_multipliers_of_local_descent(domain, tmp_path):
+    """Their momentum, and the factor, are part of a checkpoint."""
+    points = np.random.default_rng(0).standard_normal((40, 3)).tolist()
+    problem = {"template": "kmeans-sdp", "clusters": 3, "points": points, "restarts": 1, "domain": domain}
+    check({"name": "descent", "problem": problem, "solver": {"method": "auto"}}, [], tmp_path, ks=(1, 4, 13))
+
+
 @pytest.mark.parametrize("kind", ["dense", "factored", "sketch", "samples"])
 def test_every_kind_of_iterate(kind, tmp_path):
     check(CUT, [f"solver.iterate={kind}"], tmp_path)

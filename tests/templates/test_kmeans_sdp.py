@@ -10,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.fantope import Fantope
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
+from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import CgmError, ProblemError
 from cgm_cli.spec.load import loads
@@ -31,7 +34,7 @@ PAIRS = st.integers(1, 4).flatmap(
 """The number of clusters, and per point the assigned cluster and the true one."""
 
 
-def instance(points, clusters, iterations=100, seed=0, **more):
+def instance(points, clusters, iterations=100, seed=0, method="hcgm", **more):
     """The built spec of some points."""
     import yaml
 
@@ -42,7 +45,7 @@ def instance(points, clusters, iterations=100, seed=0, **more):
         "restarts": 5,
         **more,
     }
-    tree = {"name": "test", "problem": problem, "solver": {"iterations": iterations}, "seed": seed}
+    tree = {"name": "test", "problem": problem, "solver": {"method": method, "iterations": iterations}, "seed": seed}
     return build(loads(yaml.safe_dump(tree)))
 
 
@@ -122,7 +125,7 @@ def test_linking_with_fewer_groups_than_clusters_still_labels_every_point():
 # The bound.
 
 
-@pytest.mark.parametrize("domain", ["fantope", "trace"])
+@pytest.mark.parametrize("domain", ["fantope-face", "fantope", "trace"])
 @pytest.mark.parametrize(("n", "k", "seed"), [(6, 2, 0), (7, 3, 1), (6, 1, 2), (5, 5, 3)])
 def test_half_the_bound_is_below_every_clustering(domain, n, k, seed):
     points = np.random.default_rng(seed).standard_normal((n, 2))
@@ -133,15 +136,16 @@ def test_half_the_bound_is_below_every_clustering(domain, n, k, seed):
     assert result.bound_is == "certified"
     bounds = np.array([record.bound for record in records])
     assert np.all(0.5 * bounds[np.array([record.certified for record in records])] <= best + 1e-12)
-    if domain == "fantope":
+    if domain != "trace":
         assert 0.5 * result.record.bound > best - 0.1 * (best + 1)
     assert result.metrics["kmeans_value"] >= best - 1e-12
     assert result.metrics["kmeanspp_value"] >= best - 1e-12
 
 
-def test_the_problem_is_that_of_peng_and_wei():
+@pytest.mark.parametrize("domain", [{}, {"domain": "fantope-face"}, {"domain": "fantope"}, {"domain": "trace"}])
+def test_the_problem_is_that_of_peng_and_wei(domain):
     points = np.random.default_rng(4).standard_normal((8, 2))
-    problem = instance(points, 3).problem
+    problem = instance(points, 3, **domain).problem
     labels = np.array([0, 1, 2, 0, 1, 2, 0, 0])
     x = matrix_of(labels, 3)
     assert problem.domain.contains(x, 1e-12)
@@ -149,6 +153,37 @@ def test_the_problem_is_that_of_peng_and_wei():
     for term in problem.terms:
         image = term.map.forward(x)
         np.testing.assert_allclose(term.penalty.project(image), image, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("domain", "clusters", "kind"),
+    [
+        ({}, 3, FantopeFace),
+        ({}, 8, FantopeFace),
+        ({}, 1, Fantope),
+        ({"domain": "fantope-face"}, 1, Fantope),
+        ({"domain": "fantope"}, 3, Fantope),
+        ({"domain": "trace"}, 3, PSDTrace),
+    ],
+)
+def test_the_domain_is_the_one_asked_for(domain, clusters, kind):
+    """One cluster leaves the face a single point, and it is no kind of its own."""
+    points = np.random.default_rng(8).standard_normal((8, 2))
+    problem = instance(points, clusters, **domain).problem
+    assert type(problem.domain) is kind
+    assert problem.domain.shape == (8, 8)
+    if kind is FantopeFace:
+        np.testing.assert_allclose(problem.domain.known, 8**-0.5)
+        assert problem.domain.rank == clusters
+
+
+@pytest.mark.parametrize("method", ["hcgm", "cgal", "auto"])
+def test_the_rows_of_every_point_of_a_run_sum_to_one_on_the_face(method):
+    built = instance(np.random.default_rng(9).standard_normal((20, 3)), 3, method=method)
+    records = []
+    built.solve(observers=[type("Keep", (), {"on_record": lambda self, record: records.append(record)})()])
+    assert len(records) == 101
+    assert max(record.infeasibilities["rows"] for record in records) <= 1e-13
 
 
 def test_certified_percent_is_what_is_left_between_value_and_bound():

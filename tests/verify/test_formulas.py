@@ -142,6 +142,31 @@ def test_membership_of_the_latent_group_ball_is_decided_on_either_side(gauge):
         assert (found <= 1e-9 * built.radius) == (gauge < 1.0)
 
 
+def test_membership_of_the_face_is_that_of_the_fantope_and_of_row_sums():
+    rng = RNG(3)
+    built = domain(kind="fantope-face", size=8, rank=3)
+    inside = built.lmo(random_direction(built, rng), OracleRequest()).atom
+    left, ones = inside.left, np.ones(3)
+
+    def found(columns, weights):
+        """The same from factors and from the array."""
+        factors = Factors(columns, weights, columns)
+        array = (columns * weights) @ columns.T
+        one, other = (violation(built, Point((8, 8), *given)) for given in ((None, factors), (array, None)))
+        assert one == pytest.approx(other, abs=1e-12)
+        return one
+
+    assert found(left, ones) <= 1e-13
+    # A projection of the right rank whose rows do not sum to one: in the fantope alone.
+    turned = np.linalg.qr(rng.standard_normal((8, 8)))[0][:, :3]
+    sums = (turned @ turned.T).sum(axis=1)
+    assert found(turned, ones) == pytest.approx(np.linalg.norm(sums - 1.0) / np.sqrt(8))
+    # And row sums of one beside eigenvalues that are none of the fantope's: the known one comes first.
+    assert np.abs(left[:, 0]) == pytest.approx(8**-0.5)
+    assert found(left, np.array([1.0, 1.3, 0.7])) == pytest.approx(0.3)
+    assert found(left, np.array([1.0, 0.9, 0.9])) == pytest.approx(0.2)
+
+
 def test_factors_say_what_the_array_says():
     rng = RNG(0)
     built = domain(kind="psd", size=8, radius=2.0)
