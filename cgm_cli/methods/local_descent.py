@@ -52,6 +52,7 @@ class LocalDescent:
             return value, chart.tangent(flat, shrink, gradient)
 
         found = chart.on_sphere(lbfgs(evaluate, start, self.evaluations, self.reduction))[0]
+        found = chart.orthogonal(found)  # but for rounding, it is
         corrected, state.memory["factor"] = chart.settled(found)
         if self.multipliers is not None:
             images = state.images_of(chart.lift(chart.whole(found)))[1]

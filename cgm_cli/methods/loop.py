@@ -228,8 +228,10 @@ class _Run:
                 ending = Status.CONVERGED
         limit = self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
         ending = ending or limit or self._request() or self._stagnated(record)
-        done = ending is Status.CONVERGED and self._is_proven(point, answer, beta)
-        if ending is not None and not done and self.schedule.certify != "never":
+        # The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at.
+        final = self.state.tally.bounds.final
+        proven = ending is Status.CONVERGED and self.method.multipliers is not None and final and final.certified
+        if ending is not None and not proven and self.schedule.certify != "never":
             self._certify_best()
             if not answer.exact:
                 with self.clock.phase("certify"):
@@ -277,22 +279,31 @@ class _Run:
             return True
         if held.value <= self.state.tally.failed_certificate and not self._worth_another(self.state.tally.failed_at):
             return False
-        self._certify_best()
-        if self.state.tally.bounds.estimated is not None:  # out of reach for this domain: the estimate is all there is
+        if self.method.multipliers is not None:
+            certified = self._prove(point)
+        else:
+            self._certify_best()
+            certified = self.state.tally.bounds.estimated is None
+        if not certified:  # out of reach for this domain: the estimate is all there is
             return True
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
         return self._still_converged(point, answer, None)
+
+    def _prove(self, point: Evaluation) -> bool:
+        """Certify the dual of the current point, and note what that took beside the best estimate."""
+        tally, began = self.state.tally, time.perf_counter()
+        held = tally.bounds.estimated
+        with self.clock.phase("certify"):
+            proven = self._certify_here(point)
+        if proven and held is not None:
+            tally.spent, tally.spending = held.value, time.perf_counter() - began
+        return proven
 
     def _worth_another(self, failed_at: int | None) -> bool:
         """Whether so many steps were taken since a certificate fell short, if one did, that one more is little beside
         them.
         """
         return failed_at is None or self.state.k >= 1.25 * failed_at + 1
-
-    def _is_proven(self, point, answer, beta) -> bool:
-        """Whether the tolerances hold with a certified bound."""
-        record = self._record(point, answer, beta, 0.0, last=True)
-        return record.certified and self.stop.converged(record)
 
     def _still_converged(self, point, answer, beta) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
@@ -316,11 +327,7 @@ class _Run:
         tried = hoped <= tally.failed_hope and (tally.failed_hope == np.inf or not self._worth_another(tally.failed_at))
         if tried or not self.stop.converged(replace(record, gap=gap)):
             return False
-        held, began = tally.bounds.estimated, time.perf_counter()
-        with self.clock.phase("certify"):
-            proven = self._certify_here(point)
-        if proven and held is not None:
-            tally.spent, tally.spending = held.value, time.perf_counter() - began
+        proven = self._prove(point)
         if proven and self._still_converged(point, answer, beta):
             return True
         tally.failed_hope = hoped + abs(hoped) * 1e-6 if proven else np.inf

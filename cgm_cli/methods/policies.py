@@ -180,14 +180,15 @@ class Method:
     @property
     def is_centred(self) -> bool:
         """Whether the smoothing is centred at dual variables that move."""
-        return self.ascent is not None or self._multipliers is not None
+        return self.ascent is not None or self.multipliers is not None
 
     def evaluated_at(self, beta: float | None) -> float | None:
         """The smoothing of the duals that the oracle and the bound are given: so wide for a correction with multipliers
         that those are the duals.
         """
-        return beta if self._multipliers is None else WIDE * beta
+        return beta if self.multipliers is None else WIDE * beta
 
     @property
-    def _multipliers(self) -> Any:
+    def multipliers(self) -> Any:
+        """Those of the correction, or None."""
         return getattr(self.correction, "multipliers", None)

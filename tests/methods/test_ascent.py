@@ -281,7 +281,7 @@ def test_smoothing_is_never_sharper_than_allowed_and_never_wider_again():
     for residual in (0.4, 0.35, 0.15, 0.04, 0.3, 0.29, 0.28, 0.01, 0.5):
         followed(state, [residual], image=0.0)
         sharpness.append(state.sharpness)
-    assert sharpness == [4.0, 16.0, 32.0, 32.0, 64.0, 64.0, 64.0, 64.0, 64.0]
+    assert sharpness == [4.0, 16.0, 32.0, 32.0, 128.0, 256.0, 256.0, 256.0, 256.0]
 
 
 def least_squares(rng, n, m):

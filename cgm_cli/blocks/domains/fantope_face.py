@@ -70,15 +70,15 @@ class FantopeFace(SpectralDomain):
 
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         found = self._inner.extreme(self._complement(direction), peak, request)
-        vectors = np.hstack([self.known, self._reflection.lifted(found.atom.left)])
-        atom, mean = LowRankAtom.symmetric(vectors, np.ones(self.rank)), self._mean(direction)
-        return replace(found, atom=atom, value=found.value + mean, lower=found.lower + mean)
+        mean = self._mean(direction)
+        return replace(found, atom=self._lifted(found.atom), value=found.value + mean, lower=found.lower + mean)
 
     def restricted(self, left: np.ndarray, right: np.ndarray) -> FantopeFace | None:
         vector = left.T @ self.known[:, 0]
-        size = float(np.linalg.norm(vector))
-        fits = left.shape[1] >= self.rank and size > 1.0 - 1e-9
-        return FantopeFace(vector / size, self.rank) if fits else None
+        spanned = float(np.linalg.norm(self.known[:, 0] - left @ vector)) <= 1e-9
+        if left.shape[1] < self.rank or not spanned:
+            return None
+        return FantopeFace(vector / np.linalg.norm(vector), self.rank)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         drop, lift = self._reflection.dropped, self._reflection.lifted
@@ -91,8 +91,9 @@ class FantopeFace(SpectralDomain):
         return within and Fantope(self.shape[0], self.rank).contains(x, tolerance)
 
     def start(self) -> Atom:
-        """That of the fantope, the matrix of a clustering, whose row sums are one."""
-        return Fantope(self.shape[0], self.rank).start()
+        """The matrix of a clustering, as of the fantope, where v is 1 / sqrt(n)."""
+        is_uniform = np.ptp(self.known) == 0.0
+        return Fantope(self.shape[0], self.rank).start() if is_uniform else self._lifted(self._inner.start())
 
     def certified_minimum(self, direction: Direction) -> float | None:
         return self._whole(direction, self._inner.certified_minimum(self._complement(direction)))
@@ -104,6 +105,10 @@ class FantopeFace(SpectralDomain):
         """Of <v, V v>, of v and Q, and of the entries of Q^T V Q: each errs by less than n eps |V|_F."""
         return 8 * self.rank * self.shape[0] * _EPS * direction.size()
 
+    def _lifted(self, inner: LowRankAtom) -> LowRankAtom:
+        vectors = np.hstack([self.known, self._reflection.lifted(inner.left)])
+        return LowRankAtom.symmetric(vectors, np.ones(self.rank))
+
     def _whole(self, direction: Direction, least: float | None) -> float | None:
         return None if least is None else least + self._mean(direction) - self.rounding(direction)
 
@@ -111,5 +116,4 @@ class FantopeFace(SpectralDomain):
         return ComplementDirection(direction, self._reflection)
 
     def _mean(self, direction: Direction) -> float:
-        vector = self.known[:, 0]
-        return float(vector @ direction.matmat(vector))
+        return float((self.known.T @ direction.matmat(self.known))[0, 0])
