@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from benchmarks.suite.problems import Problem
 from benchmarks.suite.references import Reference
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
-from cgm_cli.spec.model import METHODS, SolverSpec
+from cgm_cli.spec.model import METHODS
 from cgm_cli.templates.build import build
 
 TARGETS = (1e-1, 1e-2, 1e-3)
@@ -28,12 +28,15 @@ def methods(problem: Problem) -> dict[str, dict[str, Any]]:
     Without terms to smooth, dual ascent and the classical method are hcgm under another name.
     """
     named = [name for name in METHODS if name != "cgm" and (problem.constrained or name != "cgal")]
-    corrections = [name for name in get_args(SolverSpec.model_fields["correction"].annotation) if name != "none"]
-    if problem.family == "logistic":
-        corrections.remove("local-descent")  # x is a vector
-    found = {name: {"method": name} for name in named} | {name: {"correction": name} for name in corrections}
+    found = {name: {"method": name} for name in named}
+    # What `auto` descends to is local descent, but over vectors.
+    found["auto"] |= {} if problem.family == "logistic" else {"oracle": {"mode": "fixed", "tolerance": 1e-4}}
+    found["fully-corrective"] = {"method": "cgal" if problem.constrained else "hcgm", "correction": "fully-corrective"}
     if problem.family == "kmeans":
         found["cgal-additive"] = {"method": "cgal", "beta0": 8.0, "oracle": {"mode": "additive", "delta": 0.1}}
+    if problem.family == "max-cut":
+        oracle = {"mode": "additive", "delta": 1e-3, "budget": 0.5}
+        found["cgal-budget"] = {"method": "cgal", "beta0": 1.0, "oracle": oracle}
     return found
 
 
