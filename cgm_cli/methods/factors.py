@@ -51,6 +51,14 @@ class Chart:
         left = max(self._rho**2 - float(np.vdot(factor, factor)), 1e-6 * self._rho**2)
         return np.append(factor.reshape(-1), np.sqrt(left))
 
+    def cleared(self, flat: np.ndarray) -> np.ndarray:
+        """A vector without what rounding errors have put along what is known: descent would make it grow."""
+        if self.known is None:
+            return flat
+        out = flat.copy()
+        self._factor_of(out)[:] = self.orthogonal(self._factor_of(flat).reshape(self._height, -1)).reshape(-1)
+        return out
+
     def on_sphere(self, flat: np.ndarray) -> tuple[np.ndarray, float]:
         """The factor at a vector of any length, and rho / length."""
         shrink = self._rho / float(np.linalg.norm(flat))
@@ -122,7 +130,7 @@ class Chart:
         if weights is None:
             return None, ordered
         if self.known is not None:
-            vectors = across = np.hstack([self.known, vectors])
+            vectors = across = np.hstack([self.known, self.orthogonal(vectors)])
             weights = np.append(np.ones(self.known.shape[1]), weights)
         return LowRankAtom(vectors, weights, across), ordered
 

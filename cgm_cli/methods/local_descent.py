@@ -20,6 +20,9 @@ from cgm_cli.methods.policies import minimiser
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.lbfgs import lbfgs
 
+SPARE = 10
+"""How many columns more than the extreme points have are kept at the least."""
+
 
 @dataclass(frozen=True)
 class LocalDescent:
@@ -47,12 +50,13 @@ class LocalDescent:
         smoothed = objective(state, evaluator, chart, beta)
 
         def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            flat = chart.cleared(flat)
             factor, shrink = chart.on_sphere(flat)
             value, gradient = smoothed(factor)
             return value, chart.tangent(flat, shrink, gradient)
 
-        found = chart.on_sphere(lbfgs(evaluate, start, self.evaluations, self.reduction))[0]
-        found = chart.orthogonal(found)  # but for rounding, it is
+        found = chart.cleared(lbfgs(evaluate, start, self.evaluations, self.reduction))
+        found = chart.on_sphere(found)[0]
         corrected, state.memory["factor"] = chart.settled(found)
         if self.multipliers is not None:
             images = state.images_of(chart.lift(chart.whole(found)))[1]
@@ -65,10 +69,11 @@ class LocalDescent:
     def _start(self, state: State, chart: Chart, atom: Atom, beta: float | None) -> np.ndarray:
         """The last factor, at first noise, and the oracle's atom in new columns, as heavy as a line search makes it."""
         known = state.memory.get("factor")
+        columns = max(self.columns, chart.domain.count + SPARE)
         if known is None:
-            known = chart.noise(state.rng, min(self.columns, *chart.domain.shape))
+            known = chart.noise(state.rng, min(columns, *chart.domain.shape))
         # The weakest go before the descent, which makes up for them; after it a constraint would miss them.
-        known = known[:, : self.columns]
+        known = known[:, :columns]
         if isinstance(atom, LowRankAtom):
             share = minimiser(state.segment(atom, beta).slope)
             if share > 0.0:

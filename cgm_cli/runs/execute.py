@@ -130,6 +130,9 @@ def _solve(
     log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
     checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
+    correction = instance.method.correction
+    means = instance.method.name if correction is None else f"{instance.method.name} with {type(correction).__name__}"
+    logger.info("the method is %s", means)
     logger.info("x is kept as %s: %s", instance.form.kind, instance.form.reason)
     logger.info("%s in %s", "started" if checkpoint is None else f"goes on from iteration {at}", folder.path)
 

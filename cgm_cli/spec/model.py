@@ -36,7 +36,7 @@ from cgm_cli.spec.yaml_reader import Document
 
 # Every name that `solver.method` may have, with the line that `cgm list methods` prints.
 METHODS = {
-    "auto": "cgal with local descent over matrices of bounded trace, else cgal with constraints, else hcgm",
+    "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with constraints, hcgm without",
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
     "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
@@ -72,7 +72,13 @@ class OracleSpec(StrictModel):
         description="exact: full factorisations; fixed: to `tolerance`; "
         "additive, multiplicative: as inexact as Theorems 4-6 or 7-9 of the paper allow",
     )
-    tolerance: float = Field(1e-6, gt=0, lt=1, description="relative residual of the eigen- or singular vectors")
+    tolerance: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="relative residual of the eigen- or singular vectors; left out: 1e-6, or 1e-3 where `method: auto` "
+        "chooses local descent",
+    )
     delta: Positive | None = Field(None, description="how inexact: > 0 if additive, at most 1 if multiplicative")
     budget: Positive | None = Field(
         None, description="the k-th call may cost budget * k^(1/4) log n products per eigenvector; left out: no limit"

@@ -48,6 +48,9 @@ PROGRAM_BYTES = 2 * 10**8
 """What Python and the libraries take by themselves."""
 
 
+TOLERANCE = 1e-6
+"""The oracle's, where the spec names none."""
+
 STEPS = {"classic": ClassicStep, "line-search": LineSearch, "capped-line-search": CappedLineSearch}
 
 Pack = Callable[[], dict[str, Any]]
@@ -268,7 +271,8 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
         False,
     ):
         raise ProblemError(
-            "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on"
+            "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on",
+            ("method",),
         )
     correction = _correction(solver, problem)
     step = STEPS[solver.step](share)
@@ -292,9 +296,9 @@ def _decided(solver: SolverSpec, problem: CompositeProblem) -> SolverSpec:
     descends = domain.spectral and not isinstance(domain, Fantope) and solver.step == "classic"
     if descends and solver.correction == "none" and solver.iterate != "samples":
         update: dict[str, Any] = {"method": "cgal", "correction": "local-descent"}
-        if "oracle" not in solver.model_fields_set:
+        if solver.oracle.tolerance is None:
             # Descent makes up for an atom that is not the best; the bound is certified in the end.
-            update["oracle"] = OracleSpec(mode="fixed", tolerance=1e-3)
+            update["oracle"] = solver.oracle.model_copy(update={"tolerance": 1e-3})
         return solver.model_copy(update=update)
     return solver.model_copy(update={"method": "cgal" if problem.has_constraints else "hcgm"})
 
@@ -305,8 +309,8 @@ def _correction(solver: SolverSpec, problem: CompositeProblem) -> FullyCorrectiv
     if solver.correction == "local-descent":
         if not problem.domain.spectral:
             raise ProblemError(
-                "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, `fantope` or "
-                "`nuclear-ball`; `fully-corrective` serves every domain",
+                "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, `fantope`, "
+                "`fantope-face` or `nuclear-ball`; `fully-corrective` serves every domain",
                 ("correction",),
             )
         return LocalDescent(multipliers=Multipliers() if solver.method == "cgal" and problem.terms else None)
@@ -317,13 +321,14 @@ def _accuracy(
     oracle: OracleSpec, problem: CompositeProblem
 ) -> FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy:
     budget = np.inf if oracle.budget is None else oracle.budget
+    tolerance = TOLERANCE if oracle.tolerance is None else oracle.tolerance
     if oracle.mode == "additive":
         constants = problem.constants()
         sizes = constants["L_f"], constants["|A|"], constants["D_X"]
-        return AdditiveAccuracy(oracle.delta, *sizes, oracle.tolerance, budget=budget)
+        return AdditiveAccuracy(oracle.delta, *sizes, tolerance, budget=budget)
     if oracle.mode == "multiplicative":
-        return MultiplicativeAccuracy(oracle.delta, oracle.tolerance, budget=budget)
-    return FixedAccuracy(0.0 if oracle.mode == "exact" else oracle.tolerance, budget=budget)
+        return MultiplicativeAccuracy(oracle.delta, tolerance, budget=budget)
+    return FixedAccuracy(0.0 if oracle.mode == "exact" else tolerance, budget=budget)
 
 
 def _stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:

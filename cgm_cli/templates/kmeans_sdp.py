@@ -156,8 +156,9 @@ class KMeansSDP(Template):
 def _domain(kind: str, n: int, k: int) -> Domain:
     if kind == "trace":
         return PSDTrace(n, float(k), fixed_trace=False)
-    # Of one cluster the face is a single point, which the fantope of rank one finds as well.
-    return Fantope(n, k) if kind == "fantope" or k == 1 else FantopeFace(np.full(n, 1.0 / np.sqrt(n)), k)
+    if k == 1:  # the fantope of rank one; its face is a single point
+        return PSDTrace(n, 1.0, fixed_trace=True)
+    return Fantope(n, k) if kind == "fantope" else FantopeFace(np.full(n, 1.0 / np.sqrt(n)), k)
 
 
 def _as_points(array: np.ndarray) -> np.ndarray:

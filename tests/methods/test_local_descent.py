@@ -263,3 +263,33 @@ def test_sparse_costs_and_iterates_in_factors_agree_with_dense_ones():
     ]
     assert found[0].objective == pytest.approx(found[1].objective, abs=1e-6)
     assert found[0].infeasibility < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_points_stay_on_the_face_however_long_the_descent_goes_on(seed):
+    """Rounding along the vector 1, which every descent would multiply, is taken out."""
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(-6, 7, (6, 6))
+    problem = {
+        "domain": {"kind": "fantope-face", "size": 6, "rank": 4},
+        "objective": {"kind": "linear", "cost": (cost + cost.T).tolist()},
+        "constraints": [{"kind": "box", "lower": 0.0}],
+    }
+    made = build(loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 60}})))
+    outcome = made.solve()
+    assert made.problem.domain.contains(outcome.solution["x"], 1e-12)
+    assert outcome.record.certified
+    assert outcome.record.infeasibility <= 1e-6
+    assert outcome.record.bound == pytest.approx(outcome.record.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("clusters", [25, 28, 29])
+def test_almost_as_many_clusters_as_points(clusters):
+    """The factor keeps more columns than extreme points have."""
+    points = np.random.default_rng(5).normal(size=(30, 2))
+    spec = {"problem": {"template": "kmeans-sdp", "clusters": clusters, "points": points.tolist(), "restarts": 1}}
+    made = build(loads(dump(spec | {"solver": {"method": "auto", "iterations": 60}})))
+    outcome = made.solve()
+    assert made.problem.domain.contains(outcome.solution["x"], 1e-12)
+    assert outcome.record.infeasibility <= 1e-3
+    assert outcome.record.gap <= 1e-2

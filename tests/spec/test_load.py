@@ -59,7 +59,7 @@ def test_defaults():
     spec = loads(TEMPLATE)
     assert spec.problem.rounds == 100
     assert (spec.solver.method, spec.solver.beta0, spec.solver.iterations) == ("hcgm", "auto", 1000)
-    assert (spec.solver.oracle.mode, spec.solver.oracle.tolerance) == ("fixed", 1e-6)
+    assert (spec.solver.oracle.mode, spec.solver.oracle.tolerance) == ("fixed", None)
     assert (spec.log.every, spec.log.metrics_every, spec.bound.certify, spec.seed) == (1, 10, "final", 0)
 
 

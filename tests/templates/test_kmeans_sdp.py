@@ -160,8 +160,9 @@ def test_the_problem_is_that_of_peng_and_wei(domain):
     [
         ({}, 3, FantopeFace),
         ({}, 8, FantopeFace),
-        ({}, 1, Fantope),
-        ({"domain": "fantope-face"}, 1, Fantope),
+        ({}, 1, PSDTrace),
+        ({"domain": "fantope-face"}, 1, PSDTrace),
+        ({"domain": "fantope"}, 1, PSDTrace),
         ({"domain": "fantope"}, 3, Fantope),
         ({"domain": "trace"}, 3, PSDTrace),
     ],

@@ -57,7 +57,7 @@ class FantopeFace(SpectralDomain):
         n = vector.size
         self.shape = (n, n)
         self.known = vector[:, None]
-        self.rank = rank
+        self.rank = self.count = rank
         self.trace = float(rank)
         self.radius = float(np.sqrt(rank))
         self.diameter = float(np.sqrt(2.0 * min(rank - 1, n - rank)))

@@ -51,6 +51,8 @@ class SpectralDomain(Domain):
     fixed_trace: bool
     provable: int
     """The largest smaller side whose dense directions are certified."""
+    count: int = 1
+    """The rank of the extreme points."""
     known: np.ndarray | None = None
     """Orthonormal columns (n, p) that are eigenvectors of the eigenvalue one of every point; None: there are none."""
 
@@ -101,7 +103,6 @@ class EigenDomain(SpectralDomain):
 
     symmetric = True
     provable = DENSE_CERTIFICATE
-    count: int
     weight: float
 
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
