@@ -539,7 +539,7 @@ def test_product_combines_the_answers_and_symmetrises():
     direction, request = second.calls[0]
     assert direction.symmetric
     np.testing.assert_array_equal(direction.dense(), [[4.0, 5.5], [5.5, 7.0]])
-    assert request.max_products == 2
+    assert request.max_products == 5  # what one vector may cost, whatever the other blocks have spent
 
 
 def test_product_certifies_only_if_every_block_does():

@@ -77,6 +77,7 @@ class Instance:
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
     form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
+    method: Any = field(default_factory=lambda: SimpleNamespace(name="hcgm", correction=None))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any, rounding: Any) -> Result:
         status = Status.ITERATION_LIMIT
