@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cgm_cli.blocks.domains.base import OracleRequest
+
 Allowance = Callable[[float], float]
 """Given <v, s~>, how far it may lie above min <v, .>."""
 
@@ -100,10 +102,6 @@ def minimiser(slope: Callable[[float], float]) -> float:
     return float(brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-10))
 
 
-MOST_PRODUCTS = 10_000
-"""What an oracle call may cost at the most."""
-
-
 @dataclass(frozen=True)
 class Accuracy:
     """How well an oracle answers; its k-th call may cost budget k^(1/4) log n products per eigenvector of size n.
@@ -117,7 +115,7 @@ class Accuracy:
 
     def products(self, k: int, size: int) -> int:
         """The most products of the k-th call."""
-        return int(np.ceil(min(MOST_PRODUCTS, self.budget * k**0.25 * max(1.0, np.log(size)))))
+        return int(np.ceil(min(OracleRequest.max_products, self.budget * k**0.25 * max(1.0, np.log(size)))))
 
 
 @dataclass(frozen=True)

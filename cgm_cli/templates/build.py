@@ -254,8 +254,11 @@ def _theory(spec: Spec, template: Template, problem: CompositeProblem, method: M
 def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
     share = solver.oracle.delta if solver.oracle.mode == "multiplicative" else 1.0
     smoothing = Subgradient()
+    correction = _correction(solver, problem)
+    descent = isinstance(correction, LocalDescent)
+    multiplied = descent and correction.multipliers is not None
     if solver.method != "cgm":
-        beta0, descent = solver.beta0, solver.correction == "local-descent"
+        beta0 = solver.beta0
         if beta0 == "auto":
             beta0 = automatic_beta0(problem, solver.scaling == "auto", ascent=solver.method == "cgal", descent=descent)
         elif beta0 == "optimal":
@@ -264,7 +267,7 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
                 raise ProblemError(
                     "there is no optimal beta0: Theorem 2 asks for finite penalties, and for no constraint", ("beta0",)
                 )
-        smoothing = Constant(beta0) if descent and solver.method == "cgal" else Homotopy(beta0, share)
+        smoothing = Constant(beta0) if multiplied else Homotopy(beta0, share)
     elif problem.terms and (solver.step, solver.correction, solver.oracle.mode == "additive") != (
         "classic",
         "none",
@@ -274,10 +277,9 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
             "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on",
             ("method",),
         )
-    correction = _correction(solver, problem)
     step = STEPS[solver.step](share)
     ascent = None
-    if solver.method == "cgal" and problem.terms and not isinstance(correction, LocalDescent):
+    if solver.method == "cgal" and problem.terms and not multiplied:
         constants = problem.constants()
         largest = np.inf if solver.dual_bound is None else solver.dual_bound
         ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"], largest)
