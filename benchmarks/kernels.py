@@ -44,7 +44,7 @@ def passes(n: int, rank: int) -> dict[str, Callable[[], object]]:
 
     def copy() -> None:
         # Like the passes: the caller does its own part, so that one thread has nobody to wait for.
-        count = kernels._THREADS.get()
+        count = kernels.allowed()
         (first, source), *rest = zip(np.array_split(out, count), np.array_split(x, count), strict=True)
         others = [pool.submit(np.copyto, *part) for part in rest]
         np.copyto(first, source)
