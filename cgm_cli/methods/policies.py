@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.numerics.roots import increasing_zero
 
 Allowance = Callable[[float], float]
 """Given <v, s~>, how far it may lie above min <v, .>."""
@@ -93,13 +94,7 @@ class CappedLineSearch(ClassicStep):
 
 def minimiser(slope: Callable[[float], float]) -> float:
     """The zero in [0, 1] of a non-decreasing slope, or the end of the interval that it points to."""
-    from scipy.optimize import brentq
-
-    if slope(1.0) <= 0.0:
-        return 1.0
-    if slope(0.0) >= 0.0:
-        return 0.0
-    return float(brentq(slope, 0.0, 1.0, xtol=1e-12, rtol=1e-10))
+    return increasing_zero(slope, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
