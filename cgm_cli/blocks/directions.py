@@ -11,10 +11,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dsymv
+from scipy.linalg.blas import dsymv, ssymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.numerics import kernels
@@ -42,8 +43,10 @@ class Direction(ABC):
     def matmat(self, block: np.ndarray) -> np.ndarray:
         """direction @ block, for a (n, r) block or an (n,) vector; matrices only."""
 
-    def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
-        """B -> (direction / peak) B in single precision, where that takes less time; None elsewhere."""
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        """B -> (direction / peak) B in single precision for B (n, `columns`), or (n,) for one, where that takes less
+        time; None elsewhere.
+        """
         return None
 
     @abstractmethod
@@ -105,8 +108,9 @@ class DenseDirection(Direction):
         # A product with a thin block is no faster where it reads one triangle.
         return kernels.product(self.array, block) if block.ndim == 2 else self.array @ block
 
-    def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
-        if self.array.size < kernels.SMALL:
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        # To convert the matrix costs as much as a few products with one vector.
+        if columns == 1 or self.array.size < kernels.SMALL:
             return None
         single = kernels.single(self.array, 1.0 / peak)
         return lambda block: kernels.product(single, block.astype(np.float32)).astype(float)
@@ -122,6 +126,56 @@ class DenseDirection(Direction):
 
     def dense(self) -> np.ndarray:
         return self.array
+
+
+@dataclass(frozen=True)
+class RoughDirection(Direction):
+    """A symmetric matrix that is written out in single precision alone, for `rough` products: `single`, (n, n).
+
+    form: writes it in double precision, for whoever asks for anything else; to be called while what it is formed from
+    is still as it was.
+    """
+
+    single: np.ndarray
+    known_peak: float
+    form: Callable[[], DenseDirection]
+
+    @cached_property
+    def whole(self) -> DenseDirection:
+        return self.form()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.single.shape
+
+    def add_to(self, out: np.ndarray) -> None:
+        self.whole.add_to(out)
+
+    def peak(self) -> float:
+        return self.known_peak
+
+    def size(self) -> float:
+        return self.whole.size()
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        return self.whole.matmat(block)
+
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        if columns == 1:
+            return lambda vector: ssymv(1.0 / peak, self.single.T, vector.astype(np.float32)).astype(float)
+        return lambda block: kernels.product(self.single, (block / peak).astype(np.float32)).astype(float)
+
+    def transposed(self) -> Direction:
+        return self
+
+    def symmetrised(self) -> Direction:
+        return self
+
+    def scaled(self, factor: float) -> Direction:
+        return self.whole.scaled(factor)
+
+    def dense(self) -> np.ndarray:
+        return self.whole.array
 
 
 @dataclass(frozen=True)
@@ -274,8 +328,8 @@ class ComplementDirection(Direction):
     def matmat(self, block: np.ndarray) -> np.ndarray:
         return self.reflection.dropped(self.whole.matmat(self.reflection.lifted(block)))
 
-    def rough(self, peak: float) -> Callable[[np.ndarray], np.ndarray] | None:
-        product = self.whole.rough(peak)
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        product = self.whole.rough(peak, columns)
         if product is None:
             return None
         return lambda block: self.reflection.dropped(product(self.reflection.lifted(block)))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.blocks.directions import DenseDirection, Direction, OuterSum, SumDirection
+from cgm_cli.blocks.directions import DenseDirection, Direction, OuterSum, RoughDirection, SumDirection
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.linear import Linear
@@ -29,6 +29,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.numerics import kernels
 
 _EPS = float(np.finfo(float).eps)
+
+SINGLE_RANGE = 1e-18, 1e18
+"""Norms of a direction that single precision can hold, together with its products."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class DualPoint:
         Convexity bounds the conjugates of the mean by the mean of the conjugates. The part of the loss, which is
         h(z) - <h'(z), z>, is computed anew at the mean of the images.
         """
-        duals = tuple((1.0 - share) * y + share * z for y, z in zip(self.duals, other.duals, strict=True))
+        duals = tuple(kernels.mean(y, z, share) for y, z in zip(self.duals, other.duals, strict=True))
         image, rest = None, [point.constant for point in (self, other)]
         if loss is not None:
             image = (1.0 - share) * self.loss_image + share * other.loss_image
@@ -116,6 +119,7 @@ class Evaluator:
     def __init__(self, problem: CompositeProblem, iterate: Iterate):
         self._problem = problem
         self._buffer: np.ndarray | None = None
+        self._single: np.ndarray | None = None
         foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
         self.folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
 
@@ -126,9 +130,12 @@ class Evaluator:
         beta: float | None,
         centres: list[np.ndarray] | None = None,
         ascent: tuple[float, float] | None = None,
+        rough: bool = False,
     ) -> Evaluation:
         """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through,
         to be found.
+
+        rough: products in single precision are likely to be all that the direction is wanted for.
 
         centres: dual variables c_i, one per term, that the smoothing is centred at (zero if None):
         g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2, the augmented Lagrangian in c. ascent: what
@@ -176,7 +183,7 @@ class Evaluator:
             place = problem.terms.index(self.folded)
             step = beta / self.folded.weight
             centre = None if centres is None else centres[place]
-            direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent)
+            direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent, rough)
             duals.insert(place, (self.folded, dual))
             pairing += folded.pairing
             smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
@@ -244,12 +251,11 @@ class Evaluator:
             return pieces[0]
         if domain.spectral and not any(isinstance(piece, DenseDirection) for piece in pieces):
             return SumDirection(tuple(pieces))
-        if self._buffer is None:
-            self._buffer = np.empty(domain.shape)
-        self._buffer[...] = 0.0
+        out = self._room(rough=False)
+        out[...] = 0.0
         for piece in pieces:
-            piece.add_to(self._buffer)
-        return DenseDirection(self._buffer, symmetric=domain.symmetric)
+            piece.add_to(out)
+        return DenseDirection(out, symmetric=domain.symmetric)
 
     def _fold(
         self,
@@ -258,11 +264,10 @@ class Evaluator:
         step: float,
         centre: np.ndarray | None,
         ascent: tuple[float, float] | None,
+        rough: bool,
     ) -> tuple[Direction, Dual, _Folded]:
         """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass."""
         domain, penalty = self._problem.domain, self.folded.penalty
-        if self._buffer is None:
-            self._buffer = np.empty(domain.shape)
         cost, *others = pieces
         rows, columns, rest = np.zeros(domain.shape[0]), np.zeros(domain.shape[1]), []
         for piece in others:
@@ -270,24 +275,43 @@ class Evaluator:
                 rows, columns = rows + piece.rows, columns + piece.columns
             else:
                 rest.append(piece)
+        rough = rough and domain.spectral and domain.takes_rough and not rest and image.size >= kernels.SMALL
+        out = self._room(rough)
         limits = float(penalty.lower), float(penalty.upper)
         if centre is None:
             distance, conjugate, reference, norm = kernels.box_direction(
-                cost.dense(), rows, columns, image, *limits, step, self._buffer
+                cost.dense(), rows, columns, image, *limits, step, out
             )
             slope = distance / step
             folded = _Folded(conjugate + distance * slope, slope, slope)
         else:
             distance, conjugate, reference, norm, *sums = kernels.centred_box_direction(
-                cost.dense(), rows, columns, image, centre, *limits, step, self._buffer, ascent or (0.0, 1.0)
+                cost.dense(), rows, columns, image, centre, *limits, step, out, ascent or (0.0, 1.0)
             )
             folded = _Folded(*sums)
+        dual = Dual(None, conjugate, 0.0, distance, reference)
+
+        def in_double() -> DenseDirection:
+            return self._fold(pieces, image, step, centre, None, False)[0]
+
+        if rough and not SINGLE_RANGE[0] <= norm <= SINGLE_RANGE[1]:
+            return in_double(), dual, folded
+        if rough:
+            return RoughDirection(out, norm, in_double), dual, folded
         for piece in rest:
-            piece.add_to(self._buffer)
+            piece.add_to(out)
         # The norm bounds every entry; where squares overflow, or more was added, the direction looks for itself.
         known_peak = norm if np.isfinite(norm) and not rest else None
-        direction = DenseDirection(self._buffer, symmetric=domain.symmetric, known_peak=known_peak)
-        return direction, Dual(None, conjugate, 0.0, distance, reference), folded
+        return DenseDirection(out, symmetric=domain.symmetric, known_peak=known_peak), dual, folded
+
+    def _room(self, rough: bool) -> np.ndarray:
+        """The buffer of directions in single or in double precision."""
+        shape = self._problem.domain.shape
+        if rough:
+            self._single = np.empty(shape, dtype=np.float32) if self._single is None else self._single
+            return self._single
+        self._buffer = np.empty(shape) if self._buffer is None else self._buffer
+        return self._buffer
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,9 @@ class _Run:
             beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
                 at = self.method.evaluated_at(beta)
-                point = self.evaluator.evaluate(state.loss_image, state.images, at, state.centres, state.ascent)
+                point = self.evaluator.evaluate(
+                    state.loss_image, state.images, at, state.centres, state.ascent, self.method.oracle.is_loose
+                )
                 state.ascent = None
                 self._refuse_non_finite(point)
             with clock.phase("oracle"):

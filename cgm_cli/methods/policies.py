@@ -97,6 +97,12 @@ def minimiser(slope: Callable[[float], float]) -> float:
     return increasing_zero(slope, 0.0, 1.0)
 
 
+LOOSE = 1e-5
+"""Relative tolerances from which products in single precision will do: ten times their rounding errors
+(cgm_cli.numerics.eigen.ROUGH).
+"""
+
+
 @dataclass(frozen=True)
 class Accuracy:
     """How well an oracle answers; its k-th call may cost budget k^(1/4) log n products per eigenvector of size n.
@@ -108,6 +114,11 @@ class Accuracy:
 
     budget: float = field(default=np.inf, kw_only=True)
 
+    @property
+    def is_loose(self) -> bool:
+        """Whether products in single precision are likely to be good enough for every answer."""
+        return False
+
     def products(self, k: int, size: int) -> int:
         """The most products of the k-th call."""
         return int(np.ceil(min(OracleRequest.max_products, self.budget * k**0.25 * max(1.0, np.log(size)))))
@@ -118,6 +129,10 @@ class FixedAccuracy(Accuracy):
     """The same relative tolerance for every oracle call; 0 asks for full factorisations."""
 
     tolerance: float
+
+    @property
+    def is_loose(self) -> bool:
+        return self.tolerance >= LOOSE
 
     def allowance(self, eta: float, beta: float | None, current: float) -> None:
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -72,8 +73,8 @@ def smallest_eigenpairs(
     r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
     approximates; value - residual is only an estimate from below. Out of products, or once `leave()` is true, the best
     pairs so far are returned with converged = False. The entries of A should be of order one (divide by the largest
-    before). rough: the same products in single precision, used for several pairs as long as their rounding errors,
-    which the residuals then include, do not matter.
+    before). rough: the same products in single precision, used as long as their rounding errors, which the residuals
+    then include, do not matter.
     """
     width = _block_width(count)
     # From 6 * width on, the basis of 5 * width columns and the block after it fit into n dimensions.
@@ -82,17 +83,16 @@ def smallest_eigenpairs(
         values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, min(n, width) - 1))
         residuals, wanted = np.full(count, rounding_error(matrix)), np.ascontiguousarray(vectors[:, :count])
         return Eigenpairs(values[:count], wanted, residuals, n, converged=True, start=vectors, exact=True)
-    if count == 1:
-        return _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave)
-    options = count, tolerance, rng
-    spent = 0
-    if rough is not None:
-        found = _block_lanczos(rough, n, *options, start, max_products, enough, leave, ROUGH)
-        if found.converged or found.products >= max_products or leave():
-            return found
-        start, spent = found.start, found.products
-    found = _block_lanczos(multiply, n, *options, start, max_products - spent, enough, leave, 0.0)
-    return replace(found, products=found.products + spent)
+    solve = _lanczos if count == 1 else partial(_block_lanczos, count=count)
+    options = {"n": n, "tolerance": tolerance, "enough": enough, "leave": leave}
+    first = _start_block(n, width, rng, start)
+    if rough is None:
+        return solve(multiply, first, rng, max_products, noise=0.0, **options)
+    found = solve(rough, first, rng, max_products, noise=ROUGH, **options)
+    if found.converged or found.products >= max_products or leave():
+        return found
+    better = solve(multiply, found.start, rng, max_products - found.products, noise=0.0, **options)
+    return replace(better, products=better.products + found.products)
 
 
 def _block_width(count: int) -> int:
@@ -112,15 +112,18 @@ def rounding_error(matrix: np.ndarray) -> float:
     return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
 
 
-def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) -> Eigenpairs:
+def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave, noise) -> Eigenpairs:
     """The method for one pair, whose products are so cheap that what is around them counts: the vectors are rows, and
     the small problem is solved for its smallest pair alone, when it is likely to be good enough.
+
+    start: (n, 1), of length one. noise: how wrong products are, relative to A, beyond double precision.
     """
     room = min(n, ROOM)
     basis = np.zeros((room + 1, n))
     projected = np.zeros((room + 1, room + 1))  # basis A basis^T
-    basis[0] = _start_block(n, 1, rng, start)[:, 0]
+    basis[0] = start[:, 0]
     new = products = kept = 0
+    size = 0.0
     looks = _Looks(2 if enough is not None else 4)
     while True:
         image = multiply(basis[new])
@@ -137,8 +140,8 @@ def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) ->
         projected[new - 1, :new] = projected[:new, new - 1] = second
         coupling = float(np.sqrt(image @ image))
         small = projected[:new, :new]
-        # No column of the small matrix is longer than A is large.
-        size = float(np.sqrt(np.einsum("ij,ij->j", small, small).max()))
+        # No image of a unit vector is longer than A is large.
+        size = max(size, float(np.sqrt(second @ second)))
         if coupling > 1e-3 * size:
             image /= coupling
         else:
@@ -148,12 +151,15 @@ def _lanczos(multiply, n, tolerance, rng, start, max_products, enough, leave) ->
         if full or spent or new >= looks.next:
             value, vector = _smallest_pair(small)
             residual = abs(coupling * vector[-1])
+            at_floor = residual <= max(noise, 4 * _EPS) * size
+            residual += noise * size
             allowed = max(tolerance * max(abs(value), 1e-3 * size), 4 * _EPS * size)
             values, residuals = np.array([value]), np.array([residual])
-            converged = residual <= (allowed if enough is None else 4 * _EPS * size)
-            converged = converged or (enough is not None and enough(values, residuals))
-            if converged or spent:
+            converged = residual <= allowed if enough is None else enough(values, residuals)
+            # In double precision there is no better than that; from single precision one may go on.
+            if converged or spent or at_floor:
                 found = (vector @ known)[:, None]
+                converged = converged or (at_floor and noise == 0.0)
                 return Eigenpairs(values, found, residuals, products, bool(converged), start=found)
             looks.saw(new, residual, allowed)
             if full:
@@ -193,14 +199,14 @@ def _smallest_pair(matrix) -> tuple[float, np.ndarray]:
     return float(values[0]), vectors[:, 0]
 
 
-def _block_lanczos(multiply, n, count, tolerance, rng, start, max_products, enough, leave, noise) -> Eigenpairs:
-    """The method for several pairs; noise: how wrong products are, relative to A, beyond double precision."""
+def _block_lanczos(multiply, start, rng, max_products, *, n, count, tolerance, enough, leave, noise) -> Eigenpairs:
+    """The method for several pairs, from an orthonormal block (n, width)."""
     width = _block_width(count)
     room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
     keep = max(width, room // 3)  # Ritz vectors that survive a restart
     basis = np.zeros((n, room + width), order="F")
     projected = np.zeros((room + width, room + width))  # basis^T A basis
-    basis[:, :width] = _start_block(n, width, rng, start)
+    basis[:, :width] = start
     old, new = 0, width  # basis[:, :old] has been multiplied, basis[:, old:new] is next
     products = 0
     while True:

@@ -21,12 +21,16 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 BAND = 16
 """Rows of a band."""
 
 SLAB = 256
 """Rows of a slab: what one call of BLAS multiplies."""
+
+CACHED = 32
+"""Rows of a slab that is to stay in a cache for a second look."""
 
 SMALL = 1 << 15
 """Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
@@ -117,15 +121,24 @@ def product(matrix: np.ndarray, block: np.ndarray) -> np.ndarray:
     """
     rows = matrix.shape[0]
     out = np.empty((rows, block.shape[1]), dtype=matrix.dtype)
-    slabs = [slice(first, first + SLAB) for first in range(0, rows, SLAB)]
 
-    def multiply(some: list[slice]) -> None:
-        for slab in some:
-            np.matmul(matrix[slab], block, out=out[slab])
+    def multiply(slab: slice) -> None:
+        np.matmul(matrix[slab], block, out=out[slab])
 
-    parts = 1 if matrix.size < SMALL else min(_THREADS.get(), len(slabs))
-    share(multiply, [(slabs[part::parts],) for part in range(parts)])
+    _by_slabs(multiply, matrix.shape, SLAB)
     return out
+
+
+def _by_slabs(work: Callable[[slice], None], shape: tuple[int, int], size: int) -> None:
+    """Call work(slab) for all slabs of `size` rows of a matrix, which the threads share."""
+    slabs = [slice(first, first + size) for first in range(0, shape[0], size)]
+
+    def some(mine: list[slice]) -> None:
+        for slab in mine:
+            work(slab)
+
+    parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), len(slabs))
+    share(some, [(slabs[part::parts],) for part in range(parts)])
 
 
 def allowed() -> int:
@@ -156,27 +169,14 @@ _BANDS: dict[str, Any] = {"fastmath": _REORDER, "nogil": True}
 
 @_compiled(**_BANDS)
 def _blend_bands(x, keep, left, right, cost, sums, first, last):
-    rank, columns = right.shape
     for band in range(first, last):
         pairing = 0.0
         for i in range(band * BAND, min((band + 1) * BAND, x.shape[0])):
-            # Several columns of the atom at a time, while the row stays in the nearest cache.
-            a = left[i, 0]
-            for j in range(columns):
-                x[i, j] = keep * x[i, j] + a * right[0, j]
-            r = 1
-            while r + 3 < rank:
-                a, b, c, d = left[i, r], left[i, r + 1], left[i, r + 2], left[i, r + 3]
-                for j in range(columns):
-                    x[i, j] += (a * right[r, j] + b * right[r + 1, j]) + (c * right[r + 2, j] + d * right[r + 3, j])
-                r += 4
-            while r < rank:
-                a = left[i, r]
-                for j in range(columns):
-                    x[i, j] += a * right[r, j]
-                r += 1
+            a = left[i]
+            for j in range(x.shape[1]):
+                x[i, j] = keep * x[i, j] + a * right[j]
             if cost.size > 0:
-                for j in range(columns):
+                for j in range(x.shape[1]):
                     pairing += cost[i, j] * x[i, j]
         sums[band, 0] = pairing
 
@@ -195,9 +195,27 @@ def blend_low_rank(
     """
     if weights.size == 0:
         left, weights, right = np.zeros((x.shape[0], 1)), np.zeros(1), np.zeros((x.shape[1], 1))
-    factors = np.ascontiguousarray(left * (eta * weights)), np.ascontiguousarray(right.T)
+    scaled = left * (eta * weights)
+    if weights.size > 1:
+        return _blend_by_products(x, 1.0 - eta, scaled, right, cost)
     cost = np.empty((0, 0)) if cost is None else cost
-    return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *factors, cost)[0]
+    columns = np.ascontiguousarray(right[:, 0])
+    return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, scaled[:, 0].copy(), columns, cost)[0]
+
+
+def _blend_by_products(x, keep, left, right, cost) -> float:
+    """x <- keep x + left right^T in place, and <cost, x>: by BLAS, in slabs that stay in a cache for the second."""
+    pairings = np.zeros(-(-x.shape[0] // CACHED))
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+
+    def blend(slab: slice) -> None:
+        # Transposed, all of them are in BLAS's order: x^T <- keep x^T + right left^T.
+        dgemm(1.0, right.T, left[slab].T, keep, x[slab].T, trans_a=True, overwrite_c=True)
+        if cost is not None:
+            pairings[slab.start // CACHED] = np.vdot(cost[slab], x[slab])
+
+    _by_slabs(blend, x.shape, CACHED)
+    return float(pairings.sum())
 
 
 @_compiled(**_BANDS)
@@ -211,6 +229,22 @@ def single(matrix: np.ndarray, factor: float) -> np.ndarray:
     """factor * matrix in single precision, (m, n), in one pass."""
     out = np.empty(matrix.shape, dtype=np.float32)
     _by_bands(_single_bands, matrix.shape, 1, matrix, factor, out)
+    return out
+
+
+@_compiled(**_BANDS)
+def _mean_bands(one, other, share, out, sums, first, last):
+    for i in range(first * BAND, min(last * BAND, out.shape[0])):
+        for j in range(out.shape[1]):
+            out[i, j] = (1.0 - share) * one[i, j] + share * other[i, j]
+
+
+def mean(one: np.ndarray, other: np.ndarray, share: float) -> np.ndarray:
+    """(1 - share) one + share other, in a new array of their shape; of large matrices in one pass."""
+    if one.ndim != 2 or one.size < SMALL:
+        return (1.0 - share) * one + share * other
+    out = np.empty(one.shape)
+    _by_bands(_mean_bands, out.shape, 1, one, other, share, out)
     return out
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+
+AT_ONCE, LLOYD = 2, 150
+"""Steps of Lloyd's algorithm in a round, after which one looks whether anything moved, and the most rounds."""
 
 
 def misclassification(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float:
@@ -18,13 +21,23 @@ def misclassification(assigned: np.ndarray, truth: np.ndarray, clusters: int) ->
     """
     table = _table(assigned, truth, clusters)
     shares = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
-    return 1.0 - float(shares[linear_sum_assignment(-shares)].sum()) / clusters
+    return 1.0 - _best_matching(shares) / clusters
 
 
 def point_error(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float:
     """The part of the points that no one-to-one matching of clusters and labels gets right."""
     table = _table(assigned, truth, clusters)
-    return 1.0 - float(table[linear_sum_assignment(-table)].sum()) / truth.size
+    return 1.0 - _best_matching(table) / truth.size
+
+
+def _best_matching(gains: np.ndarray) -> float:
+    """The largest sum of entries of a square table, non-negative, one in every row and column."""
+    # Of SciPy's two, the one that does not come with all of its optimisers, which take long to load.
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
+    # A zero would be no edge.
+    matched = min_weight_full_bipartite_matching(sp.csr_array(gains + 1.0), maximize=True)
+    return float(gains[matched].sum())
 
 
 def _table(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> np.ndarray:
@@ -59,17 +72,32 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
 
 
 def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int) -> np.ndarray:
-    """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm from k-means++ starts (scikit-learn)."""
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
+    """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm from k-means++ starts (SciPy)."""
+    distinct, inverse = np.unique(points, axis=0, return_inverse=True)
+    if distinct.shape[0] <= clusters:
+        return inverse.reshape(-1)
+    # k-means++ squares distances: those of points near 1e-170 would vanish.
+    points = points - points.mean(axis=0)
+    points = points / np.abs(points).max()
+    rng = np.random.default_rng(seed)
+    runs = [_lloyd(points, clusters, rng) for _ in range(restarts)]
+    return min(runs, key=lambda labels: kmeans_value(points, labels, clusters))
 
-    # Its OpenMP threads and those of BLAS take turns waiting for each other; on problems of this size one thread is
-    # faster.
-    with warnings.catch_warnings(), threadpool_limits(1):
-        # Fewer distinct points than clusters: an empty cluster is counted as such by the scores.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return KMeans(clusters, n_init=restarts, random_state=seed).fit(points).labels_
+
+def _lloyd(points: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels (n,) that Lloyd's algorithm leaves as they are, or that LLOYD rounds of it have led to."""
+    from scipy.cluster.vq import kmeans2
+
+    with warnings.catch_warnings():
+        # An empty cluster is counted as such by the scores.
+        warnings.simplefilter("ignore", UserWarning)
+        centres, former = kmeans2(points, clusters, iter=1, minit="++", rng=rng)
+        for _ in range(LLOYD):
+            centres, labels = kmeans2(points, centres, iter=AT_ONCE, minit="matrix")
+            if np.array_equal(labels, former):
+                break
+            former = labels
+    return former
 
 
 def squared_distances(points: np.ndarray) -> np.ndarray:

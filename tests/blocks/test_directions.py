@@ -178,9 +178,10 @@ def test_only_large_dense_directions_are_multiplied_in_single_precision():
     rng = np.random.default_rng(0)
     a, block = rng.standard_normal((200, 190)), rng.standard_normal((190, 3))
     peak = np.abs(a).max()
-    product = DenseDirection(a).rough(peak)(block)
+    product = DenseDirection(a).rough(peak, 3)(block)
     assert product.dtype == float
     exact = a @ block / peak
     assert 0.0 < np.abs(product - exact).max() <= 1e-4 * np.abs(exact).max()
-    assert DenseDirection(a[:10]).rough(peak) is None
-    assert DiagonalDirection(np.ones(3)).rough(1.0) is None
+    assert DenseDirection(a[:10]).rough(peak, 3) is None
+    assert DenseDirection(a).rough(peak, 1) is None
+    assert DiagonalDirection(np.ones(3)).rough(1.0, 3) is None

@@ -346,7 +346,7 @@ def test_the_complement_of_a_direction_equals_its_dense_form(kind, n):
     check_same(complement.scaled(-2.5), -2.5 * expected)
     check_same(complement.symmetrised(), expected)
     assert complement.sparse() is None
-    assert complement.rough(complement.peak()) is None
+    assert complement.rough(complement.peak(), 4) is None
     for one in (direction, complement):
         assert one.size() >= np.linalg.norm(one.dense()) * (1 - 1e-14)
 
@@ -358,7 +358,7 @@ def test_rough_products_beside_what_is_known():
     reflection = Reflection.onto_axis(np.full(n, n**-0.5))
     complement = ComplementDirection(direction, reflection)
     block = RNG(9).standard_normal((n - 1, 4))
-    found = complement.rough(3.0)(block)
+    found = complement.rough(3.0, 4)(block)
     wanted = complement.dense() @ block / 3.0
     assert found.shape == wanted.shape
     np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())

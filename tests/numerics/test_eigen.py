@@ -329,7 +329,7 @@ def test_fantope_atoms_are_in_the_fantope(n, rank):
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-9])
-@pytest.mark.parametrize("count", [2, 5, 10])
+@pytest.mark.parametrize("count", [1, 2, 5, 10])
 def test_products_in_single_precision_are_left_where_they_do_not_do(tolerance, count):
     """The first solve may go by single precision, and its residuals hold; what asks for more is gone on with."""
     a = symmetric(np.random.default_rng(count), 200)

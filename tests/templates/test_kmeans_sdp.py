@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.fantope import Fantope
@@ -114,6 +115,30 @@ def test_linking_finds_separated_groups():
     points = np.array([[0, 0], [5, 0], [0, 5], [5, 5]])[truth] + 0.01 * rng.standard_normal((24, 2))
     assert point_error(link_and_pick(points, 4, 0.5), truth, 4) == 0.0
     assert point_error(kmeans(points, 4, 3, 0), truth, 4) == 0.0
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-170, 1e120])
+@pytest.mark.parametrize("seed", range(3))
+def test_kmeans_is_no_worse_than_that_of_scikit_learn(scale, seed):
+    rng = np.random.default_rng(seed)
+    points = (3.0 * rng.standard_normal((5, 3)))[np.arange(120) % 5] + rng.standard_normal((120, 3))
+    peer = KMeans(5, n_init=40, random_state=seed).fit(points).labels_
+    labels = kmeans(scale * points, 5, 40, seed)
+    assert np.array_equal(np.unique(labels), np.arange(5))
+    assert kmeans_value(points, labels, 5) <= kmeans_value(points, peer, 5) * (1.0 + 1e-12)
+    # Lloyd's algorithm had nothing left to do.
+    means = np.array([points[labels == c].mean(axis=0) for c in range(5)])
+    assert np.array_equal(((points[:, None] - means) ** 2).sum(axis=2).argmin(axis=1), labels)
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 3, 4, 5])
+def test_kmeans_of_few_distinct_points(distinct):
+    points = np.random.default_rng(1).standard_normal((distinct, 2))[np.arange(30) % distinct]
+    labels = kmeans(points, 3, 5, 0)
+    assert labels.shape == (30,) and labels.max() < 3
+    assert len(np.unique(labels)) == min(distinct, 3)
+    if distinct <= 3:
+        assert kmeans_value(points, labels, 3) < 1e-20
 
 
 def test_linking_with_fewer_groups_than_clusters_still_labels_every_point():

@@ -51,6 +51,8 @@ class SpectralDomain(Domain):
     fixed_trace: bool
     provable: int
     """The largest smaller side whose dense directions are certified."""
+    takes_rough = False
+    """Whether `lmo` is content with `rough` products of a direction, where its tolerance is loose."""
     count: int = 1
     """The rank of the extreme points."""
     known: np.ndarray | None = None
@@ -102,6 +104,7 @@ class EigenDomain(SpectralDomain):
     """
 
     symmetric = True
+    takes_rough = True
     provable = DENSE_CERTIFICATE
     weight: float
 
@@ -112,7 +115,7 @@ class EigenDomain(SpectralDomain):
             self.shape[0],
             self.count,
             enough=_enough_pairs(request, scale),
-            rough=direction.rough(peak) if self.count > 1 else None,
+            rough=direction.rough(peak, self.count),
             **solver_options(replace(request, max_products=request.max_products * self.count)),
         )
         atom = LowRankAtom.symmetric(pairs.vectors, np.full(self.count, self.weight))
