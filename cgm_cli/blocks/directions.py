@@ -129,41 +129,91 @@ class DenseDirection(Direction):
 
 
 @dataclass(frozen=True)
-class RoughDirection(Direction):
-    """A symmetric matrix that is written out in single precision alone, for `rough` products: `single`, (n, n).
+class SingleDirection(Direction):
+    """A symmetric matrix that is written out in single precision alone, for `rough` products: `array`, (n, n).
 
-    form: writes it in double precision, for whoever asks for anything else; to be called while what it is formed from
-    is still as it was.
+    lower: only its entries on and below the diagonal have been written. form: writes the matrix in double precision,
+    for whoever asks for anything but rough products; to be called while what it is formed from is still as it was.
     """
 
-    single: np.ndarray
+    array: np.ndarray
+    lower: bool
     known_peak: float
-    form: Callable[[], DenseDirection]
+    form: Callable[[], Direction]
 
     @cached_property
-    def whole(self) -> DenseDirection:
+    def double(self) -> Direction:
         return self.form()
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.single.shape
+        return self.array.shape
 
     def add_to(self, out: np.ndarray) -> None:
-        self.whole.add_to(out)
+        self.double.add_to(out)
 
     def peak(self) -> float:
         return self.known_peak
 
     def size(self) -> float:
-        return self.whole.size()
+        return self.double.size()
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
-        return self.whole.matmat(block)
+        return self.double.matmat(block)
 
     def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
         if columns == 1:
-            return lambda vector: ssymv(1.0 / peak, self.single.T, vector.astype(np.float32)).astype(float)
-        return lambda block: kernels.product(self.single, (block / peak).astype(np.float32)).astype(float)
+            # In BLAS's order, which is the transposed one, the lower triangle is the upper one.
+            return lambda vector: ssymv(1.0 / peak, self.array.T, vector.astype(np.float32)).astype(float)
+        if self.lower:
+            return self.double.rough(peak, columns)
+        return lambda block: kernels.product(self.array, (block / peak).astype(np.float32)).astype(float)
+
+    def transposed(self) -> Direction:
+        return self
+
+    def symmetrised(self) -> Direction:
+        return self
+
+    def scaled(self, factor: float) -> Direction:
+        return self.double.scaled(factor)
+
+    def dense(self) -> np.ndarray:
+        return self.double.dense()
+
+
+@dataclass(frozen=True)
+class LowerDirection(Direction):
+    """A symmetric matrix (n, n) of which `array` holds the entries on and below the diagonal; the others are written,
+    in place, when somebody asks for them.
+    """
+
+    array: np.ndarray
+    known_peak: float | None
+
+    @cached_property
+    def whole(self) -> DenseDirection:
+        kernels.complete(self.array)
+        return DenseDirection(self.array, symmetric=True, known_peak=self.known_peak)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    def add_to(self, out: np.ndarray) -> None:
+        self.whole.add_to(out)
+
+    def peak(self) -> float:
+        return self.whole.peak() if self.known_peak is None else self.known_peak
+
+    def size(self) -> float:
+        return self.whole.size()
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        return dsymv(1.0, self.array.T, block) if block.ndim == 1 else self.whole.matmat(block)
+
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        return self.whole.rough(peak, columns) if columns > 1 else None
 
     def transposed(self) -> Direction:
         return self

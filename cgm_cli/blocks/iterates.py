@@ -16,7 +16,9 @@ import numpy as np
 import scipy.linalg
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics import kernels
 
 
 class Iterate(ABC):
@@ -48,13 +50,43 @@ class Iterate(ABC):
 
 
 class DenseIterate(Iterate):
-    """x as one C-contiguous array, changed in place."""
+    """x as one C-contiguous array, changed in place.
 
-    def __init__(self, start: Atom):
-        self.array = np.ascontiguousarray(start.dense())
+    halves: x is symmetric, and so are the atoms, of rank one. If it is large, steps then change only what lies on and
+    below the diagonal, half of the memory to go over. The rest is written when somebody asks for the whole `array`,
+    which is to be asked for anew after every step.
+    """
+
+    def __init__(self, start: Atom, halves: bool = False):
+        self._array = np.ascontiguousarray(start.dense())
+        self.halved = halves and self._array.size >= kernels.SMALL
+        self._whole = True
+
+    @property
+    def array(self) -> np.ndarray:
+        if not self._whole:
+            kernels.complete(self._array)
+            self._whole = True
+        return self._array
+
+    @property
+    def lower(self) -> np.ndarray:
+        """x; if it is halved, only the entries on and below the diagonal need be current."""
+        return self._array
 
     def blend(self, atom: Atom, eta: float) -> None:
-        atom.blend_into(self.array, eta)
+        if isinstance(atom, LowRankAtom):
+            self.blend_priced(atom, eta, None)
+        else:
+            atom.blend_into(self.array, eta)
+
+    def blend_priced(self, atom: LowRankAtom, eta: float, cost: DenseDirection | None) -> float:
+        """The same, and <C, x> after it, found on the way; 0 without C."""
+        lower = self.halved and atom.is_symmetric and atom.weights.size == 1 and (cost is None or cost.symmetric)
+        x = self.lower if lower else self.array
+        self._whole = not lower
+        array = None if cost is None else cost.array
+        return kernels.blend_low_rank(x, eta, atom.left, atom.weights, atom.right, array, lower)
 
     def atom(self) -> Atom:
         return DenseAtom(self.array)

@@ -18,7 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.blocks.directions import DenseDirection, Direction, OuterSum, RoughDirection, SumDirection
+from cgm_cli.blocks.directions import (
+    DenseDirection,
+    Direction,
+    LowerDirection,
+    OuterSum,
+    SingleDirection,
+    SumDirection,
+)
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.linear import Linear
@@ -122,6 +129,7 @@ class Evaluator:
         self._single: np.ndarray | None = None
         foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
         self.folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
+        self._halved = isinstance(iterate, DenseIterate) and iterate.halved
 
     def evaluate(
         self,
@@ -135,7 +143,8 @@ class Evaluator:
         """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through,
         to be found.
 
-        rough: products in single precision are likely to be all that the direction is wanted for.
+        rough: products in single precision are likely to be all that the direction is wanted for. Without centres, the
+        image of the folded constraint need only be right on and below the diagonal where the iterate is halved.
 
         centres: dual variables c_i, one per term, that the smoothing is centred at (zero if None):
         g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2, the augmented Lagrangian in c. ascent: what
@@ -275,12 +284,13 @@ class Evaluator:
                 rows, columns = rows + piece.rows, columns + piece.columns
             else:
                 rest.append(piece)
+        half = self._halved and centre is None
         rough = rough and domain.spectral and domain.takes_rough and not rest and image.size >= kernels.SMALL
         out = self._room(rough)
         limits = float(penalty.lower), float(penalty.upper)
         if centre is None:
             distance, conjugate, reference, norm = kernels.box_direction(
-                cost.dense(), rows, columns, image, *limits, step, out
+                cost.dense(), rows, columns, image, *limits, step, out, half
             )
             slope = distance / step
             folded = _Folded(conjugate + distance * slope, slope, slope)
@@ -291,18 +301,18 @@ class Evaluator:
             folded = _Folded(*sums)
         dual = Dual(None, conjugate, 0.0, distance, reference)
 
-        def in_double() -> DenseDirection:
+        def in_double() -> Direction:
             return self._fold(pieces, image, step, centre, None, False)[0]
 
-        if rough and not SINGLE_RANGE[0] <= norm <= SINGLE_RANGE[1]:
-            return in_double(), dual, folded
         if rough:
-            return RoughDirection(out, norm, in_double), dual, folded
+            held = SINGLE_RANGE[0] <= norm <= SINGLE_RANGE[1]
+            return SingleDirection(out, half, norm, in_double) if held else in_double(), dual, folded
         for piece in rest:
             piece.add_to(out)
         # The norm bounds every entry; where squares overflow, or more was added, the direction looks for itself.
         known_peak = norm if np.isfinite(norm) and not rest else None
-        return DenseDirection(out, symmetric=domain.symmetric, known_peak=known_peak), dual, folded
+        direction = LowerDirection(out, known_peak) if half else DenseDirection(out, domain.symmetric, known_peak)
+        return direction, dual, folded
 
     def _room(self, rough: bool) -> np.ndarray:
         """The buffer of directions in single or in double precision."""

@@ -131,8 +131,9 @@ class _Run:
             beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
                 at = self.method.evaluated_at(beta)
+                images = state.images_with_half(None if self.method.is_centred else self.evaluator.folded)
                 point = self.evaluator.evaluate(
-                    state.loss_image, state.images, at, state.centres, state.ascent, self.method.oracle.is_loose
+                    state.loss_image, images, at, state.centres, state.ascent, self.method.oracle.is_loose
                 )
                 state.ascent = None
                 self._refuse_non_finite(point)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.identity import Identity
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import NumericalError
 from cgm_cli.methods.bounds import BestBound
 from cgm_cli.methods.evaluation import indexed
 from cgm_cli.methods.segment import ImageSegment
-from cgm_cli.numerics import kernels
 
 
 @dataclass
@@ -70,7 +70,7 @@ class State:
     sharpness: how many times smaller the smoothing is than its schedule says. memory: of correction and ascent, by
     name. seconds: wall time spent so far.
 
-    The image of an identity map is the iterate's own array, shared and not copied.
+    The image of an identity map is the iterate's own array, shared and not copied: None in _images and _loss_image.
     """
 
     problem: CompositeProblem
@@ -78,17 +78,34 @@ class State:
     rng: np.random.Generator
     k: int = 0
     tally: Tally = field(default_factory=Tally)
-    loss_image: np.ndarray | None = None
-    images: list[np.ndarray] | None = None
     centres: list[np.ndarray] | None = None
     ascent: tuple[float, float] | None = None
     sharpness: float = 1.0
     memory: dict[str, np.ndarray] = field(default_factory=dict)
     seconds: float = 0.0
+    _loss_image: np.ndarray | None = field(default=None, init=False)
+    _images: list[np.ndarray | None] = field(default_factory=list, init=False)
 
     def __post_init__(self):
-        if self.images is None:
-            self._image_all(self.problem.first)
+        self._image_all(self.problem.first)
+
+    @property
+    def loss_image(self) -> np.ndarray | None:
+        if self.problem.loss is None:
+            return None
+        return self.iterate.array if self._loss_image is None else self._loss_image
+
+    @property
+    def images(self) -> list[np.ndarray]:
+        return [self.iterate.array if image is None else image for image in self._images]
+
+    def images_with_half(self, term: Term | None) -> list[np.ndarray]:
+        """The images, of which that of `term`, if it is x itself, may be right on and below the diagonal alone."""
+        pairs = zip(self.problem.terms, self._images, strict=True)
+        return [self._shared(half=one is term) if image is None else image for one, image in pairs]
+
+    def _shared(self, half: bool) -> np.ndarray:
+        return self.iterate.lower if half else self.iterate.array
 
     def mark(self) -> tuple[Tally, dict[str, Any]]:
         """What a turn may change before its step is taken; for `revert`."""
@@ -102,13 +119,12 @@ class State:
 
     def pack(self) -> dict[str, Any]:
         """All that changes, as nested mappings of arrays and plain values, by reference."""
-        shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
         tree: dict[str, Any] = {
             "k": self.k,
             "iterate": self.iterate.pack(),
             "rng": self.rng.bit_generator.state,
             "tally": self.tally.pack(),
-            "images": {key: image for key, image in indexed(self.images).items() if image is not shared},
+            "images": {key: image for key, image in indexed(self._images).items() if image is not None},
             "memory": self.memory,
             "sharpness": self.sharpness,
             "seconds": self.seconds,
@@ -117,7 +133,7 @@ class State:
             tree["centres"] = indexed(self.centres)
         if self.ascent is not None:
             tree["ascent"] = np.array(self.ascent)
-        return tree if self.loss_image is None or self.loss_image is shared else tree | {"loss_image": self.loss_image}
+        return tree if self._loss_image is None else tree | {"loss_image": self._loss_image}
 
     def unpack(self, tree: Mapping[str, Any]) -> None:
         """Go back to what `pack` made the tree of; the problem, and the kind of iterate, are the same."""
@@ -126,13 +142,15 @@ class State:
         self.rng.bit_generator.state = tree["rng"]
         self.tally = Tally.unpacked(tree["tally"])
         self.memory, self.sharpness = dict(tree["memory"]), float(tree["sharpness"])
-        shared = self.iterate.array if isinstance(self.iterate, DenseIterate) else None
-        if self.loss_image is not None:
-            self.loss_image = _same_shape(tree.get("loss_image", shared), self.loss_image)
+        if self._loss_image is not None:
+            self._loss_image = _same_shape(tree["loss_image"], self._loss_image)
         if self.centres is not None:
             self.centres = [_same_shape(tree["centres"][key], old) for key, old in indexed(self.centres).items()]
         self.ascent = tuple(map(float, tree["ascent"])) if "ascent" in tree else None
-        self.images = [_same_shape(tree["images"].get(key, shared), old) for key, old in indexed(self.images).items()]
+        kept = tree["images"]
+        self._images = [
+            old if old is None else _same_shape(kept[key], old) for key, old in indexed(self._images).items()
+        ]
 
     def images_of(self, atom: Atom) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """M s and the A_i s of an atom, each an array of its own."""
@@ -149,29 +167,28 @@ class State:
 
         Raises NumericalError, and changes nothing, if an image is no longer finite.
         """
-        loss_image, images = self.loss_image, list(self.images)
+        loss_image, images = self._loss_image, list(self._images)
         cost = self._cost_beside(atom)
-        if self.problem.loss is not None and cost is None and not self._shares(self.problem.loss.map):
+        if loss_image is not None and cost is None:
             loss_image = _blend(loss_image, self.problem.loss.map.forward_atom(atom), eta)
             self._require_finite("the objective", loss_image)
         for i, term in enumerate(self.problem.terms):
-            if not self._shares(term.map):
+            if images[i] is not None:
                 images[i] = _blend(images[i], term.map.forward_atom(atom), eta)
                 self._require_finite(f"the term `{term.name}`", images[i])
         if cost is None:
             self.iterate.blend(atom, eta)
         else:
             # The pass over x finds <C, x> on its way; what is not finite in it is found by the next evaluation.
-            x = self.iterate.array
-            loss_image = np.array(kernels.blend_low_rank(x, eta, atom.left, atom.weights, atom.right, cost))
-        self.loss_image, self.images = loss_image, images
+            loss_image = np.array(self.iterate.blend_priced(atom, eta, cost))
+        self._loss_image, self._images = loss_image, images
         self.k += 1
 
-    def _cost_beside(self, atom: Atom) -> np.ndarray | None:
+    def _cost_beside(self, atom: Atom) -> DenseDirection | None:
         """C, where f(x) = <C, x> and x are as dense as each other and the atom is of low rank."""
         loss = self.problem.loss
         fits = isinstance(loss, Linear) and isinstance(self.iterate, DenseIterate) and isinstance(atom, LowRankAtom)
-        return loss.map.direction.array if fits and not loss.is_sparse else None
+        return loss.map.direction if fits and not loss.is_sparse else None
 
     def _require_finite(self, name: str, image: np.ndarray) -> None:
         if not np.isfinite(image).all():
@@ -186,14 +203,12 @@ class State:
 
     def _image_all(self, atom: Atom) -> None:
         loss = self.problem.loss
-        self.loss_image = None if loss is None else self._image(loss.map, atom)
-        self.images = [self._image(term.map, atom) for term in self.problem.terms]
+        self._loss_image = None if loss is None else self._image(loss.map, atom)
+        self._images = [self._image(term.map, atom) for term in self.problem.terms]
 
-    def _image(self, linear: LinearMap, atom: Atom) -> np.ndarray:
-        return self.iterate.array if self._shares(linear) else np.array(linear.forward_atom(atom), dtype=float)
-
-    def _shares(self, linear: LinearMap) -> bool:
-        return isinstance(linear, Identity) and isinstance(self.iterate, DenseIterate)
+    def _image(self, linear: LinearMap, atom: Atom) -> np.ndarray | None:
+        shared = isinstance(linear, Identity) and isinstance(self.iterate, DenseIterate)
+        return None if shared else np.array(linear.forward_atom(atom), dtype=float)
 
 
 def _blend(image: np.ndarray, atom_image: np.ndarray, eta: float) -> np.ndarray:

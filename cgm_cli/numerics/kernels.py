@@ -104,12 +104,16 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="cgm-kernels")
 
 
-def _by_bands(kernel: Callable, shape: tuple[int, int], count: int, *arguments: Any) -> list[float]:
-    """Run kernel(*arguments, sums, first, last) on all bands of a matrix; the `count` sums over them."""
+def _by_bands(
+    kernel: Callable, shape: tuple[int, int], count: int, *arguments: Any, lower: bool = False
+) -> list[float]:
+    """Run kernel(*arguments, sums, first, last) on all bands of a matrix; the `count` sums over them. lower: it goes
+    over the entries on and below the diagonal alone, so that the last bands are the longest.
+    """
     bands = -(-shape[0] // BAND)
     sums = np.zeros((bands, count))
     parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), bands)
-    cuts = [bands * part // parts for part in range(parts + 1)]
+    cuts = [round(bands * (part / parts) ** (0.5 if lower else 1.0)) for part in range(parts + 1)]
     share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
     return sums.sum(axis=0).tolist()
 
@@ -168,16 +172,19 @@ _BANDS: dict[str, Any] = {"fastmath": _REORDER, "nogil": True}
 
 
 @_compiled(**_BANDS)
-def _blend_bands(x, keep, left, right, cost, sums, first, last):
+def _blend_bands(x, keep, left, right, cost, lower, sums, first, last):
     for band in range(first, last):
         pairing = 0.0
         for i in range(band * BAND, min((band + 1) * BAND, x.shape[0])):
+            end = i + 1 if lower else x.shape[1]
             a = left[i]
-            for j in range(x.shape[1]):
+            for j in range(end):
                 x[i, j] = keep * x[i, j] + a * right[j]
             if cost.size > 0:
-                for j in range(x.shape[1]):
-                    pairing += cost[i, j] * x[i, j]
+                inner = 0.0
+                for j in range(end):
+                    inner += cost[i, j] * x[i, j]
+                pairing += 2.0 * inner - cost[i, i] * x[i, i] if lower else inner
         sums[band, 0] = pairing
 
 
@@ -188,10 +195,12 @@ def blend_low_rank(
     weights: np.ndarray,
     right: np.ndarray,
     cost: np.ndarray | None = None,
+    lower: bool = False,
 ) -> float:
     """x <- (1 - eta) x + eta left diag(weights) right^T, in place, and <cost, x> after it (0 without), in one pass.
 
-    x and cost (m, n), C-contiguous; left (m, r), weights (r,), right (n, r).
+    x and cost (m, n), C-contiguous; left (m, r), weights (r,), right (n, r). lower: all three matrices are symmetric,
+    r = 1, and no entry above the diagonal is read or written.
     """
     if weights.size == 0:
         left, weights, right = np.zeros((x.shape[0], 1)), np.zeros(1), np.zeros((x.shape[1], 1))
@@ -199,8 +208,8 @@ def blend_low_rank(
     if weights.size > 1:
         return _blend_by_products(x, 1.0 - eta, scaled, right, cost)
     cost = np.empty((0, 0)) if cost is None else cost
-    columns = np.ascontiguousarray(right[:, 0])
-    return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, scaled[:, 0].copy(), columns, cost)[0]
+    vectors = scaled[:, 0].copy(), np.ascontiguousarray(right[:, 0])
+    return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *vectors, cost, lower, lower=lower)[0]
 
 
 def _blend_by_products(x, keep, left, right, cost) -> float:
@@ -216,6 +225,21 @@ def _blend_by_products(x, keep, left, right, cost) -> float:
 
     _by_slabs(blend, x.shape, CACHED)
     return float(pairings.sum())
+
+
+@_compiled(**_BANDS)
+def _complete_bands(x, sums, first, last):
+    for band in range(first, last):
+        top, bottom = band * BAND, min((band + 1) * BAND, x.shape[0])
+        for left in range(top, x.shape[1], BAND):
+            for j in range(left, min(left + BAND, x.shape[1])):
+                for i in range(top, min(bottom, j)):
+                    x[i, j] = x[j, i]
+
+
+def complete(x: np.ndarray) -> None:
+    """Write the entries below the diagonal of a square x above it, too, in place."""
+    _by_bands(_complete_bands, x.shape, 1, x)
 
 
 @_compiled(**_BANDS)
@@ -299,26 +323,35 @@ def box_dual(
 
 
 @_compiled(**_BANDS)
-def _box_direction_bands(base, rows, columns, z, lower, upper, inverse, out, sums, first, last):
-    for band in range(first, last):
+def _box_direction_bands(base, rows, columns, z, lower, upper, inverse, out, half, sums, first, last):
+    def entries(i, start, stop):
         distance, pairing, size, total = 0.0, 0.0, 0.0, 0.0
+        row = rows[i]
+        for j in range(start, stop):
+            p = z[i, j]
+            if p < lower:
+                p = lower
+            elif p > upper:
+                p = upper
+            gap = z[i, j] - p
+            y = gap * inverse
+            distance += gap * gap
+            pairing += y * p
+            size += p * p
+            v = base[i, j] + (row + columns[j]) + y
+            out[i, j] = v
+            total += v * v  # a maximum of |v| would keep the loop from being vectorised
+        return distance, pairing, size, total
+
+    for band in range(first, last):
         for i in range(band * BAND, min((band + 1) * BAND, z.shape[0])):
-            row = rows[i]
-            for j in range(z.shape[1]):
-                p = z[i, j]
-                if p < lower:
-                    p = lower
-                elif p > upper:
-                    p = upper
-                gap = z[i, j] - p
-                y = gap * inverse
-                distance += gap * gap
-                pairing += y * p
-                size += p * p
-                v = base[i, j] + (row + columns[j]) + y
-                out[i, j] = v
-                total += v * v  # a maximum of |v| would keep the loop from being vectorised
-        sums[band, 0], sums[band, 1], sums[band, 2], sums[band, 3] = distance, pairing, size, total
+            found = entries(i, 0, i + 1 if half else z.shape[1])
+            for place in range(4):
+                sums[band, place] += found[place]
+            if half:  # what is below the diagonal counts twice
+                diagonal = entries(i, i, i + 1)
+                for place in range(4):
+                    sums[band, place] += found[place] - diagonal[place]
 
 
 def box_direction(
@@ -330,15 +363,15 @@ def box_direction(
     upper: float,
     beta: float,
     out: np.ndarray,
+    half: bool = False,
 ) -> tuple[float, float, float, float]:
     """out = base + rows[:, None] + columns[None, :] + (z - p) / beta with p = clip(z, lower, upper), in one pass.
 
     All matrices (m, n) and C-contiguous. Returns |z - p|, <(z - p) / beta, p>, |p| and |out|, not finite where
-    an entry is not.
+    an entry is not. half: all matrices are symmetric, and no entry above the diagonal is read or written.
     """
-    distance, pairing, size, total = _by_bands(
-        _box_direction_bands, z.shape, 4, base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out
-    )
+    arguments = base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out, half
+    distance, pairing, size, total = _by_bands(_box_direction_bands, z.shape, 4, *arguments, lower=half)
     return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total))
 
 

@@ -42,7 +42,7 @@ class Form:
         """The iterate at the first point of the problem. Random forms have streams of their own."""
         first, domain = problem.first, problem.domain
         if self.kind == "dense":
-            return DenseIterate(first)
+            return DenseIterate(first, halves=domain.spectral and domain.symmetric and domain.count == 1)
         if self.kind == "samples":
             return SampledIterate(first, self.columns, np.random.default_rng([seed, 9]))
         if self.kind == "sketch":

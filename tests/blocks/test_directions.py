@@ -9,7 +9,9 @@ from cgm_cli.blocks.directions import (
     DenseDirection,
     DiagonalDirection,
     EmbeddedDirection,
+    LowerDirection,
     OuterSum,
+    SingleDirection,
     SparseDirection,
     SumDirection,
 )
@@ -185,3 +187,61 @@ def test_only_large_dense_directions_are_multiplied_in_single_precision():
     assert DenseDirection(a[:10]).rough(peak, 3) is None
     assert DenseDirection(a).rough(peak, 1) is None
     assert DiagonalDirection(np.ones(3)).rough(1.0, 3) is None
+
+
+def half_of(a, dtype=float):
+    return np.where(np.tri(len(a), dtype=bool), a, np.nan).astype(dtype)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_one_half_stands_for_a_symmetric_matrix(known):
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((190, 190))
+    a, block = a + a.T, rng.standard_normal((190, 3))
+
+    def fresh():
+        return LowerDirection(half_of(a), float(np.linalg.norm(a)) if known else None)
+
+    np.testing.assert_allclose(fresh().matmat(block[:, 0]), a @ block[:, 0], atol=1e-11)
+    np.testing.assert_allclose(fresh().matmat(block), a @ block, atol=1e-11)
+    np.testing.assert_array_equal(fresh().dense(), a)
+    np.testing.assert_array_equal(fresh().transposed().scaled(-2.0).dense(), -2.0 * a)
+    np.testing.assert_array_equal(fresh().symmetrised().dense(), a)
+    assert fresh().peak() >= np.abs(a).max()
+    assert fresh().size() >= np.linalg.norm(a) * (1.0 - 1e-14)
+    assert fresh().rough(2.0, 1) is None
+    exact = a @ block / 2.0
+    assert 0.0 < np.abs(fresh().rough(2.0, 3)(block) - exact).max() <= 1e-4 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 1e-17, 1e17])
+def test_single_precision_is_for_rough_products_alone(lower, scale):
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((190, 190))
+    a, block = scale * (a + a.T), rng.standard_normal((190, 3))
+    formed = []
+
+    def form():
+        formed.append(1)
+        return DenseDirection(a, symmetric=True)
+
+    single = half_of(a, np.float32) if lower else a.astype(np.float32)
+    direction = SingleDirection(single, lower, float(np.linalg.norm(a)), form)
+    peak = direction.peak()
+    exact = a @ block / peak
+    rough = direction.rough(peak, 1)(block[:, 0])
+    assert rough.dtype == float
+    assert 0.0 < np.abs(rough - exact[:, 0]).max() <= 1e-5 * np.abs(exact).max()
+    assert not formed
+    assert 0.0 < np.abs(direction.rough(peak, 3)(block) - exact).max() <= 1e-5 * np.abs(exact).max()
+    assert bool(formed) == lower
+    np.testing.assert_array_equal(direction.matmat(block), a @ block)
+    np.testing.assert_array_equal(direction.dense(), a)
+    np.testing.assert_array_equal(direction.transposed().scaled(-2.0).dense(), -2.0 * a)
+    assert direction.shape == (190, 190)
+    assert direction.size() == DenseDirection(a).size()
+    out = np.ones((190, 190))
+    direction.symmetrised().add_to(out)
+    np.testing.assert_array_equal(out, 1.0 + a)
+    assert len(formed) == 1

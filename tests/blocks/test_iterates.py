@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, SampledIterate
@@ -170,3 +171,32 @@ def test_samples_are_seeded():
 
     np.testing.assert_array_equal(run(1), run(1))
     assert not np.array_equal(run(1), run(2))
+
+
+def test_halves_become_whole_when_asked_for():
+    """Rank-one steps of a symmetric matrix go over one half; any other step, and every reader, finds it whole."""
+    rng, n = np.random.default_rng(3), 190
+    start = low_rank(rng, (n, n), 2, True)
+    halved, whole = DenseIterate(start, halves=True), DenseIterate(start)
+    cost = rng.standard_normal((n, n))
+    cost = DenseDirection(cost + cost.T, symmetric=True)
+    askew = DenseDirection(rng.standard_normal((n, n)))
+    assert halved.halved and not whole.halved
+    for k, width in enumerate([1, 1, 2, 1, 0, 1, 1], start=1):
+        atom = low_rank(rng, (n, n), width, True) if width else SparseAtom.one_hot((n, n), 0, 2.0)
+        eta = 2.0 / (k + 2)
+        if not width:
+            halved.blend(atom, eta), whole.blend(atom, eta)
+            continue
+        for price in (cost, askew) if k == 6 else (cost,):
+            found, expected = halved.blend_priced(atom, eta, price), whole.blend_priced(atom, eta, price)
+            assert found == pytest.approx(expected, rel=1e-11, abs=1e-11)
+        lower = np.tril_indices(n)
+        np.testing.assert_allclose(halved.lower[lower], whole.array[lower], atol=1e-14)
+    np.testing.assert_allclose(halved.arrays()["x"], whole.array, atol=1e-14)
+    np.testing.assert_array_equal(halved.array, halved.array.T)
+    again = DenseIterate(start, halves=True)
+    again.blend(low_rank(rng, (n, n), 1, True), 0.5)
+    again.unpack(halved.pack())
+    np.testing.assert_array_equal(again.atom().dense(), halved.array)
+    assert not DenseIterate(low_rank(rng, (N, N), 1, True), halves=True).halved

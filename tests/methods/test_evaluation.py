@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from cgm_cli.blocks.directions import DenseDirection
+from cgm_cli.blocks.directions import DenseDirection, LowerDirection, SingleDirection
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.nuclear import NuclearBall
@@ -122,6 +122,63 @@ def test_the_fused_pass_equals_the_generic_one(name, beta):
     assert first.constant == pytest.approx(second.constant, rel=1e-10, abs=1e-12 * scale)
     assert first.direction.peak() >= np.abs(first.direction.dense()).max()
     assert first.margin > 0
+
+
+def at_some_halved_point(problem):
+    """Some steps from the start, of an iterate whose entries above the diagonal are out of date."""
+    rng = np.random.default_rng(3)
+    state = State(problem, DenseIterate(problem.first, halves=True), rng)
+    for k in range(1, 5):
+        atom = problem.domain.lmo(random_direction(problem.domain, rng), OracleRequest(1e-8)).atom
+        state.advance(atom, 1.0 / (k + 1))
+    return state
+
+
+@pytest.mark.parametrize("extra", [False, True])
+@pytest.mark.parametrize("rough", [False, True])
+@pytest.mark.parametrize("beta", [1.0, 1e-3])
+def test_one_half_of_a_large_iterate_is_enough(beta, rough, extra):
+    problem = kmeans_like(190, PSDTrace(190, 3.0, False))
+    if extra:
+        term = Term("diagonal", Diagonal((190, 190)), Equals((190,), np.full(190, 0.5)), 0.25)
+        problem = dataclasses.replace(problem, terms=(*problem.terms, term))
+    state = at_some_halved_point(problem)
+    evaluator = Evaluator(problem, state.iterate)
+    images = state.images_with_half(evaluator.folded)
+    assert not np.array_equal(images[1], images[1].T)
+    first = evaluator.evaluate(state.loss_image, images, beta, rough=rough)
+    assert isinstance(first.direction, SingleDirection if rough and not extra else LowerDirection)
+    vector = np.random.default_rng(0).standard_normal(190)
+    peak = first.direction.peak()
+    # Asked before anything completes the direction.
+    product = first.direction.rough(peak, 1)(vector) if rough and not extra else first.direction.matmat(vector) / peak
+    whole = DenseIterate(problem.first)
+    whole.unpack(state.iterate.pack())
+    plain = Evaluator(problem, whole)
+    plain.folded = None
+    second = plain.evaluate(state.loss_image, state.images, beta)
+    array = second.direction.dense()
+    scale = np.abs(array).max()
+    tolerance = 1e-5 if rough and not extra else 1e-11
+    assert np.abs(peak * product - array @ vector).max() <= tolerance * np.abs(array @ vector).max()
+    assert peak >= scale
+    np.testing.assert_allclose(first.direction.dense(), array, atol=1e-12 * scale)
+    assert first.objective == pytest.approx(float(np.vdot(problem.loss.map.direction.array, whole.array)), rel=1e-12)
+    assert first.infeasibilities == pytest.approx(second.infeasibilities, rel=1e-11, abs=1e-15)
+    assert first.pairing == pytest.approx(second.pairing, rel=1e-11)
+    assert first.constant == pytest.approx(second.constant, rel=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_what_single_precision_cannot_hold_is_kept_in_double(scale):
+    problem = kmeans_like(190, PSDTrace(190, 3.0, False))
+    problem = dataclasses.replace(problem, loss=Linear(scale * problem.loss.map.direction.array, (190, 190)))
+    state = at_some_halved_point(problem)
+    evaluator = Evaluator(problem, state.iterate)
+    found = evaluator.evaluate(state.loss_image, state.images, 1.0 / min(scale, 1.0), rough=True)
+    exact = evaluator.evaluate(state.loss_image, state.images, 1.0 / min(scale, 1.0)).direction.dense()
+    assert not isinstance(found.direction, SingleDirection)
+    np.testing.assert_array_equal(found.direction.dense(), exact)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

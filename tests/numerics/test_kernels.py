@@ -102,6 +102,77 @@ def test_box_direction_equals_numpy(shape, limits):
     np.testing.assert_allclose(figures, wanted, rtol=1e-12, atol=1e-12)
 
 
+ORDERS = [1, 2, 16, 33, 210]
+
+
+def symmetric(rng, n):
+    a = rng.standard_normal((n, n))
+    return a + a.T
+
+
+def halved(a):
+    """A copy without the entries above the diagonal: whoever reads one is found out."""
+    return np.where(np.tri(len(a), dtype=bool), a, np.nan)
+
+
+@pytest.mark.parametrize("n", ORDERS)
+@pytest.mark.parametrize("priced", [False, True])
+def test_blending_one_half_equals_the_whole(n, priced):
+    rng = np.random.default_rng(n)
+    x, cost, left = symmetric(rng, n), symmetric(rng, n), rng.standard_normal((n, 1))
+
+    def call():
+        moved = halved(x)
+        price = halved(cost) if priced else None
+        return moved, kernels.blend_low_rank(moved, 0.3, left, np.array([1.7]), left, price, lower=True)
+
+    moved, pairing = both(call)
+    expected = 0.7 * x + 0.51 * left @ left.T
+    np.testing.assert_allclose(moved, halved(expected), rtol=1e-12, atol=1e-14)
+    scale = np.abs(cost).sum() * np.abs(expected).max()
+    assert pairing == pytest.approx(float(np.vdot(cost, expected)) if priced else 0.0, abs=1e-14 * scale)
+
+
+@pytest.mark.parametrize("n", ORDERS)
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_box_direction_of_one_half_equals_the_whole(n, dtype):
+    rng = np.random.default_rng(n)
+    base, z, rows = symmetric(rng, n), symmetric(rng, n), rng.standard_normal(n)
+    out = np.empty((n, n), dtype=dtype)
+    figures = kernels.box_direction(base, rows, rows, z, -0.5, 0.25, 0.1, out)
+
+    def call():
+        half = np.full((n, n), np.nan, dtype=dtype)
+        return half, *kernels.box_direction(halved(base), rows, rows, halved(z), -0.5, 0.25, 0.1, half, half=True)
+
+    half, *found = both(call)
+    np.testing.assert_array_equal(half, halved(out))
+    assert found == pytest.approx(figures, rel=1e-12, abs=1e-12)
+    kernels.complete(half)
+    np.testing.assert_allclose(half, out, rtol=0.0, atol=4 * np.finfo(dtype).eps * np.abs(out).max())
+
+
+@pytest.mark.parametrize("n", ORDERS)
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_complete_mirrors(n, dtype):
+    a = symmetric(np.random.default_rng(n), n).astype(dtype)
+
+    def call():
+        half = halved(a).astype(dtype)
+        kernels.complete(half)
+        return (half,)
+
+    np.testing.assert_array_equal(both(call)[0], a)
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4, 5), *SHAPES])
+def test_mean_equals_numpy(shape):
+    rng = np.random.default_rng(4)
+    one, other = np.asarray(rng.standard_normal(shape)), np.asarray(rng.standard_normal(shape))
+    (found,) = both(lambda: (kernels.mean(one, other, 0.3),))
+    np.testing.assert_allclose(found, 0.7 * one + 0.3 * other, rtol=1e-13, atol=1e-15)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_centred_box_direction_equals_numpy(shape, share):
