@@ -35,20 +35,20 @@ class Chart:
         self.known, self.domain = domain.known, domain.rest
         self._rows = domain.shape[0]
         self._height = self._rows if domain.symmetric else sum(domain.shape)
-        self._rho = float(np.sqrt(self.domain.trace if domain.symmetric else 2.0 * self.domain.trace))
+        self.radius = float(np.sqrt(self.domain.trace if domain.symmetric else 2.0 * self.domain.trace))
 
     def noise(self, rng: np.random.Generator, columns: int) -> np.ndarray:
         """A random factor; where there is slack, half of rho^2 is left to it."""
         factor = self.orthogonal(rng.standard_normal((self._height, columns)))
         share = 1.0 if self.domain.fixed_trace else np.sqrt(0.5)
-        return factor * (share * self._rho / np.linalg.norm(factor))
+        return factor * (share * self.radius / np.linalg.norm(factor))
 
     def flat(self, factor: np.ndarray) -> np.ndarray:
         """A point of the sphere, as one vector: the factor, and the slack after it."""
         if self.domain.fixed_trace:
             return factor.reshape(-1)
         # A slack of zero stays zero under descent.
-        left = max(self._rho**2 - float(np.vdot(factor, factor)), 1e-6 * self._rho**2)
+        left = max(self.radius**2 - float(np.vdot(factor, factor)), 1e-6 * self.radius**2)
         return np.append(factor.reshape(-1), np.sqrt(left))
 
     def cleared(self, flat: np.ndarray) -> np.ndarray:
@@ -61,12 +61,20 @@ class Chart:
 
     def on_sphere(self, flat: np.ndarray) -> tuple[np.ndarray, float]:
         """The factor at a vector of any length, and rho / length."""
-        shrink = self._rho / float(np.linalg.norm(flat))
-        return (shrink * self._factor_of(flat)).reshape(self._height, -1), shrink
+        shrink = self.shrink(flat)
+        return shrink * self.columns(flat), shrink
+
+    def shrink(self, flat: np.ndarray) -> float:
+        """rho / the length of a vector."""
+        return self.radius / float(np.linalg.norm(flat))
+
+    def columns(self, flat: np.ndarray) -> np.ndarray:
+        """The factor in a vector, as long as it is."""
+        return self._factor_of(flat).reshape(self._height, -1)
 
     def tangent(self, flat: np.ndarray, shrink: float, gradient: np.ndarray) -> np.ndarray:
         """The derivative by the vector, from that by the factor."""
-        radial = shrink * float(np.vdot(self._factor_of(flat), gradient)) / self._rho**2
+        radial = shrink * float(np.vdot(self._factor_of(flat), gradient)) / self.radius**2
         out = -radial * shrink * flat
         self._factor_of(out)[:] += gradient.reshape(-1)
         return shrink * out
@@ -106,7 +114,7 @@ class Chart:
         if self.domain.symmetric:
             columns = self.orthogonal(atom.left * root)
             # What was known is zero now, or what rounding has left of it.
-            return columns[:, np.square(columns).sum(axis=0) > 1e-20 * self._rho**2]
+            return columns[:, np.square(columns).sum(axis=0) > 1e-20 * self.radius**2]
         return np.vstack([atom.left * root * np.sign(atom.weights), atom.right * root])
 
     def settled(self, factor: np.ndarray) -> tuple[LowRankAtom | None, np.ndarray]:
@@ -133,6 +141,18 @@ class Chart:
             vectors = across = np.hstack([self.known, self.orthogonal(vectors)])
             weights = np.append(np.ones(self.known.shape[1]), weights)
         return LowRankAtom(vectors, weights, across), ordered
+
+
+def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
+    """The same as a function of vectors that point to points of the sphere."""
+
+    def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        flat = chart.cleared(flat)
+        factor, shrink = chart.on_sphere(flat)
+        value, gradient = smoothed(factor)
+        return value, chart.tangent(flat, shrink, gradient)
+
+    return evaluate
 
 
 def objective(state: State, evaluator: Evaluator, chart: Chart, beta: float | None) -> Smoothed:

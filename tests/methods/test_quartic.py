@@ -1,0 +1,109 @@
+"""The objective along segments of factors, where it is a quartic: against the generic one, and all along a line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.methods.factors import Chart, objective, on_sphere
+from cgm_cli.methods.quartic import Quartic, _least, is_quartic
+from tests.methods.test_factors import AT_MOST, BETA, started
+from tests.methods.test_variants import FACE, FANTOPE, LOW_RANK, SPECTRAL
+
+EQUALITIES = [
+    {"kind": "equals", "value": 0.2, "map": {"kind": "row-sums"}, "weight": 2.5},
+    {"kind": "equals", "value": 0.4, "map": {"kind": "diagonal"}},
+]
+SAMPLES = {"kind": "sampling", "indices": [0, 4, 9, 15, 3]}
+SQUARES = {"kind": "least-squares", "map": SAMPLES, "target": 0.5}
+QUARTIC = {
+    "equalities": {**SPECTRAL, "constraints": EQUALITIES},
+    "slack": {**AT_MOST, "constraints": EQUALITIES},
+    "fantope": {**FANTOPE, "constraints": EQUALITIES},
+    "least squares": {**SPECTRAL, "objective": SQUARES, "constraints": EQUALITIES[:1]},
+    "least squares alone": {**LOW_RANK, "objective": SQUARES, "constraints": [], "penalties": []},
+    "nuclear ball": {**LOW_RANK, "constraints": EQUALITIES[:1], "penalties": []},
+    "linear alone": {**SPECTRAL, "constraints": []},
+}
+
+
+@pytest.fixture(params=QUARTIC)
+def start(request):
+    state, evaluator, rng = started(request.param, 1, True, QUARTIC)
+    assert is_quartic(state.problem)
+    chart = Chart(state.problem.domain)
+    # Of any length: the sphere is gone round by a division.
+    flat = 1.7 * chart.flat(chart.noise(rng, 3))
+    return state, evaluator, chart, flat, rng
+
+
+def test_value_and_gradient_are_the_generic_ones(start):
+    state, evaluator, chart, flat, rng = start
+    quartic, generic = Quartic(state, chart, BETA), on_sphere(chart, objective(state, evaluator, chart, BETA))
+    shifts = []
+    for _ in range(3):
+        value, gradient = quartic(flat)
+        expected, slope = generic(flat)
+        np.testing.assert_allclose(gradient, slope, atol=1e-12 * max(1.0, np.abs(slope).max()))
+        shifts.append(value - expected)
+        flat = flat + rng.standard_normal(flat.size)
+    assert np.ptp(shifts) <= 1e-12 * max(1.0, abs(value))
+
+
+def test_the_gradient_is_that_of_the_smoothed_objective(start):
+    state, evaluator, chart, flat, rng = start
+
+    def value(flat):
+        atom = chart.lift(chart.on_sphere(flat)[0])
+        return evaluator.evaluate(*state.images_of(DenseAtom(atom.dense())), BETA, state.centres).smoothed
+
+    gradient = Quartic(state, chart, BETA)(flat)[1]
+    for _ in range(4):
+        move = rng.standard_normal(flat.size)
+        numeric = (value(flat + 1e-6 * move) - value(flat - 1e-6 * move)) / 2e-6
+        assert float(gradient @ move) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e3])
+def test_the_point_ahead_is_the_best_of_its_line_and_known_without_products(start, length):
+    state, evaluator, chart, flat, _ = start
+    quartic = Quartic(state, chart, BETA)
+    generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
+    for _ in range(4):
+        value, gradient = quartic(flat)
+        direction = -length * gradient
+        moved = quartic.ahead(flat, direction)
+        reach = float(np.linalg.norm(flat)) / float(np.linalg.norm(direction))
+        along = [generic(flat + t * reach * direction)[0] for t in np.geomspace(1e-4, 1e4, 4001)]
+        best = minimize_scalar(
+            lambda t, flat=flat, move=reach * direction: generic(flat + np.exp(t) * move)[0],
+            bracket=np.log(np.geomspace(1e-4, 1e4, 4001)[[max(0, np.argmin(along) - 1), np.argmin(along)]]),
+        )
+        least = min(best.fun, min(along))
+        found, slope = quartic(moved)
+        drop = generic(flat)[0] - least
+        assert value - found >= drop * (1.0 - 1e-6) - 1e-13 * abs(value)
+        # What was carried along is what is found anew.
+        again, anew = Quartic(state, chart, BETA)(moved.copy())
+        assert found == pytest.approx(again, rel=1e-10, abs=1e-12)
+        np.testing.assert_allclose(slope, anew, atol=1e-9 * max(1.0, np.abs(anew).max()))
+        flat = moved
+
+
+def test_nothing_is_ahead_of_a_minimiser_or_of_what_is_not_finite():
+    one = np.array([1.0, 0.0, 1.0])  # 1 + t^2
+    assert _least(np.array([0.0, 0.0, 1.0, 0.0, 1.0]), one) is None  # t^2 / (1 + t^2): least at 0
+    assert _least(np.array([0.0, np.nan, 1.0, 0.0, 1.0]), one) is None
+    # (t - 2)^2 (1 + t^2) over its square: least at 2.
+    assert _least(np.convolve([4.0, -4.0, 1.0], one), one) == pytest.approx(2.0)
+    # Two valleys: the deeper one lies farther away.
+    deep = np.convolve(np.convolve([1.0, -1.0], [1.0, -1.0]), np.convolve([4.0, -1.0], [4.0, -1.0]))
+    deep[1] -= 0.05
+    assert _least(deep, np.array([1.0, 0.0, 0.0])) == pytest.approx(4.0, abs=0.05)
+
+
+@pytest.mark.parametrize("spec", [FACE, SPECTRAL])
+def test_bounds_on_entries_make_no_quartic(spec):
+    assert not is_quartic(started("it", 1, False, {"it": spec})[0].problem)
