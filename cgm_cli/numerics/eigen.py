@@ -129,19 +129,21 @@ def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave,
         image = multiply(basis[new])
         new, products = new + 1, products + 1
         known = basis[:new]
-        # Twice, which is enough in floating point; at first by what is not zero but for rounding: all vectors that a
-        # restart has kept, then the last two.
-        near = known if new <= kept + 1 else known[-2:]
-        first = near @ image
-        image = image - first @ near
-        second = known @ image
-        image -= second @ known
-        second[-len(near) :] += first
-        projected[new - 1, :new] = projected[:new, new - 1] = second
+        coefficients = np.zeros(new)
+        if noise == 0.0:
+            # Twice, which is enough in floating point; at first by what is not zero but for rounding: all vectors that
+            # a restart has kept, then the last two. From products in single precision once will do.
+            near = known if new <= kept + 1 else known[-2:]
+            coefficients[-len(near) :] = near @ image
+            image = image - coefficients[-len(near) :] @ near
+        rest = known @ image
+        image = image - rest @ known
+        coefficients += rest
+        projected[new - 1, :new] = projected[:new, new - 1] = coefficients
         coupling = float(np.sqrt(image @ image))
         small = projected[:new, :new]
         # No image of a unit vector is longer than A is large.
-        size = max(size, float(np.sqrt(second @ second)))
+        size = max(size, float(np.sqrt(coefficients @ coefficients)))
         if coupling > 1e-3 * size:
             image /= coupling
         else:
