@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,6 +39,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0].removeprefix("tests/"), len(LONGEST)))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
     """One more than there are processors: many a test waits for a process or a queue."""
     return len(os.sched_getaffinity(0)) + 1
