@@ -48,8 +48,12 @@ class Subject:
 
 
 SUBJECTS = (
-    Subject("dense", CONFIGS / "digits-kmeans.yaml", ("solver.iterations=60", "problem.points.count=300")),
-    Subject("factored", CONFIGS / "matrix-completion.yaml", ("solver.iterations=2500",)),
+    Subject(
+        "dense",
+        CONFIGS / "maxcut-g1.yaml",
+        ("problem.graph={nodes: 300, edges: 3000}", "solver.iterate=dense", "solver.iterations=60"),
+    ),
+    Subject("factored", CONFIGS / "matrix-completion.yaml", ("solver.iterations=1000",)),
     Subject("vector", CONFIGS / "transport.yaml", ("solver.iterations=4000", "stop={}")),
 )
 
