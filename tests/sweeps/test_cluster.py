@@ -34,7 +34,7 @@ LASTING = 3
 INTERVAL = 0.2
 """Seconds between checkpoints of these."""
 
-SLOW = {**LONG, "solver": {"iterations": 6_000}, "checkpoint": {"every": INTERVAL}}
+SLOW = {**LONG, "solver": {"iterations": 9_000}, "checkpoint": {"every": INTERVAL}}
 
 
 def the_sweep(folder, **more):
@@ -42,7 +42,7 @@ def the_sweep(folder, **more):
     axes = {
         "zip": {
             "problem": [SLOW["problem"]] * LASTING + [TINY["problem"]] * (POINTS - LASTING),
-            "solver.iterations": [6_000] * LASTING + [20] * (POINTS - LASTING),
+            "solver.iterations": [9_000] * LASTING + [20] * (POINTS - LASTING),
             "seed": [*range(POINTS)],
         }
     }
