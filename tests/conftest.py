@@ -1,7 +1,45 @@
 """What holds for every test."""
 
+import os
 import signal
+
+import pytest
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LONGEST = (
+    "sweeps/test_cluster.py",
+    "runs/test_resume.py",
+    "runs/test_disk.py",
+    "sweeps/test_local.py",
+    "methods/test_theory.py",
+    "test_cli.py",
+    "runs/test_kill.py",
+    "reports/test_page.py",
+    "blocks/test_penalties.py",
+    "blocks/test_domains.py",
+    "verify/test_honest_runs.py",
+    "methods/test_local_descent.py",
+    "fuzz/test_fuzz.py",
+    "runs/test_log.py",
+)
+"""The files that take longest. They come first, so that no worker is still at one of them when the others are done."""
+
+
+def pytest_configure(config):
+    # pytest-xdist, where it is there, would begin with the files that have the most tests, however short these are.
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0].removeprefix("tests/"), len(LONGEST)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One more than there are processors: many a test waits for a process or a queue."""
+    return len(os.sched_getaffinity(0)) + 1

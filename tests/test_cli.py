@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.io
 
+from cgm_cli.cli import main
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import loads
 
@@ -51,6 +52,20 @@ def cgm(*arguments, cwd, preexec_fn=None):
     assert "Traceback" not in done.stderr, done.stderr
     assert "Traceback" not in done.stdout
     return done
+
+
+@pytest.fixture
+def cgm_here(tmp_path, monkeypatch, capsys):
+    """The command in this process and in tmp_path -> (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CGM_DATA", raising=False)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return run
 
 
 def refuse(constant):
@@ -118,13 +133,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_spec_is_exit_code_2_and_points_into_it(tmp_path, mistake):
+def test_a_mistake_in_the_spec_is_exit_code_2_and_points_into_it(tmp_path, cgm_here, mistake):
     before, after, words = MISTAKES[mistake]
     assert before in SMALL
-    done = cgm("solve", write(tmp_path, SMALL.replace(before, after)), "--json", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr
-    assert "spec.yaml:" in done.stderr
+    code, out, errors = cgm_here("solve", write(tmp_path, SMALL.replace(before, after)), "--json")
+    assert (code, out) == (2, "")
+    assert words in errors
+    assert "spec.yaml:" in errors
 
 
 DATA = """
@@ -153,13 +168,23 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_bad_data_file_is_exit_code_3_and_named(tmp_path, fault):
+def test_a_bad_data_file_is_exit_code_3_and_named(tmp_path, cgm_here, fault):
     name, words = FAULTS[fault]
     files(tmp_path)
-    done = cgm("solve", write(tmp_path, DATA.replace("FILE", name)), "--json", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    code, out, errors = cgm_here("solve", write(tmp_path, DATA.replace("FILE", name)), "--json")
+    assert (code, out) == (3, ""), errors
     for word in words:
-        assert word in done.stderr
+        assert word in errors
+
+
+def test_both_are_so_as_a_process(tmp_path):
+    """One of each, in a process of its own; the others take the same way."""
+    done = cgm("solve", write(tmp_path, SMALL.replace("size: 3}", "sise: 3}")), "--json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean `size`" in done.stderr and "spec.yaml:" in done.stderr
+    done = cgm("solve", write(tmp_path, DATA.replace("FILE", "nowhere.npy")), "--json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "nowhere.npy" in done.stderr
 
 
 def test_impossible_constraints_are_exit_code_4(tmp_path):

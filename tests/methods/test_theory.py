@@ -158,11 +158,15 @@ VARIANTS = {
     "capped line search": {"step": "capped-line-search"},
     "fully corrective": {"correction": "fully-corrective"},
 }
+ITERATIONS = {"classic": 150}
+"""Of the others 50: watched over 150, three in four of these inequalities are closest to an equality by then."""
 
 
-def trace(problem: dict, optimum: float, dual_norm: float | None, **solver) -> list:
+def trace(problem: dict, optimum: float, dual_norm: float | None, iterations: int = 150, **solver) -> list:
     theory = {"optimum": float(optimum)} | ({} if dual_norm is None else {"dual_norm": float(dual_norm)})
-    spec = loads(dump({"problem": problem, "solver": {"iterations": 150, **solver}, "theory": theory, "seed": 3}))
+    spec = loads(
+        dump({"problem": problem, "solver": {"iterations": iterations, **solver}, "theory": theory, "seed": 3})
+    )
     records: list = []
 
     class Keep:
@@ -181,9 +185,9 @@ def test_every_inequality_holds_at_every_iteration(name, oracle, variant, scalin
     problem, optimum, dual_norm = PROBLEMS[name]
     if scaling == "auto" and dual_norm is not None:
         dual_norm = None  # |y*| is that of the weighted problem, and the weights are not known beforehand
-    records = trace(
-        problem, optimum, dual_norm, oracle=ORACLES[oracle], **VARIANTS[variant], scaling=scaling, beta0=beta0
-    )
+    iterations = ITERATIONS.get(variant, 50)
+    solver = {"oracle": ORACLES[oracle], **VARIANTS[variant], "scaling": scaling, "beta0": beta0}
+    records = trace(problem, optimum, dual_norm, iterations, **solver)
     constrained = "constraints" in problem
     for record in records[1:]:
         found = record.theory
@@ -195,7 +199,7 @@ def test_every_inequality_holds_at_every_iteration(name, oracle, variant, scalin
         if dual_norm is not None:
             assert found["residual"] >= found["residual_floor"] - rounding
             assert found["distance"] <= found["distance_bound"] + rounding
-    assert len(records) == 151
+    assert len(records) == iterations + 1
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -106,9 +106,14 @@ def lines(driver):
     return driver.execute_script(f"return {FIRST_PLOT}.data.map((each) => [each.meta.run, each.meta.kind])")
 
 
+@pytest.fixture(scope="module")
+def page_of_three(three, tmp_path_factory):
+    return written(tmp_path_factory.mktemp("page"), collect([three]))
+
+
 @needs_browser
-def test_a_comparison_of_three_runs(driver, three, tmp_path):
-    open_page(driver, written(tmp_path, collect([three])))
+def test_a_comparison_of_three_runs(driver, page_of_three, tmp_path):
+    open_page(driver, page_of_three)
     wait(driver, f"return {FIRST_PLOT}.data")
     assert lines(driver) == [[run, kind] for run in range(3) for kind in ("measured", "bound")]
     buttons = driver.find_elements("css selector", "#legend button")
@@ -136,10 +141,10 @@ def test_a_comparison_of_three_runs(driver, three, tmp_path):
 
 
 @needs_browser
-def test_the_keyboard_reads_the_curves(driver, three, tmp_path):
+def test_the_keyboard_reads_the_curves(driver, page_of_three):
     from selenium.webdriver.common.keys import Keys
 
-    open_page(driver, written(tmp_path, collect([three])))
+    open_page(driver, page_of_three)
     wait(driver, f"return {FIRST_PLOT}.data")
     plot = driver.find_element("css selector", "figure[data-quantity] .plot")
     plot.send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
@@ -186,8 +191,8 @@ def test_two_hundred_runs(driver, sweep, tmp_path):
 
 
 @needs_browser
-def test_dark_and_light(driver, three, tmp_path):
-    open_page(driver, written(tmp_path, collect([three])))
+def test_dark_and_light(driver, page_of_three):
+    open_page(driver, page_of_three)
     wait(driver, f"return {FIRST_PLOT}.data")
     colours = {}
     for scheme in ("light", "dark"):

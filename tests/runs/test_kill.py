@@ -4,11 +4,16 @@ import signal
 
 import pytest
 
-from tests.runs.kill import SUBJECTS, torment
+from tests.runs.kill import SUBJECTS, Undisturbed, torment
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return Undisturbed(tmp_path_factory.mktemp("undisturbed"))
 
 
 @pytest.mark.parametrize(("number", "kills"), [(signal.SIGKILL, 4), (signal.SIGTERM, 2), (signal.SIGUSR1, 1)])
-def test_killed_runs_end_bit_equal(tmp_path, number, kills):
-    tally = torment(SUBJECTS, kills, number, seed=7, folder=tmp_path)
+def test_killed_runs_end_bit_equal(tmp_path, number, kills, undisturbed):
+    tally = torment(SUBJECTS, kills, number, seed=7, folder=tmp_path, undisturbed=undisturbed)
     assert tally.faults == []
     assert tally.kills == kills

@@ -8,6 +8,7 @@ import time
 import h5py
 import pytest
 
+from cgm_cli.cli import main
 from cgm_cli.sweeps import lease
 from cgm_cli.sweeps.lease import is_dead_here
 from tests.sweeps.support import (
@@ -70,13 +71,16 @@ def test_another_sweep_file_of_the_same_name_takes_the_folder_and_says_so(tmp_pa
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"schema": 1, "points": 3}', '{"schema": 1, "points": [1]}'])
-def test_a_manifest_that_is_damaged_is_told_in_words_and_written_anew(tmp_path, text):
+def test_a_manifest_that_is_damaged_is_told_in_words_and_written_anew(tmp_path, monkeypatch, capsys, text):
     write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 1}})
     (tmp_path / "runs" / "s").mkdir(parents=True)
     (tmp_path / "runs" / "s" / "manifest.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
     for command in ("status", "collect", "cancel"):
-        _, errors = sweep(tmp_path, command, "runs/s", code=3)
-        assert "manifest.json is not the manifest of a sweep, or is damaged" in errors
+        with pytest.raises(SystemExit) as stop:
+            main(["sweep", command, "runs/s"])
+        assert stop.value.code == 3
+        assert "manifest.json is not the manifest of a sweep, or is damaged" in capsys.readouterr().err
     if not text:
         sweep(tmp_path, "s.yaml")
         assert counts(tmp_path, "s") == (1, 0, 0, 0)
