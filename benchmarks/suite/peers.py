@@ -7,6 +7,7 @@ An attempt's objective and infeasibility are computed here from the X it returns
 from __future__ import annotations
 
 import importlib
+import itertools
 import shutil
 import subprocess
 import tempfile
@@ -20,11 +21,12 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 from benchmarks.suite import sdp
 from benchmarks.suite.problems import NotHere
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.clustering import kmeans
+from cgm_cli.templates.clustering import squared_distances
 
 ACCURACIES = (1e-2, 1e-3, 1e-5)
 """What the first-order peers are asked for, in turn."""
@@ -158,12 +160,33 @@ def clustering(template: Template, limit: float) -> Iterator[Attempt]:
     """scikit-learn's k-means, best of 100 starts: the matrix of its clustering is feasible, so 2 * value bounds the
     optimum of the relaxation from above, and half a bound of the relaxation bounds its value from below.
     """
+    estimator = _module("sklearn.cluster").KMeans(template.spec.clusters, n_init=100, random_state=0)
     k, began = template.spec.clusters, time.perf_counter()
-    labels = kmeans(template.points, k, 100, 0)
+    labels = estimator.fit(template.points).labels_
     seconds = time.perf_counter() - began
     member = np.eye(k)[labels]
     x = (member / np.maximum(member.sum(axis=0), 1.0)) @ member.T
     yield Attempt("100 starts", seconds, *sdp.program(template).values(x))
+
+
+def authors(template: Template, limit: float) -> Iterator[Attempt]:
+    """What the script of the paper's authors does, in NumPy and at their settings: nothing is scaled, X starts at zero,
+    beta0 = 1, X >= 0 is weighted a thousand times more than row and column sums, and ARPACK finds k u u^T.
+    """
+    distances, k = squared_distances(template.points), template.spec.clusters
+    program, x, seconds = sdp.program(template), np.zeros(distances.shape), 0.0
+    for turn in itertools.count(1):
+        began = time.perf_counter()
+        eta, beta = 2.0 / (turn + 1), 1.0 / np.sqrt(turn + 1)
+        off = x.sum(axis=1) - 1.0
+        direction = distances + (off[:, None] + off + 1000.0 * np.minimum(x, 0.0)) / beta
+        vector = scipy.sparse.linalg.eigsh(direction, 1, which="SA")[1]
+        x = (1.0 - eta) * x + eta * k * (vector @ vector.T)
+        seconds += time.perf_counter() - began
+        if turn % 10 == 0 or seconds > limit:
+            yield Attempt(f"{turn} iterations", seconds, *program.values(x))
+        if seconds > limit:
+            return
 
 
 def factored_cut(template: Template, limit: float) -> Iterator[Attempt]:
@@ -260,7 +283,8 @@ def _minimised(objective, start, limit, ftol=1e-12, **options) -> Iterator[tuple
 
 PEERS: dict[str, dict[str, Peer]] = {
     "kmeans": {
-        "SCS": scs, "Clarabel": clarabel, "CSDP": csdp, "DSDP": dsdp, "scikit-learn k-means": clustering,
+        "authors' script": authors, "SCS": scs, "Clarabel": clarabel, "CSDP": csdp, "DSDP": dsdp,
+        "scikit-learn k-means": clustering,
     },
     "max-cut": {"SCS": scs, "Clarabel": clarabel, "CSDP": csdp, "DSDP": dsdp, "SciPy L-BFGS-B": factored_cut},
     "completion": {"SciPy L-BFGS-B": factored_completion},

@@ -18,6 +18,7 @@ from benchmarks.suite.store import Store, key
 from benchmarks.suite.tables import slope
 from benchmarks.suite.watched import watch
 from cgm_cli.readers.sdpa import read_sdpa
+from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 
 QUICK = [problem.name for problem in problems() if problem.quick]
@@ -97,6 +98,18 @@ def test_conic_peers_that_are_here_reach_the_reference(peer):
         pytest.skip(str(missing))
     assert reference.error(last.objective) < 1e-4
     assert last.infeasibility < 1e-4
+
+
+def test_the_script_of_the_authors_and_hcgm_at_their_settings_take_the_same_steps():
+    spec = named("digits-40").spec({"method": "hcgm", "beta0": 1.0, "scaling": "none", "iterations": 10}).model_dump()
+    spec["problem"] |= {"domain": "trace", "weights": {"rows": 2.0, "nonnegative": 1000.0}}
+    instance = build(loads(dump(spec | {"bound": {"certify": "never"}})))
+    result = instance.solve()
+    first = next(PEERS["kmeans"]["authors' script"](instance.template, 60.0))
+    objective, infeasibility = sdp.program(instance.template).values(result.solution["x"])
+    assert first.setting == "10 iterations"
+    assert first.objective == pytest.approx(objective, rel=1e-6)
+    assert first.infeasibility == pytest.approx(infeasibility, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["grid-100", "completion-60x40", "logistic-200x20"])
