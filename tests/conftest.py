@@ -5,6 +5,11 @@ import signal
 
 import pytest
 
+# The workers share the processors: threads of BLAS, which wait for each other by spinning, would waste them. These are
+# read when NumPy is loaded, here and by every process that the tests start.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

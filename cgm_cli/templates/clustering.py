@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 AT_ONCE, LLOYD = 2, 150
@@ -31,13 +30,11 @@ def point_error(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float
 
 
 def _best_matching(gains: np.ndarray) -> float:
-    """The largest sum of entries of a square table, non-negative, one in every row and column."""
-    # Of SciPy's two, the one that does not come with all of its optimisers, which take long to load.
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+    """The largest sum of entries of a square table, one in every row and column."""
+    # Not that of scipy.sparse.csgraph, which takes less time to load: with ties it may never come to an end.
+    from scipy.optimize import linear_sum_assignment
 
-    # A zero would be no edge.
-    matched = min_weight_full_bipartite_matching(sp.csr_array(gains + 1.0), maximize=True)
-    return float(gains[matched].sum())
+    return float(gains[linear_sum_assignment(gains, maximize=True)].sum())
 
 
 def _table(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> np.ndarray:
