@@ -8,6 +8,7 @@ Zhou, "Large-scale L-BFGS using MapReduce", NIPS 2014).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -62,11 +63,14 @@ def lbfgs(
 class _Pairs:
     """The last steps s_i and changes y_i of the gradient, as rows of S and Y (memory, n), and their inner products.
 
-    In single precision, which is read in half of the time: they are a model of the curvature, and no more than that.
+    In single precision, which is read in half of the time: they are a model of the curvature, and no more than that. It
+    has a narrow range: steps are kept at length one, for the model is that of a pair times any number, and changes in a
+    unit, that of the first one.
     """
 
     def __init__(self, memory: int, size: int):
         self.count = 0  # of pairs ever taken
+        self._unit = 1.0  # of changes per length of step
         self._steps, self._changes = (np.zeros((memory, size), dtype=np.float32) for _ in range(2))
         self._cross, self._square = np.zeros((memory, memory)), np.zeros((memory, memory))  # S Y^T, Y Y^T
 
@@ -76,10 +80,12 @@ class _Pairs:
         if not float(step @ change) > 1e-12 * length * float(np.linalg.norm(change)):
             return
         row = self.count % self._steps.shape[0]
+        if self.count == 0:
+            # A power of two, so that nothing is rounded by it.
+            self._unit = math.ldexp(1.0, math.frexp(float(np.linalg.norm(change)) / length)[1])
         self.count += 1
-        # Steps of length one: the model is that of a pair times any number, and single precision has a narrow range.
         np.multiply(step, 1.0 / length, out=self._steps[row], casting="same_kind")
-        np.multiply(change, 1.0 / length, out=self._changes[row], casting="same_kind")
+        np.multiply(change, 1.0 / (length * self._unit), out=self._changes[row], casting="same_kind")
         step, change = self._steps[row], self._changes[row]
         self._cross[row], self._cross[:, row] = self._changes @ step, self._steps @ change
         self._square[row] = self._square[:, row] = self._changes @ change
@@ -104,6 +110,6 @@ class _Pairs:
             delta[i] = alpha[i] - along / cross[i, i]
         model = delta.astype(np.float32) @ self._steps
         model -= (scale * alpha).astype(np.float32) @ self._changes
-        out = scale * vector
-        out += length * model
+        out = (scale / self._unit) * vector
+        out += np.multiply(model, length / self._unit, dtype=float)
         return out

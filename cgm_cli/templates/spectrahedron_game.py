@@ -75,11 +75,25 @@ class SpectrahedronGame(Template):
         )
 
 
+ROUNDING = 1e-12
+"""How far a matrix may be from its transpose, relative to its largest entry."""
+
+
 def symmetric(matrix: np.ndarray | sp.sparray) -> np.ndarray | sp.sparray:
-    """The matrix itself. Raises ProblemError unless it is square and equal to its transpose."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or (matrix != matrix.T).sum():
-        raise ProblemError(f"a symmetric matrix is needed, and this one, {named(matrix.shape)}, is none")
-    return matrix
+    """The matrix, freed of what rounding errors have made its transpose differ by. Raises ProblemError unless it is
+    square and, but for those, equal to its transpose.
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ProblemError(f"a symmetric matrix is needed, and this one is {named(matrix.shape)}")
+    gaps = abs(matrix - matrix.T)
+    worst = float(gaps.max()) if min(matrix.shape) else 0.0
+    if worst > ROUNDING * float(abs(matrix).max()):
+        row, column = np.argwhere(gaps.toarray() == worst)[0] if sp.issparse(gaps) else np.argwhere(gaps == worst)[0]
+        raise ProblemError(
+            f"a symmetric matrix is needed, but entries ({row}, {column}) and ({column}, {row}) of this one, counted "
+            f"from 0, differ by {worst:.2g}"
+        )
+    return matrix if worst == 0.0 else 0.5 * (matrix + matrix.T)
 
 
 def random_matrices(spec: RandomMatrices, seed: int) -> list[sp.coo_array]:

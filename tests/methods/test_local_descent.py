@@ -293,3 +293,23 @@ def test_almost_as_many_clusters_as_points(clusters):
     assert made.problem.domain.contains(outcome.solution["x"], 1e-12)
     assert outcome.record.infeasibility <= 1e-3
     assert outcome.record.gap <= 1e-2
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e18, 1e30])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_the_units_of_the_cost_do_not_matter(scale, bounded):
+    rng = np.random.default_rng(0)
+    cost = rng.standard_normal((8, 8))
+    constraints = [{"kind": "equals", "value": 0.25, "map": {"kind": "diagonal"}}]
+    constraints += [{"kind": "nonnegative"}] if bounded else []
+    found = []
+    for unit in (1.0, scale):
+        problem = {
+            "domain": {"kind": "psd", "size": 8, "radius": 2.0, "trace": "equal"},
+            "objective": {"kind": "linear", "cost": (unit * (cost + cost.T)).tolist()},
+            "constraints": constraints,
+        }
+        record = build(loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 15}}))).solve().record
+        found.append((record.objective / unit, record.bound / unit, record.infeasibility))
+    assert found[1][:2] == pytest.approx(found[0][:2], rel=1e-3)
+    assert found[1][2] <= 1e-3

@@ -114,3 +114,14 @@ def test_exact_line_searches_end_where_nothing_is_ahead():
     # It cannot tell: then backtracking goes on.
     blind = lbfgs(evaluate, np.zeros(8), 60, ahead=lambda x, d: None)
     np.testing.assert_array_equal(blind, lbfgs(evaluate, np.zeros(8), 60))
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-25, 1e12, 1e60])
+@pytest.mark.parametrize("length", [1e-40, 1.0, 1e40])
+def test_units_do_not_matter(unit, length):
+    """Values, and arguments, of any size: the memory in single precision has a narrow range."""
+    plain = lbfgs(Counted(rosen, rosen_der), np.full(6, -1.2), 15)
+    scaled = Counted(lambda x: unit * rosen(x / length), lambda x: unit / length * rosen_der(x / length))
+    found = lbfgs(scaled, np.full(6, -1.2 * length), 15) / length
+    assert len(scaled.values) == 15
+    np.testing.assert_allclose(found, plain, rtol=1e-3)

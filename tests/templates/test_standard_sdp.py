@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.errors import CgmError, DataError, ProblemError
-from cgm_cli.spec.load import load
+from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.lovasz_theta import cycle, petersen
 from tests.templates.programs import semidefinite_optimum, theta_program
@@ -160,3 +160,12 @@ def test_programs_that_do_not_fit(fields, words, path):
 def test_fields_that_are_refused(fields):
     with pytest.raises(CgmError):
         spec({"template": "standard-sdp", **fields})
+
+
+def test_a_matrix_whose_transpose_differs_by_rounding_alone_is_taken_for_symmetric():
+    section = {"template": "standard-sdp", "radius": 1.0, "cost": [[1.0, 0.1 + 0.2], [0.3, -2.0]]}
+    cost = build(loads(dump({"problem": section}))).problem.loss.map.direction.dense()
+    np.testing.assert_array_equal(cost, cost.T)
+    section["cost"] = [[1.0, 0.31], [0.3, -2.0]]
+    with pytest.raises(CgmError, match=r"entries \(0, 1\) and \(1, 0\) of this one, counted from 0, differ by 0.01"):
+        build(loads(dump({"problem": section})))

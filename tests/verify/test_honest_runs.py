@@ -182,3 +182,10 @@ def test_every_method(overrides, tmp_path):
 def test_the_classical_method(tmp_path):
     penalties = [{"kind": "max"}, {"kind": "hinge", "offset": 0.2}]
     sure(verified(composed({"kind": "l2-ball", "size": 4}, penalties=penalties), tmp_path / "run", "solver.method=cgm"))
+
+
+def test_points_that_lie_on_one_another(tmp_path):
+    """The value claimed is a rounding error, squared, and the true one is zero."""
+    points = [[0.1, 0.2]] * 3 + [[0.7, 0.3]] * 4
+    problem = {"template": "kmeans-sdp", "clusters": 3, "restarts": 2, "points": points}
+    sure(verified({"name": "it", "problem": problem}, tmp_path / "run", short=["solver.iterations=6"]))
