@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from cgm_cli.numerics import kernels
 
@@ -118,7 +119,8 @@ def main() -> None:
     for n in SIZES:
         calls = passes(n)
         for threads in THREADS:
-            with kernels.threads(threads):
+            # As in a run, whose threads are those of the passes.
+            with kernels.threads(threads), threadpool_limits(1):
                 found = fastest(calls)
             plain = 2 * 8 * n * n / found["copy"]
             rows.append([str(n), str(threads), "copy", "2", f"{1e3 * found['copy']:.2f}", f"{plain / 1e9:.1f}", ""])

@@ -21,7 +21,6 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dgemm
 
 BAND = 16
 """Rows of a band."""
@@ -29,7 +28,7 @@ BAND = 16
 SLAB = 256
 """Rows of a slab: what one call of BLAS multiplies."""
 
-CACHED = 32
+CACHED = 16
 """Rows of a slab that is to stay in a cache for a second look."""
 
 SMALL = 1 << 15
@@ -212,16 +211,27 @@ def blend_low_rank(
     return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *vectors, cost, lower, lower=lower)[0]
 
 
+@_compiled(**_BANDS)
+def _blend_rows(x, keep, added, cost):
+    pairing = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = keep * x[i, j] + added[i, j]
+        if cost.size > 0:
+            for j in range(x.shape[1]):
+                pairing += cost[i, j] * x[i, j]
+    return pairing
+
+
 def _blend_by_products(x, keep, left, right, cost) -> float:
-    """x <- keep x + left right^T in place, and <cost, x>: by BLAS, in slabs that stay in a cache for the second."""
+    """x <- keep x + left right^T in place, and <cost, x>: slab by slab, whose product BLAS leaves in a cache."""
     pairings = np.zeros(-(-x.shape[0] // CACHED))
-    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    across = np.ascontiguousarray(right.T)
+    nothing = np.empty((0, 0))
 
     def blend(slab: slice) -> None:
-        # Transposed, all of them are in BLAS's order: x^T <- keep x^T + right left^T.
-        dgemm(1.0, right.T, left[slab].T, keep, x[slab].T, trans_a=True, overwrite_c=True)
-        if cost is not None:
-            pairings[slab.start // CACHED] = np.vdot(cost[slab], x[slab])
+        added = left[slab] @ across
+        pairings[slab.start // CACHED] = _blend_rows(x[slab], keep, added, nothing if cost is None else cost[slab])
 
     _by_slabs(blend, x.shape, CACHED)
     return float(pairings.sum())
