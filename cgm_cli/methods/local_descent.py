@@ -17,7 +17,7 @@ from cgm_cli.methods.ascent import Multipliers
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.factors import Chart, objective, on_sphere
 from cgm_cli.methods.policies import minimiser
-from cgm_cli.methods.quartic import Quartic, is_quartic
+from cgm_cli.methods.quartic import Quartic, image_size, is_quartic
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.lbfgs import lbfgs
 
@@ -49,7 +49,8 @@ class LocalDescent:
             self.multipliers.lead(state)
         chart = Chart(state.problem.domain)
         start = self._start(state, chart, atom, beta)
-        if chart.known is None and is_quartic(state.problem):
+        # Beside images much larger than the factor, exact line searches cost more than they gain.
+        if chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
             evaluate = Quartic(state, chart, beta)
             found = lbfgs(evaluate, start, self.exact, self.reduction, ahead=evaluate.ahead)
         else:

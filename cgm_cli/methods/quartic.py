@@ -13,6 +13,7 @@ without another product.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,12 @@ def is_quartic(problem: CompositeProblem) -> bool:
     """Whether the objective along a segment of factors is a quartic over the square of a quadratic."""
     plain = problem.loss is None or isinstance(problem.loss, Linear | LeastSquares)
     return plain and all(isinstance(term.penalty, Equals) for term in problem.terms)
+
+
+def image_size(problem: CompositeProblem) -> int:
+    """How many numbers its coefficients are made of, in a dozen passes: those of all images."""
+    maps = [term.map for term in problem.terms] + ([] if problem.loss is None else [problem.loss.map])
+    return sum(math.prod(linear.out_shape) for linear in maps)
 
 
 @dataclass(frozen=True)
