@@ -128,73 +128,13 @@ class DenseDirection(Direction):
         return self.array
 
 
-@dataclass(frozen=True)
-class SingleDirection(Direction):
-    """A symmetric matrix that is written out in single precision alone, for `rough` products: `array`, (n, n).
-
-    lower: only its entries on and below the diagonal have been written. form: writes the matrix in double precision,
-    for whoever asks for anything but rough products; to be called while what it is formed from is still as it was.
+class DeferredDirection(Direction):
+    """A symmetric matrix (n, n) of which `array` is enough for some products; `whole`, which the rest asks for, is
+    written when it is first needed.
     """
 
     array: np.ndarray
-    lower: bool
-    known_peak: float
-    form: Callable[[], Direction]
-
-    @cached_property
-    def double(self) -> Direction:
-        return self.form()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    def add_to(self, out: np.ndarray) -> None:
-        self.double.add_to(out)
-
-    def peak(self) -> float:
-        return self.known_peak
-
-    def size(self) -> float:
-        return self.double.size()
-
-    def matmat(self, block: np.ndarray) -> np.ndarray:
-        return self.double.matmat(block)
-
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
-        if columns == 1:
-            # In BLAS's order, which is the transposed one, the lower triangle is the upper one.
-            return lambda vector: ssymv(1.0 / peak, self.array.T, vector.astype(np.float32)).astype(float)
-        if self.lower:
-            return self.double.rough(peak, columns)
-        return lambda block: kernels.product(self.array, (block / peak).astype(np.float32)).astype(float)
-
-    def transposed(self) -> Direction:
-        return self
-
-    def symmetrised(self) -> Direction:
-        return self
-
-    def scaled(self, factor: float) -> Direction:
-        return self.double.scaled(factor)
-
-    def dense(self) -> np.ndarray:
-        return self.double.dense()
-
-
-@dataclass(frozen=True)
-class LowerDirection(Direction):
-    """A symmetric matrix (n, n) of which `array` holds the entries on and below the diagonal; the others are written,
-    in place, when somebody asks for them.
-    """
-
-    array: np.ndarray
-    known_peak: float | None
-
-    @cached_property
-    def whole(self) -> DenseDirection:
-        kernels.complete(self.array)
-        return DenseDirection(self.array, symmetric=True, known_peak=self.known_peak)
+    whole: Direction
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -203,17 +143,11 @@ class LowerDirection(Direction):
     def add_to(self, out: np.ndarray) -> None:
         self.whole.add_to(out)
 
-    def peak(self) -> float:
-        return self.whole.peak() if self.known_peak is None else self.known_peak
-
     def size(self) -> float:
         return self.whole.size()
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
-        return dsymv(1.0, self.array.T, block) if block.ndim == 1 else self.whole.matmat(block)
-
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
-        return self.whole.rough(peak, columns) if columns > 1 else None
+        return self.whole.matmat(block)
 
     def transposed(self) -> Direction:
         return self
@@ -225,7 +159,58 @@ class LowerDirection(Direction):
         return self.whole.scaled(factor)
 
     def dense(self) -> np.ndarray:
-        return self.whole.array
+        return self.whole.dense()
+
+
+@dataclass(frozen=True)
+class SingleDirection(DeferredDirection):
+    """One whose `array` is in single precision, for `rough` products.
+
+    lower: only its entries on and below the diagonal have been written. form: writes the matrix in double precision;
+    to be called while what it is formed from is still as it was.
+    """
+
+    array: np.ndarray
+    lower: bool
+    known_peak: float
+    form: Callable[[], Direction]
+
+    @cached_property
+    def whole(self) -> Direction:
+        return self.form()
+
+    def peak(self) -> float:
+        return self.known_peak
+
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        if columns == 1:
+            # In BLAS's order, which is the transposed one, the lower triangle is the upper one.
+            return lambda vector: ssymv(1.0 / peak, self.array.T, vector.astype(np.float32)).astype(float)
+        if self.lower:
+            return self.whole.rough(peak, columns)
+        return lambda block: kernels.product(self.array, (block / peak).astype(np.float32)).astype(float)
+
+
+@dataclass(frozen=True)
+class LowerDirection(DeferredDirection):
+    """One whose `array` holds the entries on and below the diagonal; the others are written in place."""
+
+    array: np.ndarray
+    known_peak: float | None
+
+    @cached_property
+    def whole(self) -> DenseDirection:
+        kernels.complete(self.array)
+        return DenseDirection(self.array, symmetric=True, known_peak=self.known_peak)
+
+    def peak(self) -> float:
+        return self.whole.peak() if self.known_peak is None else self.known_peak
+
+    def matmat(self, block: np.ndarray) -> np.ndarray:
+        return dsymv(1.0, self.array.T, block) if block.ndim == 1 else self.whole.matmat(block)
+
+    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+        return self.whole.rough(peak, columns) if columns > 1 else None
 
 
 @dataclass(frozen=True)

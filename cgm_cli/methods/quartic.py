@@ -1,4 +1,4 @@
-"""The smoothed objective on the sphere of factors where its square roots are squares: exact line searches.
+"""The smoothed objective on the sphere of factors where it is a quartic along every segment: exact line searches.
 
 With Z(t) = S + t D, q(t) = |Z(t)|^2 / rho^2 and a_i(t) the image of Z(t) Z(t)^T, whose entries are quadratics in t, the
 images along the segment are a_i(t) / q(t) (cgm_cli.methods.factors). If f is linear or least squares, and every g_i the
