@@ -19,6 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from cgm_cli.numerics import kernels
+from cgm_cli.numerics.threads import allowed, threads
 
 ROOT = Path(__file__).resolve().parents[1]
 SPEC = ROOT / "configs" / "paper" / "mnist-kmeans.yaml"
@@ -59,7 +60,7 @@ def passes(n: int) -> dict[str, Callable[[], object]]:
 
     def copy() -> None:
         # Like the passes: the caller does its own part, so that one thread has nobody to wait for.
-        count = kernels.allowed()
+        count = allowed()
         (first, source), *rest = zip(np.array_split(out, count), np.array_split(x, count), strict=True)
         others = [pool.submit(np.copyto, *part) for part in rest]
         np.copyto(first, source)
@@ -92,13 +93,13 @@ def fastest(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     return found
 
 
-def solved(threads: int) -> float:
+def solved(count: int) -> float:
     """Seconds of `cgm solve` at the authors' settings, from start to end of the process; the fastest of a few."""
     seconds = []
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": str(threads)}
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": str(count)}
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "cgm_cli", "solve", str(SPEC), "--set", f"threads={threads}"]
+            command = [sys.executable, "-m", "cgm_cli", "solve", str(SPEC), "--set", f"threads={count}"]
             began = time.perf_counter()
             subprocess.run(
                 [*command, "--out", f"{folder}/run"], check=True, capture_output=True, cwd=ROOT, env=environment
@@ -118,16 +119,16 @@ def main() -> None:
     rows = [COLUMNS]
     for n in SIZES:
         calls = passes(n)
-        for threads in THREADS:
+        for count in THREADS:
             # As in a run, whose threads are those of the passes.
-            with kernels.threads(threads), threadpool_limits(1):
+            with threads(count), threadpool_limits(1):
                 found = fastest(calls)
             plain = 2 * 8 * n * n / found["copy"]
-            rows.append([str(n), str(threads), "copy", "2", f"{1e3 * found['copy']:.2f}", f"{plain / 1e9:.1f}", ""])
+            rows.append([str(n), str(count), "copy", "2", f"{1e3 * found['copy']:.2f}", f"{plain / 1e9:.1f}", ""])
             for name, arrays in PASSES.items():
                 speed = arrays * 8 * n * n / found[name]
                 figures = [f"{1e3 * found[name]:.2f}", f"{speed / 1e9:.1f}", f"{100 * speed / plain:.0f} %"]
-                rows.append([str(n), str(threads), name, str(arrays), *figures])
+                rows.append([str(n), str(count), name, str(arrays), *figures])
     moved = [["method", "must move (n x n)", "moved (n x n)", "ratio"]]
     for method, least in LEAST.items():
         total = sum(PASSES[name] for name in METHODS[method])
@@ -137,7 +138,7 @@ def main() -> None:
     target = ROOT / "benchmarks" / "kernels.md"
     target.write_text(text, encoding="utf-8")  # the rest takes long
     try:
-        seconds = [[str(threads), f"{solved(threads):.1f}"] for threads in THREADS]
+        seconds = [[str(count), f"{solved(count):.1f}"] for count in THREADS]
         text += f"\n`cgm solve configs/paper/mnist-kmeans.yaml`, start to end, the fastest of {RUNS}:\n\n"
         text += table([["threads", "seconds"], *seconds])
     except subprocess.CalledProcessError as error:

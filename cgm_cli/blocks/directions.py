@@ -15,11 +15,12 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dsymv, ssymv
+from scipy.linalg.blas import dsymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
-from cgm_cli.numerics import kernels
+from cgm_cli.numerics import kernels, symmetric
 from cgm_cli.numerics.projections import safe_norm
+from cgm_cli.numerics.symmetric import HalfProduct, Multiply
 
 
 class Direction(ABC):
@@ -43,7 +44,11 @@ class Direction(ABC):
     def matmat(self, block: np.ndarray) -> np.ndarray:
         """direction @ block, for a (n, r) block or an (n,) vector; matrices only."""
 
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    def over(self, peak: float) -> Multiply:
+        """B -> (direction / peak) B."""
+        return lambda block: self.matmat(block) / peak
+
+    def rough(self, peak: float, columns: int) -> Multiply | None:
         """B -> (direction / peak) B in single precision for B (n, `columns`), or (n,) for one, where that takes less
         time; None elsewhere.
         """
@@ -103,12 +108,14 @@ class DenseDirection(Direction):
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
         if self.symmetric and block.ndim == 1:
+            if block.size >= symmetric.SHARED:
+                return symmetric.product(self.array, np.ascontiguousarray(block))
             # Wants Fortran order: the transpose of a C-ordered symmetric matrix is one, for free.
             return dsymv(1.0, self.array.T, block)
         # A product with a thin block is no faster where it reads one triangle.
         return kernels.product(self.array, block) if block.ndim == 2 else self.array @ block
 
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    def rough(self, peak: float, columns: int) -> Multiply | None:
         # To convert the matrix costs as much as a few products with one vector.
         if columns == 1 or self.array.size < kernels.SMALL:
             return None
@@ -182,13 +189,14 @@ class SingleDirection(DeferredDirection):
     def peak(self) -> float:
         return self.known_peak
 
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
-        if columns == 1:
-            # In BLAS's order, which is the transposed one, the lower triangle is the upper one.
-            return lambda vector: ssymv(1.0 / peak, self.array.T, vector.astype(np.float32)).astype(float)
-        if self.lower:
+    def rough(self, peak: float, columns: int) -> Multiply | None:
+        if self.lower and columns > 1:
             return self.whole.rough(peak, columns)
-        return lambda block: kernels.product(self.array, (block / peak).astype(np.float32)).astype(float)
+
+        def multiply(block: np.ndarray) -> np.ndarray:
+            return kernels.product(self.array, (block / peak).astype(np.float32)).astype(float)
+
+        return HalfProduct(self.array, 1.0 / peak, multiply) if columns == 1 else multiply
 
 
 @dataclass(frozen=True)
@@ -207,9 +215,12 @@ class LowerDirection(DeferredDirection):
         return self.whole.peak() if self.known_peak is None else self.known_peak
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
-        return dsymv(1.0, self.array.T, block) if block.ndim == 1 else self.whole.matmat(block)
+        return symmetric.product(self.array, block) if block.ndim == 1 else self.whole.matmat(block)
 
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    def over(self, peak: float) -> Multiply:
+        return HalfProduct(self.array, 1.0 / peak, super().over(peak))
+
+    def rough(self, peak: float, columns: int) -> Multiply | None:
         return self.whole.rough(peak, columns) if columns > 1 else None
 
 
@@ -363,7 +374,7 @@ class ComplementDirection(Direction):
     def matmat(self, block: np.ndarray) -> np.ndarray:
         return self.reflection.dropped(self.whole.matmat(self.reflection.lifted(block)))
 
-    def rough(self, peak: float, columns: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    def rough(self, peak: float, columns: int) -> Multiply | None:
         product = self.whole.rough(peak, columns)
         if product is None:
             return None

@@ -13,7 +13,7 @@ from cgm_cli.blocks.domains.base import Domain, OracleAnswer
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.record import kind_of
-from cgm_cli.numerics.kernels import blas_threads
+from cgm_cli.numerics.threads import blas_threads
 
 _EPS = float(np.finfo(float).eps)
 

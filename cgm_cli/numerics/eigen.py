@@ -8,6 +8,7 @@ hands over all of them. Small matrices go to LAPACK.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,8 @@ from functools import partial
 import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dsyevr
+
+from cgm_cli.numerics.symmetric import WEAK, HalfProduct, Multiply
 
 DENSE_BELOW = 64
 """Sizes up to this are written out and given to LAPACK: a Krylov space would fill them anyway."""
@@ -29,8 +32,6 @@ ROUGH = 1e-6
 """Relative size of the rounding errors that products in single precision are taken to have: 16 of its units."""
 
 _EPS = float(np.finfo(float).eps)
-
-Multiply = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -124,31 +125,20 @@ def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave,
     basis[0] = start[:, 0]
     new = products = kept = 0
     size = 0.0
+    several = isinstance(multiply, HalfProduct) and multiply.extends
     looks = _Looks(2 if enough is not None else 4)
     while True:
-        image = multiply(basis[new])
-        new, products = new + 1, products + 1
-        known = basis[:new]
-        coefficients = np.zeros(new)
-        if noise == 0.0:
-            # Twice, which is enough in floating point; at first by what is not zero but for rounding: all vectors that
-            # a restart has kept, then the last two. From products in single precision once will do.
-            near = known if new <= kept + 1 else known[-2:]
-            coefficients[-len(near) :] = near @ image
-            image = image - coefficients[-len(near) :] @ near
-        rest = known @ image
-        image = image - rest @ known
-        coefficients += rest
-        projected[new - 1, :new] = projected[:new, new - 1] = coefficients
-        coupling = float(np.sqrt(image @ image))
-        small = projected[:new, :new]
-        # No image of a unit vector is longer than A is large.
-        size = max(size, float(np.sqrt(coefficients @ coefficients)))
-        if coupling > 1e-3 * size:
-            image /= coupling
+        before = new
+        if several:
+            until = min(room, looks.next, new + max_products - products)
+            new, coupling, size = multiply.extend(basis, projected, new, until, size, noise == 0.0)
         else:
-            block, triangle = _next_block(known.T, image[:, None], size, rng)
-            image, coupling = block[:, 0], float(triangle[0, 0])
+            new, coupling, size = _extend(multiply, basis, projected, new, kept, size, noise == 0.0)
+        products += new - before
+        known, small = basis[:new], projected[:new, :new]
+        if not coupling > WEAK * size:
+            block, triangle = _next_block(known.T, basis[new, :, None], size, rng)
+            basis[new], coupling = block[:, 0], float(triangle[0, 0])
         full, spent = new == room, products >= max_products or leave()
         if full or spent or new >= looks.next:
             value, vector = _smallest_pair(small)
@@ -170,8 +160,31 @@ def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave,
                 basis[:kept] = rotation[:, :kept].T @ known
                 projected[:] = 0.0
                 np.fill_diagonal(projected[:kept, :kept], ritz[:kept])
+                basis[kept] = basis[room]
                 looks.restarted(kept)
-        basis[new] = image
+
+
+def _extend(multiply, basis, projected, new, kept, size, twice) -> tuple[int, float, float]:
+    """One step of `HalfProduct.extend`, by any product; the first `kept` vectors are what a restart has left."""
+    image = multiply(basis[new])
+    new += 1
+    known = basis[:new]
+    coefficients = np.zeros(new)
+    if twice:
+        # Which is enough in floating point; at first by what is not zero but for rounding: all vectors that a restart
+        # has kept, then the last two. From products in single precision once will do.
+        near = known if new <= kept + 1 else known[-2:]
+        coefficients[-len(near) :] = near @ image
+        image = image - coefficients[-len(near) :] @ near
+    rest = known @ image
+    image = image - rest @ known
+    coefficients += rest
+    projected[new - 1, :new] = projected[:new, new - 1] = coefficients
+    coupling = math.sqrt(image @ image)
+    # No image of a unit vector is longer than A is large.
+    size = max(size, math.sqrt(coefficients @ coefficients))
+    basis[new] = image / coupling if coupling > WEAK * size else image
+    return new, coupling, size
 
 
 class _Looks:
@@ -276,7 +289,7 @@ def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
     block, triangle, order = scipy.linalg.qr(image, mode="economic", pivoting=True, check_finite=False)
     coupling = triangle[:, np.argsort(order)]
     strength = np.abs(np.diag(triangle))
-    if np.all(strength > 1e-3 * size):
+    if np.all(strength > WEAK * size):
         return block, coupling
     weak = strength <= 64 * _EPS * size
     block[:, weak] = rng.standard_normal((block.shape[0], int(weak.sum())))

@@ -1,26 +1,22 @@
 """Fused passes over memory (numba), each beside the NumPy expression it equals.
 
 One pass over an n x n array costs about what a copy costs; the chained NumPy expression of the same formula makes a
-pass, and a temporary, per operation. Compiled code is cached on disk, so only the first run on a machine pays for
-compiling.
+pass, and a temporary, per operation.
 
 Passes over matrices go by bands of rows. Threads share the bands, and every band has sums of its own, which are added
-in their order: no number depends on how many threads there are. The threads are Python's, since compiled code lets go
-of the interpreter: those of numba would have to be waited for by those of BLAS, and by the caller's own.
+in their order: no number depends on how many threads there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cache, wraps
+from collections.abc import Callable
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
+
+from cgm_cli.numerics.compiled import REORDER, compiled
+from cgm_cli.numerics.threads import allowed, share
 
 BAND = 16
 """Rows of a band."""
@@ -34,74 +30,6 @@ CACHED = 16
 SMALL = 1 << 15
 """Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
 
-_THREADS: ContextVar[int] = ContextVar("threads", default=1)
-
-
-def _compiled(**options: Any) -> Callable[[Callable], Callable]:
-    """numba.njit, cached on disk unless neither the folder of the package nor the home can be written to.
-
-    numba is loaded at the first call: it takes longer to load than many a run that needs none of this.
-    """
-
-    def decorate(function: Callable) -> Callable:
-        compiled: Callable | None = None
-        lock = Lock()
-
-        @wraps(function)
-        def call(*arguments: Any) -> Any:
-            nonlocal compiled
-            with lock:
-                compiled = compiled or _compile(function, options)
-            return compiled(*arguments)
-
-        return call
-
-    return decorate
-
-
-def _compile(function: Callable, options: dict[str, Any]) -> Callable:
-    import numba
-
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        return numba.njit(**options)(function)
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Let passes over matrices use up to `count` threads; one, where nothing is said."""
-    token = _THREADS.set(count)
-    try:
-        yield
-    finally:
-        _THREADS.reset(token)
-
-
-LARGE = 2000
-"""Orders of matrices from which factorisations share their work among threads: those of BLAS wait for each other by
-spinning, and on smaller matrices, on a processor with other work, that has taken a hundred times as long as one alone.
-"""
-
-
-@contextmanager
-def blas_threads(order: int) -> Iterator[None]:
-    """Let BLAS and LAPACK use as many threads, for a factorisation of a large order; else they have one
-    (cgm_cli.runs.execute).
-    """
-    if _THREADS.get() == 1 or order < LARGE:
-        yield
-        return
-    import threadpoolctl
-
-    with threadpoolctl.threadpool_limits(_THREADS.get()):
-        yield
-
-
-@cache
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="cgm-kernels")
-
 
 def _by_bands(
     kernel: Callable, shape: tuple[int, int], count: int, *arguments: Any, lower: bool = False
@@ -111,7 +39,7 @@ def _by_bands(
     """
     bands = -(-shape[0] // BAND)
     sums = np.zeros((bands, count))
-    parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), bands)
+    parts = 1 if shape[0] * shape[1] < SMALL else min(allowed(), bands)
     cuts = [round(bands * (part / parts) ** (0.5 if lower else 1.0)) for part in range(parts + 1)]
     share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
     return sums.sum(axis=0).tolist()
@@ -140,37 +68,14 @@ def _by_slabs(work: Callable[[slice], None], shape: tuple[int, int], size: int) 
         for slab in mine:
             work(slab)
 
-    parts = 1 if shape[0] * shape[1] < SMALL else min(_THREADS.get(), len(slabs))
+    parts = 1 if shape[0] * shape[1] < SMALL else min(allowed(), len(slabs))
     share(some, [(slabs[part::parts],) for part in range(parts)])
 
 
-def allowed() -> int:
-    """How many threads passes over matrices may use here."""
-    return _THREADS.get()
+_BANDS: dict[str, Any] = {"fastmath": REORDER, "nogil": True}
 
 
-def share(work: Callable, parts: list[tuple]) -> None:
-    """Call work(*part) for each of the parts, the first by this thread and every other by one of its own."""
-    own, *rest = parts
-    others = [_pool(len(rest)).submit(work, *part) for part in rest]
-    try:
-        work(*own)
-    finally:
-        # Whatever happens here, nobody writes to the caller's arrays once this has returned.
-        for other in others:
-            other.exception()
-    for other in others:
-        other.result()
-
-
-# Sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan", no "ninf").
-_REORDER = {"reassoc", "contract", "nsz"}
-
-
-_BANDS: dict[str, Any] = {"fastmath": _REORDER, "nogil": True}
-
-
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _blend_bands(x, keep, left, right, cost, lower, sums, first, last):
     for band in range(first, last):
         pairing = 0.0
@@ -211,7 +116,7 @@ def blend_low_rank(
     return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *vectors, cost, lower, lower=lower)[0]
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _blend_rows(x, keep, added, cost):
     pairing = 0.0
     for i in range(x.shape[0]):
@@ -237,7 +142,7 @@ def _blend_by_products(x, keep, left, right, cost) -> float:
     return float(pairings.sum())
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _complete_bands(x, sums, first, last):
     for band in range(first, last):
         top, bottom = band * BAND, min((band + 1) * BAND, x.shape[0])
@@ -252,7 +157,7 @@ def complete(x: np.ndarray) -> None:
     _by_bands(_complete_bands, x.shape, 1, x)
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _single_bands(matrix, factor, out, sums, first, last):
     for i in range(first * BAND, min(last * BAND, matrix.shape[0])):
         for j in range(matrix.shape[1]):
@@ -266,7 +171,7 @@ def single(matrix: np.ndarray, factor: float) -> np.ndarray:
     return out
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _mean_bands(one, other, share, out, sums, first, last):
     for i in range(first * BAND, min(last * BAND, out.shape[0])):
         for j in range(out.shape[1]):
@@ -282,7 +187,7 @@ def mean(one: np.ndarray, other: np.ndarray, share: float) -> np.ndarray:
     return out
 
 
-@_compiled(fastmath=_REORDER)
+@compiled(fastmath=REORDER)
 def _box_dual(z, lower, upper, inverse, y):
     distance, pairing, size = 0.0, 0.0, 0.0
     for i in range(z.size):
@@ -299,7 +204,7 @@ def _box_dual(z, lower, upper, inverse, y):
     return distance, pairing, size
 
 
-@_compiled(fastmath=_REORDER)
+@compiled(fastmath=REORDER)
 def _box_dual_arrays(z, lower, upper, inverse, y):
     distance, pairing, size = 0.0, 0.0, 0.0
     for i in range(z.size):
@@ -332,7 +237,7 @@ def box_dual(
     return y, float(np.sqrt(sums[0])), float(sums[1]), float(np.sqrt(sums[2]))
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _box_direction_bands(base, rows, columns, z, lower, upper, inverse, out, half, sums, first, last):
     def entries(i, start, stop):
         distance, pairing, size, total = 0.0, 0.0, 0.0, 0.0
@@ -385,7 +290,7 @@ def box_direction(
     return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total))
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _centred_box_direction_bands(
     base, rows, columns, z, centre, share, former, lower, upper, beta, inverse, out, sums, first, last
 ):
@@ -458,7 +363,7 @@ def centred_box_direction(
     return roots[0], conjugate, roots[1], roots[2], pairing, roots[3], roots[4]
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def _box_offset_bands(z, centre, lower, upper, beta, inverse, sums, first, last):
     for band in range(first, last):
         off, mixed, size = 0.0, 0.0, 0.0
@@ -489,7 +394,7 @@ def box_offset(
     return off, mixed, size
 
 
-@_compiled(**_BANDS)
+@compiled(**_BANDS)
 def box_tile(x, rows, columns, cost, shift, lower, upper, inverse):
     """x <- cost + y, y = (x + shift - clip(x + shift, lower, upper)) * inverse, in place, for the first rows and
     columns of three square tiles; |y|^2 and <cost, x> of the x before.
@@ -511,7 +416,7 @@ def box_tile(x, rows, columns, cost, shift, lower, upper, inverse):
     return total, linear
 
 
-@_compiled(fastmath=_REORDER)
+@compiled(fastmath=REORDER)
 def _box_slope(z, dz, t, lower, upper):
     total = 0.0
     for i in range(z.size):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgm_cli.numerics import kernels
+from cgm_cli.numerics.threads import allowed, share
 
 TILE = 168
 """The most rows and columns of a tile: three of them fit into a cache of the second level."""
@@ -38,14 +39,14 @@ class FactoredBox:
         factor, across = np.ascontiguousarray(factor), np.ascontiguousarray(factor.T)
         sums, totals = np.zeros((SHARES, *factor.shape)), np.zeros((SHARES, 2))
 
-        def work(shares: range) -> None:
+        def work(places: range) -> None:
             buffer = np.empty((self._side, self._side))
-            for share in shares:
-                for tile in range(share, len(self._places), SHARES):
-                    totals[share] += self._add(tile, factor, across, buffer, sums[share])
+            for place in places:
+                for tile in range(place, len(self._places), SHARES):
+                    totals[place] += self._add(tile, factor, across, buffer, sums[place])
 
-        parts = 1 if self._cost.size < kernels.SMALL else min(kernels.allowed(), SHARES)
-        kernels.share(work, [(range(part, SHARES, parts),) for part in range(parts)])
+        parts = 1 if self._cost.size < kernels.SMALL else min(allowed(), SHARES)
+        share(work, [(range(part, SHARES, parts),) for part in range(parts)])
         return sums.sum(axis=0), *totals.sum(axis=0).tolist()
 
     def _add(

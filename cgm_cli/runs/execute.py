@@ -14,7 +14,7 @@ import threadpoolctl
 from cgm_cli.errors import CgmError, DataError, NumericalError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
-from cgm_cli.numerics import kernels
+from cgm_cli.numerics.threads import threads
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
@@ -119,7 +119,7 @@ def _solve(
     # The libraries are loaded by now, and a limit holds for loaded libraries only. BLAS gets one thread: the kernels
     # share their work among the threads themselves, and those of BLAS would wait for them, at full speed.
     stack.enter_context(threadpoolctl.threadpool_limits(1))
-    stack.enter_context(kernels.threads(spec.threads))
+    stack.enter_context(threads(spec.threads))
     instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}

@@ -14,8 +14,8 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.methods.ascent import Multipliers
 from cgm_cli.methods.local_descent import LocalDescent
 from cgm_cli.methods.status import Status
-from cgm_cli.numerics import kernels
 from cgm_cli.numerics.projections import project_hypersimplex
+from cgm_cli.numerics.threads import threads
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.clustering import squared_distances
@@ -224,7 +224,7 @@ def test_a_run_taken_up_in_between_ends_the_same_to_the_last_bit(taken_up):
 def test_one_thread_and_two_make_the_same_run():
     points, found = overlapping(5, 400), []
     for count in (1, 2):
-        with kernels.threads(count):
+        with threads(count):
             found.append(clusters(points, iterations=3).solve().record)
     for name in ("objective", "infeasibility", "lmo_value"):
         assert getattr(found[0], name) == getattr(found[1], name)

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from cgm_cli.numerics import kernels
+from cgm_cli.numerics.compiled import compiled
 from cgm_cli.numerics.kernels import box_dual
+from cgm_cli.numerics.threads import threads
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (33, 5)])
@@ -42,7 +44,7 @@ def test_kernels_work_where_no_cache_can_be_written(monkeypatch):
 
     njit = numba.njit
     monkeypatch.setattr(numba, "njit", lambda cache=False, **options: nowhere if cache else njit(**options))
-    assert kernels._compiled(fastmath=True)(lambda x: x + 1)(2) == 3
+    assert compiled(fastmath=True)(lambda x: x + 1)(2) == 3
 
 
 # Passes over matrices: one band, less than one, several with a rest, and enough entries for two threads to share.
@@ -51,9 +53,9 @@ SHAPES = [(1, 1), (1, 5), (16, 3), (17, 16), (33, 50), (203, 211)]
 
 def both(call):
     """What `call(arrays)` does and returns with one thread and with two: the same to the last bit."""
-    with kernels.threads(1):
+    with threads(1):
         first = call()
-    with kernels.threads(2):
+    with threads(2):
         second = call()
     for one, two in zip(first, second, strict=True):
         assert np.asarray(one).tobytes() == np.asarray(two).tobytes()
@@ -222,15 +224,6 @@ def test_a_centre_that_was_moved_before_gives_the_same_direction_to_the_last_bit
         figures.append(kernels.centred_box_direction(*arguments, ascent))
     assert outs[0].tobytes() == outs[1].tobytes()
     assert figures[0] == figures[1]
-
-
-def test_the_error_of_a_thread_reaches_the_caller():
-    def kernel(sums, first, last):
-        if first > 0:
-            raise ValueError("in the other thread")
-
-    with kernels.threads(2), pytest.raises(ValueError, match="in the other thread"):
-        kernels._by_bands(kernel, (400, 400), 1)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (255, 40), (256, 40), (513, 200)])

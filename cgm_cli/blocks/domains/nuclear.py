@@ -10,7 +10,7 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import EIGENVALUES, GUESS, SpectralDomain, answer, scaled_product, solver_options
+from cgm_cli.blocks.domains.spectral import EIGENVALUES, GUESS, SpectralDomain, answer, solver_options
 from cgm_cli.numerics.definite import dense_floor, random_floor
 from cgm_cli.numerics.eigen import rounding_error
 from cgm_cli.numerics.projections import project_capped_simplex
@@ -56,8 +56,8 @@ class NuclearBall(SpectralDomain):
             return scale * residual <= request.allowance(-scale * value)
 
         top = largest_singular_triplet(
-            scaled_product(direction, peak),
-            scaled_product(direction.transposed(), peak),
+            direction.over(peak),
+            direction.transposed().over(peak),
             self.shape,
             enough=None if request.allowance is None else within_allowance,
             **solver_options(request),
@@ -109,7 +109,7 @@ class NuclearBall(SpectralDomain):
         peak = direction.peak()
         if peak == 0.0:
             return 0.0
-        forth, back = scaled_product(direction, peak), scaled_product(direction.transposed(), peak)
+        forth, back = direction.over(peak), direction.transposed().over(peak)
         if self.shape[1] > self.shape[0]:
             forth, back = back, forth
         floor = random_floor(lambda b: -back(forth(b)), min(self.shape), failure, rng)

@@ -111,7 +111,7 @@ class EigenDomain(SpectralDomain):
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         scale = self.weight * peak
         pairs = smallest_eigenpairs(
-            scaled_product(direction, peak),
+            direction.over(peak),
             self.shape[0],
             self.count,
             enough=_enough_pairs(request, scale),
@@ -170,7 +170,7 @@ class EigenDomain(SpectralDomain):
         if peak == 0.0:
             return self.least(0.0)
         pairs = smallest_eigenpairs(
-            scaled_product(direction, peak),
+            direction.over(peak),
             self.shape[0],
             self.count,
             tolerance=GUESS,
@@ -220,11 +220,6 @@ def answer(
         converged=found.converged,
         warm=warm,
     )
-
-
-def scaled_product(direction: Direction, peak: float) -> Callable[[np.ndarray], np.ndarray]:
-    """B -> (V / peak) B."""
-    return lambda block: direction.matmat(block) / peak
 
 
 def solver_options(request: OracleRequest) -> dict[str, Any]:

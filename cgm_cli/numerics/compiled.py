@@ -1,0 +1,56 @@
+"""numba's compiler, loaded at the first call of a function: that takes longer than many a run that needs none of it.
+
+Compiled code is cached on disk, so only the first run on a machine pays for compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from threading import RLock
+from types import FunctionType
+from typing import Any
+
+REORDER = {"reassoc", "contract", "nsz"}
+"""For `fastmath`: sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan",
+no "ninf").
+"""
+
+
+def compiled(**options: Any) -> Callable[[Callable], Compiled]:
+    """Decorates a function: numba.njit(**options), cached on disk unless neither the folder of the package nor the home
+    can be written to.
+    """
+    return lambda function: Compiled(function, options)
+
+
+class Compiled:
+    """A function that is compiled when it is first called; it may call others by their global names."""
+
+    def __init__(self, function: Callable, options: dict[str, Any]):
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._lock = RLock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.code(*arguments)
+
+    @cached_property
+    def code(self) -> Callable:
+        """What numba makes of it."""
+        with self._lock:
+            return self.__dict__.get("code") or self._compile()
+
+    def _compile(self) -> Callable:
+        import numba
+
+        source = self._function
+        known = source.__globals__
+        called = {name: known[name].code for name in source.__code__.co_names if isinstance(known.get(name), Compiled)}
+        if called:  # numba looks names up itself, and knows nothing of this class
+            source = FunctionType(source.__code__, known | called, source.__name__, None, source.__closure__)
+            source.__module__, source.__qualname__ = self.__module__, self.__qualname__
+        try:
+            return numba.njit(cache=True, **self._options)(source)
+        except RuntimeError:
+            return numba.njit(**self._options)(source)
