@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.record import kind_of
 from cgm_cli.numerics.threads import blas_threads
 
 _EPS = float(np.finfo(float).eps)
+
+FEW = 200
+"""The products that may be spent to find out whether a certificate is worth its price."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,13 @@ def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
+def ceiling(problem: CompositeProblem, dual: DualPoint) -> float:
+    """No less than the bound of a dual point, and near it: the minimum over the domain is no more than the value of any
+    of its points, which is found at a small part of the price of a certificate.
+    """
+    return dual.constant + problem.domain.lmo(dual.direction(problem), OracleRequest(1e-4, max_products=FEW)).value
+
+
 def certify_probably(problem: CompositeProblem, dual: DualPoint, failure: float, rng: np.random.Generator):
     """The same but for a probability of failure; None where there is no such method."""
     with blas_threads(min(problem.domain.shape)):
@@ -102,11 +112,12 @@ class AveragedDual:
     count: int = 0
     mean: DualPoint | None = None
 
-    def joined_by(self, dual: DualPoint, problem: CompositeProblem) -> AveragedDual:
-        """The mean with one more point; a new object, as is every array in it."""
+    def joined_by(self, blended: Callable[[DualPoint | None, float], DualPoint]) -> AveragedDual:
+        """The mean with one more point: blended(mean, share) is (1 - share) mean + share of that point, in new arrays;
+        the point itself at first.
+        """
         count = self.count + 1
-        share = (LATENESS + 1) / (count + LATENESS)
-        return AveragedDual(count, dual if self.mean is None else self.mean.blended(dual, share, problem.loss))
+        return AveragedDual(count, blended(self.mean, (LATENESS + 1) / (count + LATENESS)))
 
     @property
     def dual(self) -> DualPoint:
@@ -154,7 +165,11 @@ class BestBound:
 
         The best of several probable bounds fails if any of them does. The j-th therefore gets the share 1 / (j (j + 1))
         of the probability, and all together no more than the whole of it, however many there will be.
+
+        A dual point that an approximate oracle already shows to be no better than what is certified is left alone.
         """
+        if self.certified is not None and ceiling(problem, dual) <= self.certified.value:
+            return True
         value = certify(problem, dual)
         if value is not None:
             self.offer(Bound.proven(value, dual))

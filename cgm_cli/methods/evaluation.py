@@ -33,7 +33,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Dual
 from cgm_cli.blocks.penalties.bounds import BoxSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.numerics import kernels
+from cgm_cli.numerics import kernels, symmetric
 
 _EPS = float(np.finfo(float).eps)
 
@@ -62,13 +62,12 @@ class DualPoint:
         total = SumDirection(tuple(pieces))
         return total.symmetrised() if problem.domain.symmetric else total
 
-    def blended(self, other: DualPoint, share: float, loss: Loss | None) -> DualPoint:
-        """(1 - share) self + share other, in new arrays; the larger of the two margins.
+    def blended(self, other: DualPoint, share: float, loss: Loss | None, duals: tuple[np.ndarray, ...]) -> DualPoint:
+        """(1 - share) self + share other, of which the duals are given; the larger of the two margins.
 
         Convexity bounds the conjugates of the mean by the mean of the conjugates. The part of the loss, which is
         h(z) - <h'(z), z>, is computed anew at the mean of the images.
         """
-        duals = tuple(kernels.mean(y, z, share) for y, z in zip(self.duals, other.duals, strict=True))
         image, rest = None, [point.constant for point in (self, other)]
         if loss is not None:
             image = (1.0 - share) * self.loss_image + share * other.loss_image
@@ -130,6 +129,16 @@ class Evaluator:
         foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
         self.folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
         self._halved = isinstance(iterate, DenseIterate) and iterate.halved
+
+    def rehearse(self, rough: bool, centred: bool) -> None:
+        """Load the compiled code that evaluations, rough or not and with centres or without, and steps will use."""
+        if self.folded is None:
+            return
+        half = self._halved and not centred
+        kind = np.float32 if rough and _takes_rough(self._problem.domain) else np.float64
+        kernels.rehearse(kind, half, centred)
+        if half:
+            symmetric.rehearse(kind)
 
     def evaluate(
         self,
@@ -212,21 +221,33 @@ class Evaluator:
             beta,
         )
 
-    def dual_point(self, evaluation: Evaluation, loss_image, images, centres=None) -> DualPoint:
-        """The dual point of an evaluation at these images, in arrays of its own."""
-        loss = self._problem.loss
-        return DualPoint(
-            None if loss is None else np.array(loss_image),
-            self.duals(images, evaluation.beta, centres),
-            evaluation.constant,
-            evaluation.margin,
-        )
+    def dual_point(
+        self, evaluation: Evaluation, loss_image, images, centres=None, mean: DualPoint | None = None, share=1.0
+    ) -> DualPoint:
+        """The dual point of an evaluation at these images, or (1 - share) mean + share of it, in arrays of its own.
 
-    def duals(self, images, beta: float | None, centres=None) -> tuple[np.ndarray, ...]:
-        """The y_i at these images, in arrays of their own."""
+        As in `evaluate`, the image of the folded constraint need only be right on and below the diagonal.
+        """
+        loss, found = self._problem.loss, (evaluation.constant, evaluation.margin)
+        image = None if loss is None else np.array(loss_image)
+        if mean is None:
+            return DualPoint(image, self.duals(images, evaluation.beta, centres), *found)
+        duals = self.duals(images, evaluation.beta, centres, mean.duals, share)
+        return mean.blended(DualPoint(image, (), *found), share, loss, duals)
+
+    def duals(self, images, beta: float | None, centres=None, means=None, share=1.0) -> tuple[np.ndarray, ...]:
+        """The y_i at these images, or (1 - share) mean_i + share y_i, in arrays of their own."""
         terms = self._problem.terms
-        centres = [None] * len(terms) if centres is None else centres
-        return tuple(_dual(*each, beta, centre).y for *each, centre in zip(terms, images, centres, strict=True))
+        nothing = [None] * len(terms)
+        found = []
+        for term, image, centre, mean in zip(terms, images, centres or nothing, means or nothing, strict=True):
+            if term is self.folded and centre is None:
+                limits = float(term.penalty.lower), float(term.penalty.upper)
+                found.append(kernels.box_mean(image, *limits, beta / term.weight, mean, share, self._halved))
+            else:
+                y = _dual(term, image, beta, centre).y
+                found.append(y if mean is None else (1.0 - share) * mean + share * y)
+        return tuple(found)
 
     def offsets(self, images, beta: float, centres) -> list[Offset]:
         """How far the y_i at these images lie from the centres, one per term."""
@@ -285,7 +306,7 @@ class Evaluator:
             else:
                 rest.append(piece)
         half = self._halved and centre is None
-        rough = rough and domain.spectral and domain.takes_rough and not rest and image.size >= kernels.SMALL
+        rough = rough and _takes_rough(domain) and not rest and image.size >= kernels.SMALL
         out = self._room(rough)
         limits = float(penalty.lower), float(penalty.upper)
         if centre is None:
@@ -370,6 +391,10 @@ def _dual(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray 
     # far z itself lies from the set is told by the plain one.
     shifted = term.penalty.smoothed(image + step * centre, step)
     return Dual(shifted.y, shifted.conjugate, plain.value, plain.distance, plain.reference)
+
+
+def _takes_rough(domain) -> bool:
+    return domain.spectral and domain.takes_rough
 
 
 def _bounds_entries(term: Term) -> bool:

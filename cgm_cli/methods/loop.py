@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, NumericalError, ProblemError
-from cgm_cli.methods.bounds import Bound, Certificate, Chance, estimate
+from cgm_cli.methods.bounds import FEW, Bound, Certificate, Chance, estimate
 from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
@@ -46,9 +47,6 @@ class Schedule:
     certify: str = "final"
     failure: float = 1e-9
 
-
-ROUGH_PRODUCTS = 100
-"""What the largest objective may cost before anything hangs on it."""
 
 AVERAGE_EVERY = 10
 """A dual point joins the average every so many iterations: it is written out for that, which costs a few passes."""
@@ -117,6 +115,8 @@ class _Run:
         self.observers, self.metrics, self.should_stop = observers, metrics, should_stop
         self.theory, self.state, self.keep = theory, state, keep
         self.evaluator = Evaluator(problem, state.iterate)
+        self.evaluator.rehearse(method.oracle.is_loose, method.is_centred)
+        # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = _Clock(state)
         self.requested: Status | None = None
         self.chance = Chance(schedule.failure, state.rng)
@@ -131,9 +131,9 @@ class _Run:
             beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
                 at = self.method.evaluated_at(beta)
-                images = state.images_with_half(None if self.method.is_centred else self.evaluator.folded)
+                rough = self.method.oracle.is_loose
                 point = self.evaluator.evaluate(
-                    state.loss_image, images, at, state.centres, state.ascent, self.method.oracle.is_loose
+                    state.loss_image, self._images(), at, state.centres, state.ascent, rough
                 )
                 state.ascent = None
                 self._refuse_non_finite(point)
@@ -204,7 +204,7 @@ class _Run:
     def _bound(self, point: Evaluation, answer: OracleAnswer) -> None:
         bounds = self.state.tally.bounds
         if self.state.k % AVERAGE_EVERY == 0:
-            bounds.average = bounds.average.joined_by(self._dual_point(point), self.problem)
+            bounds.average = bounds.average.joined_by(partial(self._dual_point, point))
             if answer.exact or self.schedule.certify == "always":
                 bounds.certify_average(self.problem, self.chance)
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
@@ -214,9 +214,13 @@ class _Run:
             dual = self._dual_point(point)
             bounds.offer(Bound.proven(value, dual) if answer.exact else Bound(value, False, dual))
 
-    def _dual_point(self, point: Evaluation) -> DualPoint:
+    def _dual_point(self, point: Evaluation, mean: DualPoint | None = None, share: float = 1.0) -> DualPoint:
         state = self.state
-        return self.evaluator.dual_point(point, state.loss_image, state.images, state.centres)
+        return self.evaluator.dual_point(point, state.loss_image, self._images(), state.centres, mean, share)
+
+    def _images(self) -> list[np.ndarray]:
+        """The images of x as the evaluator wants them."""
+        return self.state.images_with_half(None if self.method.is_centred else self.evaluator.folded)
 
     def _decide(
         self, point: Evaluation, answer: OracleAnswer, record: IterationRecord, beta: float | None
@@ -362,7 +366,7 @@ class _Run:
         """The ceiling with the value of an atom for the certified minimum: no more than it, and far cheaper."""
         tally = self.state.tally
         if tally.attained is None:
-            rough = OracleRequest(1e-2, max_products=ROUGH_PRODUCTS)
+            rough = OracleRequest(1e-2, max_products=FEW)
             tally.attained = self._ceiling(lambda direction: self.problem.domain.lmo(direction, rough).value)
         return tally.attained
 

@@ -27,6 +27,9 @@ SLAB = 256
 CACHED = 16
 """Rows of a slab that is to stay in a cache for a second look."""
 
+PARTS = 4
+"""Into how many parts for each thread a pass is divided."""
+
 SMALL = 1 << 15
 """Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
 
@@ -39,7 +42,7 @@ def _by_bands(
     """
     bands = -(-shape[0] // BAND)
     sums = np.zeros((bands, count))
-    parts = 1 if shape[0] * shape[1] < SMALL else min(allowed(), bands)
+    parts = 1 if allowed() == 1 or shape[0] * shape[1] < SMALL else min(PARTS * allowed(), bands)
     cuts = [round(bands * (part / parts) ** (0.5 if lower else 1.0)) for part in range(parts + 1)]
     share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
     return sums.sum(axis=0).tolist()
@@ -62,14 +65,9 @@ def product(matrix: np.ndarray, block: np.ndarray) -> np.ndarray:
 
 def _by_slabs(work: Callable[[slice], None], shape: tuple[int, int], size: int) -> None:
     """Call work(slab) for all slabs of `size` rows of a matrix, which the threads share."""
-    slabs = [slice(first, first + size) for first in range(0, shape[0], size)]
-
-    def some(mine: list[slice]) -> None:
-        for slab in mine:
-            work(slab)
-
-    parts = 1 if shape[0] * shape[1] < SMALL else min(allowed(), len(slabs))
-    share(some, [(slabs[part::parts],) for part in range(parts)])
+    if shape[0] * shape[1] < SMALL:
+        size = shape[0] or 1
+    share(work, [(slice(first, first + size),) for first in range(0, shape[0], size)])
 
 
 _BANDS: dict[str, Any] = {"fastmath": REORDER, "nogil": True}
@@ -171,22 +169,6 @@ def single(matrix: np.ndarray, factor: float) -> np.ndarray:
     return out
 
 
-@compiled(**_BANDS)
-def _mean_bands(one, other, share, out, sums, first, last):
-    for i in range(first * BAND, min(last * BAND, out.shape[0])):
-        for j in range(out.shape[1]):
-            out[i, j] = (1.0 - share) * one[i, j] + share * other[i, j]
-
-
-def mean(one: np.ndarray, other: np.ndarray, share: float) -> np.ndarray:
-    """(1 - share) one + share other, in a new array of their shape; of large matrices in one pass."""
-    if one.ndim != 2 or one.size < SMALL:
-        return (1.0 - share) * one + share * other
-    out = np.empty(one.shape)
-    _by_bands(_mean_bands, out.shape, 1, one, other, share, out)
-    return out
-
-
 @compiled(fastmath=REORDER)
 def _box_dual(z, lower, upper, inverse, y):
     distance, pairing, size = 0.0, 0.0, 0.0
@@ -235,6 +217,45 @@ def box_dual(
     else:
         sums = _box_dual_arrays(z.reshape(-1), lower.reshape(-1), upper.reshape(-1), 1.0 / beta, y.reshape(-1))
     return y, float(np.sqrt(sums[0])), float(sums[1]), float(np.sqrt(sums[2]))
+
+
+@compiled(**_BANDS)
+def _box_mean_bands(z, lower, upper, inverse, mean, share, out, half, sums, first, last):
+    for band in range(first, last):
+        top, bottom = band * BAND, min((band + 1) * BAND, z.shape[0])
+        for i in range(top, bottom):
+            for j in range(i + 1 if half else z.shape[1]):
+                p = z[i, j]
+                if p < lower:
+                    p = lower
+                elif p > upper:
+                    p = upper
+                out[i, j] = (1.0 - share) * mean[i, j] + share * ((z[i, j] - p) * inverse)
+        if half:  # across the diagonal, tile by tile
+            for left in range(0, bottom, BAND):
+                for j in range(left, min(left + BAND, bottom)):
+                    for i in range(max(top, j + 1), bottom):
+                        out[j, i] = out[i, j]
+
+
+def box_mean(
+    z: np.ndarray,
+    lower: float,
+    upper: float,
+    beta: float,
+    mean: np.ndarray | None = None,
+    share: float = 1.0,
+    half: bool = False,
+) -> np.ndarray:
+    """(1 - share) mean + share (z - clip(z, lower, upper)) / beta, in a new array and one pass; without a mean for
+    share 1.
+
+    z and mean (m, n), C-contiguous. half: both are symmetric, and no entry above the diagonal is read.
+    """
+    out = np.empty(z.shape)
+    mean = z if mean is None else mean
+    _by_bands(_box_mean_bands, z.shape, 1, z, lower, upper, 1.0 / beta, mean, share, out, half, lower=half)
+    return out
 
 
 @compiled(**_BANDS)
@@ -414,6 +435,22 @@ def box_tile(x, rows, columns, cost, shift, lower, upper, inverse):
             linear += c * z
             x[i, j] = c + y
     return total, linear
+
+
+def rehearse(kind: type, half: bool, centred: bool) -> None:
+    """Make the passes of a run over matrices of one entry, with a direction of numbers of this kind, halved or not, and
+    with centres or without: to load compiled code takes half a second, and to compile it many.
+    """
+    one, line, out = np.zeros((1, 1)), np.zeros(1), np.zeros((1, 1), dtype=kind)
+    blend_low_rank(one, 0.0, one, line, one, one, half)
+    if centred:
+        box_offset(one, one, 0.0, 0.0, 1.0)
+        centred_box_direction(one, line, line, one, one, 0.0, 0.0, 1.0, out)
+    else:
+        box_direction(one, line, line, one, 0.0, 0.0, 1.0, out, half)
+        box_mean(one, 0.0, 0.0, 1.0, half=half)
+    if half:
+        complete(one)
 
 
 @compiled(fastmath=REORDER)

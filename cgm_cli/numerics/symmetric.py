@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from cgm_cli.numerics.compiled import REORDER, compiled
-from cgm_cli.numerics.threads import allowed, share
+from cgm_cli.numerics.threads import share
 
 STRIP = 250
 """Rows of a strip, about; there are `MOST` at most. Every strip has a sum of its own, so that no number depends on how
@@ -75,8 +75,7 @@ def product(lower: np.ndarray, vector: np.ndarray) -> np.ndarray:
     cuts = _cuts(vector.size)
     strips = cuts.size - 1
     sums = np.empty((strips, vector.size), dtype=lower.dtype)
-    parts = min(allowed(), strips) if vector.size >= SHARED else 1
-    spans = [(strips * part // parts, strips * (part + 1) // parts) for part in range(parts)]
+    spans = [(0, strips)] if vector.size < SHARED else [(strip, strip + 1) for strip in range(strips)]
     share(_multiply, [(lower, vector, cuts, sums, *span) for span in spans])
     return sums.sum(axis=0)
 
@@ -129,6 +128,12 @@ def _extend(lower, factor, basis, projected, new, until, size, twice):
                 following[j] /= coupling
         if weak or new >= until:
             return new, coupling, size
+
+
+def rehearse(kind: type) -> None:
+    """Make a step with a matrix of one entry of this kind; see `kernels.rehearse`."""
+    half = HalfProduct(np.zeros((1, 1), dtype=kind), 1.0, lambda block: block)
+    half.extend(np.ones((2, 1)), np.zeros((2, 2)), 0, 1, 0.0, kind == np.float64)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ is to do: a tenth of a millisecond.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from queue import SimpleQueue
@@ -51,22 +52,37 @@ def blas_threads(order: int) -> Iterator[None]:
         yield
 
 
-def share(work: Callable, parts: list[tuple]) -> None:
-    """Call work(*part) for each of the parts, the first by this thread and every other by one of its own.
+def share(work: Callable, parts: Sequence[tuple]) -> None:
+    """Call work(*part) for each of the parts, by as many threads as are allowed, this one among them.
 
-    Raises what the work raises, once all of it has ended.
+    Each takes the next part that nobody has taken, so that one that is late, or slow, is waited for no longer than it
+    needs for one. Raises what the work raises, once all parts are done.
     """
-    own, *rest = parts
-    ended: SimpleQueue[BaseException | None] = SimpleQueue()
-    for part in rest:
-        _HELPERS.give(work, part, ended)
-    errors = [_outcome(work, own)]
+    helpers = min(allowed(), len(parts)) - 1
+    if helpers < 1:
+        for part in parts:
+            work(*part)
+        return
+    left, ended = deque(parts), SimpleQueue()
+
+    def take() -> None:
+        while left:
+            try:
+                part = left.popleft()
+            except IndexError:  # another was faster
+                return
+            ended.put(_outcome(work, part))
+
+    _HELPERS.call(take, helpers)
+    errors, done = [_outcome(take, ())], 0
     # Whatever happens here, nobody writes to the caller's arrays once this has returned.
-    while len(errors) < len(parts):
+    while done < len(parts):
         try:
             errors.append(ended.get())
+            done += 1
         except BaseException as interrupt:  # a signal's handler, which is to be heard, but not before the others end
-            errors[0] = errors[0] or interrupt
+            errors.append(interrupt)
+            take()
     for error in errors:
         if error is not None:
             raise error
@@ -81,35 +97,31 @@ def _outcome(work: Callable, part: tuple) -> BaseException | None:
 
 
 class _Helpers:
-    """Threads that wait for work; as many as were ever needed at once, and gone in a child after a fork."""
+    """Threads that wait to be called; as many as were ever called at once, and gone in a child after a fork."""
 
     def __init__(self) -> None:
         self.forget()
         os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
-        self._lock = Lock()
-        self._tasks: SimpleQueue = SimpleQueue()
-        self._count = self._busy = 0
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._lock, self._count = Lock(), 0
 
-    def give(self, work: Callable, part: tuple, ended: SimpleQueue) -> None:
-        """Have work(*part) done by one of the threads; what it raised, or None, is put into `ended`."""
+    def call(self, function: Callable[[], None], count: int) -> None:
+        """Have `count` of the threads call the function, which does not raise, when they come to it."""
         with self._lock:
-            self._busy += 1
-            if self._busy > self._count:
+            while self._count < count:
                 self._count += 1
-                Thread(target=self._help, args=(self._tasks,), name="cgm-kernels", daemon=True).start()
-        self._tasks.put((work, part, ended))
+                Thread(target=self._serve, args=(self._calls,), name="cgm-kernels", daemon=True).start()
+        for _ in range(count):
+            self._calls.put(function)
 
-    def _help(self, tasks: SimpleQueue) -> None:
+    @staticmethod
+    def _serve(calls: SimpleQueue[Callable[[], None]]) -> None:
         while True:
-            work, part, ended = tasks.get()
-            outcome = _outcome(work, part)
-            with self._lock:
-                self._busy -= 1
-            ended.put(outcome)
-            # Nothing of the caller's is kept while this thread waits.
-            del work, part, ended, outcome
+            function = calls.get()
+            function()
+            del function  # nothing of the caller's is kept while this thread waits
 
 
 _HELPERS = _Helpers()

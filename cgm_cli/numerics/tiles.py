@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgm_cli.numerics import kernels
-from cgm_cli.numerics.threads import allowed, share
+from cgm_cli.numerics.threads import share
 
 TILE = 168
 """The most rows and columns of a tile: three of them fit into a cache of the second level."""
@@ -45,8 +45,8 @@ class FactoredBox:
                 for tile in range(place, len(self._places), SHARES):
                     totals[place] += self._add(tile, factor, across, buffer, sums[place])
 
-        parts = 1 if self._cost.size < kernels.SMALL else min(allowed(), SHARES)
-        share(work, [(range(part, SHARES, parts),) for part in range(parts)])
+        small = self._cost.size < kernels.SMALL
+        share(work, [(range(SHARES),)] if small else [(range(place, place + 1),) for place in range(SHARES)])
         return sums.sum(axis=0), *totals.sum(axis=0).tolist()
 
     def _add(

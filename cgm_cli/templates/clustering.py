@@ -59,12 +59,14 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     """
     linked = cdist(points, points) < linking
     alive = np.ones(points.shape[0], dtype=bool)
+    popularity = linked.sum(axis=0)
     centres = []
     for _ in range(clusters):
-        popularity = (linked[:, alive].sum(axis=1)) * alive
-        centre = int(np.argmax(popularity))
+        centre = int(np.argmax(popularity * alive))
         centres.append(centre)
-        alive &= ~linked[centre]
+        taken = alive & linked[centre]
+        alive &= ~taken
+        popularity -= linked[taken].sum(axis=0)
     return cdist(points, points[centres]).argmin(axis=1)
 
 

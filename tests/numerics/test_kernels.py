@@ -167,12 +167,22 @@ def test_complete_mirrors(n, dtype):
     np.testing.assert_array_equal(both(call)[0], a)
 
 
-@pytest.mark.parametrize("shape", [(), (7,), (3, 4, 5), *SHAPES])
-def test_mean_equals_numpy(shape):
+@pytest.mark.parametrize("shape", [*SHAPES, (15, 15), (203, 203)])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_box_mean_equals_numpy(shape, share):
     rng = np.random.default_rng(4)
-    one, other = np.asarray(rng.standard_normal(shape)), np.asarray(rng.standard_normal(shape))
-    (found,) = both(lambda: (kernels.mean(one, other, 0.3),))
-    np.testing.assert_allclose(found, 0.7 * one + 0.3 * other, rtol=1e-13, atol=1e-15)
+    z, mean = rng.standard_normal(shape), rng.standard_normal(shape)
+    square = shape[0] == shape[1]
+    if square:
+        z, mean = z + z.T, mean + mean.T
+    expected = (1.0 - share) * mean + share * (z - np.clip(z, -0.5, 0.7)) / 0.1
+    former = None if share == 1.0 else mean
+    (found,) = both(lambda: (kernels.box_mean(z, -0.5, 0.7, 0.1, former, share),))
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    if square:
+        z[np.triu_indices(shape[0], 1)] = mean[np.triu_indices(shape[0], 1)] = np.nan
+        (half,) = both(lambda: (kernels.box_mean(z, -0.5, 0.7, 0.1, former, share, half=True),))
+        np.testing.assert_array_equal(half, found)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
