@@ -196,10 +196,12 @@ class _Looks:
 
     def saw(self, columns: int, residual: float, allowed: float) -> None:
         ahead = self._pace
-        if self._last is not None and 0.0 < residual < self._last[1] and allowed > 0.0:
-            rate = np.log(self._last[1] / residual) / (columns - self._last[0])
+        if residual > 0.0 and allowed > 0.0:
+            rate, most = math.log(2.0), self._pace  # until it is known
+            if self._last is not None and residual < self._last[1]:
+                rate, most = math.log(self._last[1] / residual) / (columns - self._last[0]), 2 * self._pace
             # Not all the way: the rate grows, and a product costs more than a look.
-            ahead = int(np.clip(0.8 * np.log(residual / allowed) / rate, 1, 2 * self._pace))
+            ahead = int(np.clip(0.8 * math.log(residual / allowed) / rate, 1, most))
         self._last, self.next = (columns, residual), columns + ahead
 
     def restarted(self, columns: int) -> None:
