@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,22 @@ class Iterate(ABC):
         """Become the iterate of the same kind and shape that `pack` made the tree of."""
 
 
+@dataclass(frozen=True)
+class HalfStep:
+    """x <- keep x + left right^T for a symmetric x (n, n), C-contiguous, on and below the diagonal; vectors (n,)."""
+
+    x: np.ndarray
+    keep: float
+    left: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def none(cls, x: np.ndarray) -> HalfStep:
+        """The step that leaves x as it is."""
+        zero = np.zeros(x.shape[0])
+        return cls(x, 1.0, zero, zero)
+
+
 class DenseIterate(Iterate):
     """x as one C-contiguous array, changed in place.
 
@@ -80,9 +97,20 @@ class DenseIterate(Iterate):
         else:
             atom.blend_into(self.array, eta)
 
+    def begin(self, atom: Atom, eta: float) -> HalfStep | None:
+        """The same step for somebody who takes it at once, on and below the diagonal; None if that is not enough."""
+        if not self._halves(atom):
+            return None
+        self._whole = False
+        left = atom.left[:, 0] * (eta * atom.weights[0])
+        return HalfStep(self._array, 1.0 - eta, left, np.ascontiguousarray(atom.right[:, 0]))
+
+    def _halves(self, atom: Atom) -> bool:
+        return self.halved and isinstance(atom, LowRankAtom) and atom.is_symmetric and atom.weights.size == 1
+
     def blend_priced(self, atom: LowRankAtom, eta: float, cost: DenseDirection | None) -> float:
         """The same, and <C, x> after it, found on the way; 0 without C."""
-        lower = self.halved and atom.is_symmetric and atom.weights.size == 1 and (cost is None or cost.symmetric)
+        lower = self._halves(atom) and (cost is None or cost.symmetric)
         x = self.lower if lower else self.array
         self._whole = not lower
         array = None if cost is None else cost.array

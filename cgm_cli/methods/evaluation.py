@@ -26,7 +26,7 @@ from cgm_cli.blocks.directions import (
     SingleDirection,
     SumDirection,
 )
-from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.iterates import DenseIterate, HalfStep, Iterate
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
@@ -129,6 +129,7 @@ class Evaluator:
         foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
         self.folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
         self._halved = isinstance(iterate, DenseIterate) and iterate.halved
+        self._ahead: _Ahead | None = None
 
     def rehearse(self, rough: bool, centred: bool) -> None:
         """Load the compiled code that evaluations, rough or not and with centres or without, and steps will use."""
@@ -168,7 +169,8 @@ class Evaluator:
             pairing = float(np.vdot(gradient, loss_image))
             smoothed, constant = objective, objective - pairing
             margin = abs(objective) + _loss_scale(problem, gradient, loss_image)
-            pieces.append(problem.loss.map.adjoint(gradient))
+            piece = problem.loss.map.adjoint(gradient)
+            pieces.append(piece.symmetrised() if problem.domain.symmetric else piece)
         duals: list[tuple[Term, Dual]] = []
         for term, image in zip(problem.terms, images, strict=True):
             if term is self.folded:
@@ -176,12 +178,7 @@ class Evaluator:
             centre = None if centres is None else centres[problem.terms.index(term)]
             dual = _dual(term, image, beta, centre)
             duals.append((term, dual))
-            piece = term.map.adjoint(dual.y)
-            # A plain subgradient may jump by the rounding errors that make x not quite symmetric.
-            mirrored = beta is not None and isinstance(term.map, Identity) and term.penalty.uniform
-            if isinstance(piece, DenseDirection) and mirrored:
-                piece = DenseDirection(piece.array, symmetric=problem.domain.symmetric)
-            pieces.append(piece)
+            pieces.append(self._piece(term, dual, beta))
             slope, pairing_here = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))
             step = 0.0 if beta is None else beta / term.weight
             # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2); g for step 0
@@ -193,15 +190,17 @@ class Evaluator:
             margin += size * slope + abs(dual.conjugate) + abs(dual.value)
             if step > 0.0:
                 margin += size / step * term.map.norm * problem.domain.radius
-        if problem.domain.symmetric:
-            pieces = [piece.symmetrised() for piece in pieces]
         if self.folded is None:
             direction = self._assemble(pieces)
         else:
             place = problem.terms.index(self.folded)
+            ahead, self._ahead = self._ahead, None
+            others = [*images[:place], *images[place + 1 :]]
+            if centres is not None or (ahead is not None and not ahead.stands(loss_image, others, beta, rough)):
+                ahead = None
             step = beta / self.folded.weight
             centre = None if centres is None else centres[place]
-            direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent, rough)
+            direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent, rough, ahead)
             duals.insert(place, (self.folded, dual))
             pairing += folded.pairing
             smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
@@ -220,6 +219,23 @@ class Evaluator:
             8 * _EPS * margin,
             beta,
         )
+
+    def take(self, step: HalfStep, images: list[np.ndarray | None], beta: float, rough: bool) -> np.ndarray | None:
+        """Take the step of a halved iterate in the pass that the next `evaluate` would make over it, if it is asked for
+        the same beta and rough, without centres; what M x is after the step. images: those after it, None for x itself.
+
+        None, and nothing is done, where there is no such pass.
+        """
+        others = [pair for pair in zip(self._problem.terms, images, strict=True) if pair[0] is not self.folded]
+        if self.folded is None or any(image is None for _, image in others):
+            return None
+        pieces = [self._piece(term, _dual(term, image, beta, None), beta) for term, image in others]
+        cost, rows, columns, rest = _sorted([self._problem.loss.map.direction, *pieces])
+        out = self._room(self._is_rough(step.x, rest, rough))
+        *figures, price = self._half_pass(step, cost, rows, columns, beta / self.folded.weight, out)
+        loss_image = np.array(price)
+        self._ahead = _Ahead(loss_image, [image for _, image in others], beta, rough, figures)
+        return loss_image
 
     def dual_point(
         self, evaluation: Evaluation, loss_image, images, centres=None, mean: DualPoint | None = None, share=1.0
@@ -295,29 +311,32 @@ class Evaluator:
         centre: np.ndarray | None,
         ascent: tuple[float, float] | None,
         rough: bool,
+        ahead: _Ahead | None = None,
     ) -> tuple[Direction, Dual, _Folded]:
-        """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass."""
+        """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass, unless it
+        was made `ahead`.
+        """
         domain, penalty = self._problem.domain, self.folded.penalty
-        cost, *others = pieces
-        rows, columns, rest = np.zeros(domain.shape[0]), np.zeros(domain.shape[1]), []
-        for piece in others:
-            if isinstance(piece, OuterSum):
-                rows, columns = rows + piece.rows, columns + piece.columns
-            else:
-                rest.append(piece)
+        cost, rows, columns, rest = _sorted(pieces)
         half = self._halved and centre is None
-        rough = rough and _takes_rough(domain) and not rest and image.size >= kernels.SMALL
+        rough = self._is_rough(image, rest, rough)
         out = self._room(rough)
         limits = float(penalty.lower), float(penalty.upper)
         if centre is None:
-            distance, conjugate, reference, norm = kernels.box_direction(
-                cost.dense(), rows, columns, image, *limits, step, out, half
-            )
+            if ahead is not None:
+                distance, conjugate, reference, norm = ahead.figures
+            elif half:
+                still = HalfStep.none(image)
+                distance, conjugate, reference, norm, _ = self._half_pass(still, cost, rows, columns, step, out)
+            else:
+                distance, conjugate, reference, norm = kernels.box_direction(
+                    cost, rows, columns, image, *limits, step, out
+                )
             slope = distance / step
             folded = _Folded(conjugate + distance * slope, slope, slope)
         else:
             distance, conjugate, reference, norm, *sums = kernels.centred_box_direction(
-                cost.dense(), rows, columns, image, centre, *limits, step, out, ascent or (0.0, 1.0)
+                cost, rows, columns, image, centre, *limits, step, out, ascent or (0.0, 1.0)
             )
             folded = _Folded(*sums)
         dual = Dual(None, conjugate, 0.0, distance, reference)
@@ -335,6 +354,24 @@ class Evaluator:
         direction = LowerDirection(out, known_peak) if half else DenseDirection(out, domain.symmetric, known_peak)
         return direction, dual, folded
 
+    def _half_pass(self, step: HalfStep, cost, rows, columns, beta: float, out: np.ndarray) -> tuple[float, ...]:
+        limits = float(self.folded.penalty.lower), float(self.folded.penalty.upper)
+        moved = step.x, step.keep, step.left, step.right
+        return kernels.half_box_direction(*moved, cost, rows, columns, *limits, beta, out)
+
+    def _is_rough(self, x: np.ndarray, rest: list[Direction], rough: bool) -> bool:
+        """Whether the direction is formed in single precision: where that is wanted, of use, and nothing is added."""
+        return rough and _takes_rough(self._problem.domain) and not rest and x.size >= kernels.SMALL
+
+    def _piece(self, term: Term, dual: Dual, beta: float | None) -> Direction:
+        """A_i^T y_i, symmetrised where the domain is symmetric."""
+        domain, piece = self._problem.domain, term.map.adjoint(dual.y)
+        # A plain subgradient may jump by the rounding errors that make x not quite symmetric.
+        mirrored = beta is not None and isinstance(term.map, Identity) and term.penalty.uniform
+        if isinstance(piece, DenseDirection) and mirrored:
+            piece = DenseDirection(piece.array, symmetric=domain.symmetric)
+        return piece.symmetrised() if domain.symmetric else piece
+
     def _room(self, rough: bool) -> np.ndarray:
         """The buffer of directions in single or in double precision."""
         shape = self._problem.domain.shape
@@ -343,6 +380,22 @@ class Evaluator:
             return self._single
         self._buffer = np.empty(shape) if self._buffer is None else self._buffer
         return self._buffer
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """A pass made together with the step before: what it was made at, and its sums."""
+
+    loss_image: np.ndarray
+    images: list[np.ndarray]
+    beta: float
+    rough: bool
+    figures: list[float]
+
+    def stands(self, loss_image: np.ndarray, images: list[np.ndarray], beta: float | None, rough: bool) -> bool:
+        """Whether an evaluation at these images, of the terms that are not folded, would make the same."""
+        same = loss_image is self.loss_image and (beta, rough) == (self.beta, self.rough)
+        return same and all(one is other for one, other in zip(images, self.images, strict=True))
 
 
 @dataclass(frozen=True)
@@ -391,6 +444,18 @@ def _dual(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray 
     # far z itself lies from the set is told by the plain one.
     shifted = term.penalty.smoothed(image + step * centre, step)
     return Dual(shifted.y, shifted.conjugate, plain.value, plain.distance, plain.reference)
+
+
+def _sorted(pieces: list[Direction]) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Direction]]:
+    """The cost, which comes first, as an array; the sum of all a_i + b_j, as two vectors; the other pieces."""
+    cost, *others = pieces
+    rows, columns, rest = np.zeros(cost.shape[0]), np.zeros(cost.shape[1]), []
+    for piece in others:
+        if isinstance(piece, OuterSum):
+            rows, columns = rows + piece.rows, columns + piece.columns
+        else:
+            rest.append(piece)
+    return cost.dense(), rows, columns, rest
 
 
 def _takes_rough(domain) -> bool:

@@ -22,7 +22,7 @@ from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.methods.state import State
+from cgm_cli.methods.state import Ahead, State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Theory
@@ -166,11 +166,18 @@ class _Run:
                 atom = answer.atom
                 if self.method.correction is not None:
                     atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
-                state.advance(atom, eta)
+                state.advance(atom, eta, self._ahead(turn + 1))
                 if self.method.ascent is not None:
                     self.method.ascent.climb(state, self.evaluator, eta, self._beta(turn + 1))
                 if state.k % schedule.refresh == 0:
                     state.refresh()
+
+    def _ahead(self, turn: int) -> Ahead | None:
+        """What may take a step together with the pass of the turn's evaluation."""
+        if self.method.is_centred:
+            return None
+        beta, rough = self.method.evaluated_at(self._beta(turn)), self.method.oracle.is_loose
+        return partial(self.evaluator.take, beta=beta, rough=rough)
 
     def _beta(self, turn: int) -> float | None:
         """The smoothing of the schedule, as much sharper as the ascent has made it."""

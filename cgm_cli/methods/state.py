@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import DenseDirection
-from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.iterates import DenseIterate, HalfStep, Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.identity import Identity
@@ -20,6 +20,9 @@ from cgm_cli.errors import NumericalError
 from cgm_cli.methods.bounds import BestBound
 from cgm_cli.methods.evaluation import indexed
 from cgm_cli.methods.segment import ImageSegment
+
+Ahead = Callable[[HalfStep, list[np.ndarray | None]], np.ndarray | None]
+"""Takes a step of x, given the images after it (None for x itself), and returns M x; None if it does not."""
 
 
 @dataclass
@@ -162,8 +165,10 @@ class State:
         """The smoothed objective from x to an atom."""
         return ImageSegment(self.problem, self.loss_image, self.images, *self.images_of(atom), beta, self.centres)
 
-    def advance(self, atom: Atom, eta: float) -> None:
+    def advance(self, atom: Atom, eta: float, ahead: Ahead | None = None) -> None:
         """x <- x + eta (atom - x), in the iterate and, by linearity, in every image: A x + eta (A atom - A x).
+
+        ahead(step, images) may take the step of a large iterate, given the images after it, and return M x after it.
 
         Raises NumericalError, and changes nothing, if an image is no longer finite.
         """
@@ -180,7 +185,10 @@ class State:
             self.iterate.blend(atom, eta)
         else:
             # The pass over x finds <C, x> on its way; what is not finite in it is found by the next evaluation.
-            loss_image = np.array(self.iterate.blend_priced(atom, eta, cost))
+            step = self.iterate.begin(atom, eta) if ahead is not None and cost.symmetric else None
+            loss_image = None if step is None else ahead(step, images)
+            if loss_image is None:
+                loss_image = np.array(self.iterate.blend_priced(atom, eta, cost))
         self._loss_image, self._images = loss_image, images
         self.k += 1
 

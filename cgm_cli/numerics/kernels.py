@@ -259,35 +259,28 @@ def box_mean(
 
 
 @compiled(**_BANDS)
-def _box_direction_bands(base, rows, columns, z, lower, upper, inverse, out, half, sums, first, last):
-    def entries(i, start, stop):
-        distance, pairing, size, total = 0.0, 0.0, 0.0, 0.0
-        row = rows[i]
-        for j in range(start, stop):
-            p = z[i, j]
-            if p < lower:
-                p = lower
-            elif p > upper:
-                p = upper
-            gap = z[i, j] - p
-            y = gap * inverse
-            distance += gap * gap
-            pairing += y * p
-            size += p * p
-            v = base[i, j] + (row + columns[j]) + y
-            out[i, j] = v
-            total += v * v  # a maximum of |v| would keep the loop from being vectorised
-        return distance, pairing, size, total
-
+def _box_direction_bands(base, rows, columns, z, lower, upper, inverse, out, sums, first, last):
     for band in range(first, last):
         for i in range(band * BAND, min((band + 1) * BAND, z.shape[0])):
-            found = entries(i, 0, i + 1 if half else z.shape[1])
-            for place in range(4):
-                sums[band, place] += found[place]
-            if half:  # what is below the diagonal counts twice
-                diagonal = entries(i, i, i + 1)
-                for place in range(4):
-                    sums[band, place] += found[place] - diagonal[place]
+            distance, pairing, size, total, row = 0.0, 0.0, 0.0, 0.0, rows[i]
+            for j in range(z.shape[1]):
+                p = z[i, j]
+                if p < lower:
+                    p = lower
+                elif p > upper:
+                    p = upper
+                gap = z[i, j] - p
+                y = gap * inverse
+                distance += gap * gap
+                pairing += y * p
+                size += p * p
+                v = base[i, j] + (row + columns[j]) + y
+                out[i, j] = v
+                total += v * v  # a maximum of |v| would keep the loop from being vectorised
+            sums[band, 0] += distance
+            sums[band, 1] += pairing
+            sums[band, 2] += size
+            sums[band, 3] += total
 
 
 def box_direction(
@@ -299,16 +292,71 @@ def box_direction(
     upper: float,
     beta: float,
     out: np.ndarray,
-    half: bool = False,
 ) -> tuple[float, float, float, float]:
     """out = base + rows[:, None] + columns[None, :] + (z - p) / beta with p = clip(z, lower, upper), in one pass.
 
     All matrices (m, n) and C-contiguous. Returns |z - p|, <(z - p) / beta, p>, |p| and |out|, not finite where
-    an entry is not. half: all matrices are symmetric, and no entry above the diagonal is read or written.
+    an entry is not.
     """
-    arguments = base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out, half
-    distance, pairing, size, total = _by_bands(_box_direction_bands, z.shape, 4, *arguments, lower=half)
+    arguments = base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out
+    distance, pairing, size, total = _by_bands(_box_direction_bands, z.shape, 4, *arguments)
     return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total))
+
+
+@compiled(**_BANDS)
+def _half_box_direction_bands(x, keep, left, right, base, rows, columns, lower, upper, inverse, out, sums, first, last):
+    for band in range(first, last):
+        for i in range(band * BAND, min((band + 1) * BAND, x.shape[0])):
+            a, row = left[i], rows[i]
+            for part in range(2):  # what is below the diagonal counts twice
+                start, stop, times = (0, i, 2.0) if part == 0 else (i, i + 1, 1.0)
+                distance, pairing, size, total, price = 0.0, 0.0, 0.0, 0.0, 0.0
+                for j in range(start, stop):
+                    z = keep * x[i, j] + a * right[j]
+                    x[i, j] = z
+                    p = z
+                    if p < lower:
+                        p = lower
+                    elif p > upper:
+                        p = upper
+                    gap = z - p
+                    y = gap * inverse
+                    distance += gap * gap
+                    pairing += y * p
+                    size += p * p
+                    c = base[i, j]
+                    price += c * z
+                    v = c + (row + columns[j]) + y
+                    out[i, j] = v
+                    total += v * v
+                sums[band, 0] += times * distance
+                sums[band, 1] += times * pairing
+                sums[band, 2] += times * size
+                sums[band, 3] += times * total
+                sums[band, 4] += times * price
+
+
+def half_box_direction(
+    x: np.ndarray,
+    keep: float,
+    left: np.ndarray,
+    right: np.ndarray,
+    base: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    lower: float,
+    upper: float,
+    beta: float,
+    out: np.ndarray,
+) -> tuple[float, float, float, float, float]:
+    """x <- keep x + left right^T in place, and `box_direction` at that x, in one pass over what is on and below the
+    diagonal of symmetric matrices (n, n), C-contiguous.
+
+    Returns what `box_direction` does for the whole matrices, and <base, x>.
+    """
+    arguments = x, keep, left, right, base, rows, columns, float(lower), float(upper), 1.0 / beta, out
+    distance, pairing, size, total, price = _by_bands(_half_box_direction_bands, x.shape, 5, *arguments, lower=True)
+    return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total)), price
 
 
 @compiled(**_BANDS)
@@ -438,19 +486,22 @@ def box_tile(x, rows, columns, cost, shift, lower, upper, inverse):
 
 
 def rehearse(kind: type, half: bool, centred: bool) -> None:
-    """Make the passes of a run over matrices of one entry, with a direction of numbers of this kind, halved or not, and
-    with centres or without: to load compiled code takes half a second, and to compile it many.
+    """Make the passes of a run over matrices of one entry, with a direction of numbers of this kind, and with halves,
+    centres or neither: to load compiled code takes half a second, and to compile it many.
     """
     one, line, out = np.zeros((1, 1)), np.zeros(1), np.zeros((1, 1), dtype=kind)
-    blend_low_rank(one, 0.0, one, line, one, one, half)
+    if half:
+        half_box_direction(one, 1.0, line, line, one, line, line, 0.0, 0.0, 1.0, out)
+        complete(one)
+    else:
+        blend_low_rank(one, 0.0, one, line, one, one)
     if centred:
         box_offset(one, one, 0.0, 0.0, 1.0)
         centred_box_direction(one, line, line, one, one, 0.0, 0.0, 1.0, out)
-    else:
-        box_direction(one, line, line, one, 0.0, 0.0, 1.0, out, half)
+    elif not half:
+        box_direction(one, line, line, one, 0.0, 0.0, 1.0, out)
+    if not centred:
         box_mean(one, 0.0, 0.0, 1.0, half=half)
-    if half:
-        complete(one)
 
 
 @compiled(fastmath=REORDER)

@@ -1,6 +1,8 @@
 """The fused pass over a dense iterate against the generic one, and the dual point against both."""
 
+import copy
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.bounds import certify, estimate
 from cgm_cli.methods.evaluation import Evaluator
+from cgm_cli.methods.loop import Schedule
 from cgm_cli.methods.state import State
 from tests.blocks.support import random_direction, random_vertex
 from tests.methods.problems import hcgm, solve
@@ -139,9 +142,7 @@ def at_some_halved_point(problem):
 @pytest.mark.parametrize("beta", [1.0, 1e-3])
 def test_one_half_of_a_large_iterate_is_enough(beta, rough, extra):
     problem = kmeans_like(190, PSDTrace(190, 3.0, False))
-    if extra:
-        term = Term("diagonal", Diagonal((190, 190)), Equals((190,), np.full(190, 0.5)), 0.25)
-        problem = dataclasses.replace(problem, terms=(*problem.terms, term))
+    problem = diagonal_too(problem) if extra else problem
     state = at_some_halved_point(problem)
     evaluator = Evaluator(problem, state.iterate)
     images = state.images_with_half(evaluator.folded)
@@ -167,6 +168,98 @@ def test_one_half_of_a_large_iterate_is_enough(beta, rough, extra):
     assert first.infeasibilities == pytest.approx(second.infeasibilities, rel=1e-11, abs=1e-15)
     assert first.pairing == pytest.approx(second.pairing, rel=1e-11)
     assert first.constant == pytest.approx(second.constant, rel=1e-10)
+
+
+def diagonal_too(problem):
+    """The problem with a term whose piece of the direction is neither folded nor a sum of rows and columns."""
+    n = problem.domain.shape[0]
+    term = Term("diagonal", Diagonal((n, n)), Equals((n,), np.full(n, 0.5)), 0.25)
+    return dataclasses.replace(problem, terms=(*problem.terms, term))
+
+
+def second_bound_too(problem):
+    """The problem with a second constraint on the entries themselves."""
+    shape = problem.domain.shape
+    return dataclasses.replace(
+        problem, terms=(*problem.terms, Term("below", Identity(shape), BoxSet(shape, np.array(-1.0), np.array(2.0))))
+    )
+
+
+@pytest.mark.parametrize("more", [lambda problem: problem, diagonal_too])
+@pytest.mark.parametrize("rough", [False, True])
+def test_a_step_may_be_taken_in_the_pass_that_comes_after_it(more, rough):
+    problem = more(kmeans_like(190, PSDTrace(190, 3.0, False)))
+    found = []
+    for taken in (False, True):
+        state = at_some_halved_point(problem)
+        evaluator = Evaluator(problem, state.iterate)
+        atom = problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
+        state.advance(atom, 0.2, partial(evaluator.take, beta=0.1, rough=rough) if taken else None)
+        assert (evaluator._ahead is not None) == taken
+        images = state.images_with_half(evaluator.folded)
+        point = evaluator.evaluate(state.loss_image, images, 0.1, rough=rough)
+        product = (point.direction.rough(1.0, 1) or point.direction.matmat)(np.ones(190))
+        found.append((state, point, product))
+        assert evaluator._ahead is None
+    (one, plain, first), (other, ahead, second) = found
+    np.testing.assert_allclose(other.iterate.array, one.iterate.array, rtol=1e-13, atol=1e-15)
+    assert float(other.loss_image) == pytest.approx(float(one.loss_image), rel=1e-13)
+    np.testing.assert_allclose(second, first, atol=(1e-4 if rough else 1e-11) * np.abs(first).max())
+    for name in ("objective", "distance", "pairing", "smoothed", "constant", "margin"):
+        assert getattr(ahead, name) == pytest.approx(getattr(plain, name), rel=1e-11), name
+    assert ahead.infeasibilities == pytest.approx(plain.infeasibilities, rel=1e-11)
+
+
+@pytest.mark.parametrize("change", ["beta", "images", "loss", "rough"])
+def test_what_was_made_ahead_is_used_for_nothing_else(change):
+    problem = kmeans_like(190, PSDTrace(190, 3.0, False))
+    state = at_some_halved_point(problem)
+    evaluator = Evaluator(problem, state.iterate)
+    atom = problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
+    state.advance(atom, 0.2, partial(evaluator.take, beta=0.1, rough=False))
+    # As if it were of another point: whoever uses it is found out.
+    evaluator._ahead = dataclasses.replace(evaluator._ahead, figures=[np.nan] * 4)
+    images, loss_image = state.images_with_half(evaluator.folded), state.loss_image
+    beta, rough = 0.2 if change == "beta" else 0.1, change == "rough"
+    if change == "images":
+        images = [np.array(images[0]), images[1]]
+    if change == "loss":
+        loss_image = np.array(loss_image)
+    point = evaluator.evaluate(loss_image, images, beta, rough=rough)
+    plain = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, beta)
+    assert point.constant == pytest.approx(plain.constant, rel=1e-11)
+    np.testing.assert_array_equal(point.direction.dense(), plain.direction.dense())
+
+
+def test_a_step_is_not_taken_ahead_of_a_pass_over_x_itself():
+    problem = second_bound_too(kmeans_like(190, PSDTrace(190, 3.0, False)))
+    state = at_some_halved_point(problem)
+    evaluator = Evaluator(problem, state.iterate)
+    atom = problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
+    expected = 0.8 * state.iterate.array + 0.2 * atom.dense()
+    state.advance(atom, 0.2, partial(evaluator.take, beta=0.1, rough=False))
+    assert evaluator._ahead is None
+    np.testing.assert_allclose(state.iterate.array, expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("tolerance", [1e-7, 1e-2])
+def test_a_halved_run_taken_up_again_ends_the_same_to_the_last_bit(tolerance):
+    problem = kmeans_like(190, PSDTrace(190, 3.0, False))
+    packs = {}
+
+    def go(resume=None, keep=lambda state: None):
+        iterate = DenseIterate(problem.first, halves=True)
+        options = {"method": hcgm(1.0, tolerance), "iterate": iterate, "schedule": Schedule(refresh=7)}
+        return solve(problem, 20, resume=resume, keep=keep, **options)
+
+    whole, records = go(keep=lambda state: packs.update({state.k: copy.deepcopy(state.pack())}))
+    for start in (1, 7, 12):  # 7: right after the images were computed anew
+        again, later = go(resume=packs[start])
+        assert again.state.iterate.array.tobytes() == whole.state.iterate.array.tobytes()
+        assert again.record.objective == whole.record.objective
+        np.testing.assert_array_equal(later.column("bound"), records.column("bound")[start:])
+    plain, _ = go()
+    assert plain.state.iterate.array.tobytes() == whole.state.iterate.array.tobytes()
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1e25])
