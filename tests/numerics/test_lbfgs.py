@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
+import cgm_cli.numerics.lbfgs as lbfgs_module
 from cgm_cli.numerics.lbfgs import lbfgs
 
 
@@ -124,4 +125,30 @@ def test_units_do_not_matter(unit, length):
     scaled = Counted(lambda x: unit * rosen(x / length), lambda x: unit / length * rosen_der(x / length))
     found = lbfgs(scaled, np.full(6, -1.2 * length), 15) / length
     assert len(scaled.values) == 15
-    np.testing.assert_allclose(found, plain, rtol=1e-3)
+    np.testing.assert_allclose(found, plain, rtol=0.0, atol=1e-4 * np.abs(plain).max())
+
+
+def test_descent_is_that_of_the_two_loops():
+    """Of Nocedal and Wright, Algorithm 7.4, written out; through pairs of no use, and more pairs than are kept."""
+    rng = np.random.default_rng(3)
+    memory, size = 4, lbfgs_module.PIECE + 50
+    pairs, kept, gradient = lbfgs_module._Pairs(memory, size), [], rng.standard_normal(size)
+    np.testing.assert_array_equal(pairs.descent(gradient), -gradient)
+    for turn in range(9):
+        step, change = rng.standard_normal((2, size))
+        change += (-2.0 if turn in (0, 5) else 3.0) * step
+        gradient = gradient + change
+        pairs.add(step, change, gradient)
+        if step @ change > 0.0:
+            kept = [*kept, (step, change)][-memory:]
+        expected, alphas = gradient.copy(), []
+        for s, y in reversed(kept):
+            alphas.append((s @ expected) / (s @ y))
+            expected -= alphas[-1] * y
+        if kept:
+            expected *= (kept[-1][0] @ kept[-1][1]) / (kept[-1][1] @ kept[-1][1])
+        for (s, y), alpha in zip(kept, reversed(alphas), strict=True):
+            expected += (alpha - (y @ expected) / (s @ y)) * s
+        found = pairs.descent(gradient)
+        assert np.linalg.norm(found + expected) <= 1e-5 * np.linalg.norm(expected), turn
+    assert pairs.count == 7
