@@ -56,41 +56,68 @@ def share(work: Callable, parts: Sequence[tuple]) -> None:
     """Call work(*part) for each of the parts, by as many threads as are allowed, this one among them.
 
     Each takes the next part that nobody has taken, so that one that is late, or slow, is waited for no longer than it
-    needs for one. Raises what the work raises, once all parts are done.
+    needs for one. Raises what the work raises, once nobody is at it any more.
     """
     helpers = min(allowed(), len(parts)) - 1
     if helpers < 1:
         for part in parts:
             work(*part)
         return
-    left, ended = deque(parts), SimpleQueue()
-
-    def take() -> None:
-        while left:
-            try:
-                part = left.popleft()
-            except IndexError:  # another was faster
-                return
-            ended.put(_outcome(work, part))
-
-    _HELPERS.call(take, helpers)
-    errors, done = [_outcome(take, ())], 0
+    shared = _Shared(work, parts)
+    _HELPERS.call(shared.help, helpers)
+    errors = [_outcome(shared.take)]
     # Whatever happens here, nobody writes to the caller's arrays once this has returned.
-    while done < len(parts):
+    while True:
         try:
-            errors.append(ended.get())
-            done += 1
+            errors += shared.close()
+            break
         except BaseException as interrupt:  # a signal's handler, which is to be heard, but not before the others end
             errors.append(interrupt)
-            take()
     for error in errors:
         if error is not None:
             raise error
 
 
-def _outcome(work: Callable, part: tuple) -> BaseException | None:
+class _Shared:
+    """Parts of work that several threads take from, and how those ended that came to help."""
+
+    def __init__(self, work: Callable, parts: Sequence[tuple]):
+        self._work, self._left = work, deque(parts)
+        self._gate, self._is_open, self._entered = Lock(), True, 0
+        self._ended: list[BaseException | None] = []
+        self._wake: SimpleQueue[None] = SimpleQueue()
+
+    def take(self) -> None:
+        """Do parts until none is left."""
+        while True:
+            try:
+                part = self._left.popleft()
+            except IndexError:
+                return
+            self._work(*part)
+
+    def help(self) -> None:
+        """The same, unless this comes too late; does not raise."""
+        with self._gate:
+            if not self._is_open:
+                return
+            self._entered += 1
+        self._ended.append(_outcome(self.take))
+        self._wake.put(None)
+
+    def close(self) -> list[BaseException | None]:
+        """Let nobody begin any more, and wait for those who have; what they raised. May be interrupted and repeated."""
+        with self._gate:
+            self._is_open = False
+        self._left.clear()
+        while len(self._ended) < self._entered:
+            self._wake.get()
+        return self._ended
+
+
+def _outcome(work: Callable[[], None]) -> BaseException | None:
     try:
-        work(*part)
+        work()
     except BaseException as error:  # handed to the caller, whoever it is
         return error
     return None

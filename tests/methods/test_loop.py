@@ -392,9 +392,9 @@ def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on(monkeypatc
     points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
     spec = {
         "problem": {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1},
-        "solver": {"method": "hcgm", "iterations": 330, "oracle": {"mode": "fixed", "tolerance": 5e-2}},
+        "solver": {"method": "hcgm", "iterations": 260, "oracle": {"mode": "fixed", "tolerance": 2e-2}},
         "stop": {"gap": 1e-3, "infeasibility": 0.03},
-        "seed": 2,
+        "seed": 0,
     }
     keep, overtaken = Keep(), {}
 
