@@ -67,7 +67,7 @@ def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
-def ceiling(problem: CompositeProblem, dual: DualPoint) -> float:
+def hoped(problem: CompositeProblem, dual: DualPoint) -> float:
     """No less than the bound of a dual point, and near it: the minimum over the domain is no more than the value of any
     of its points, which is found at a small part of the price of a certificate.
     """
@@ -168,7 +168,7 @@ class BestBound:
 
         A dual point that an approximate oracle already shows to be no better than what is certified is left alone.
         """
-        if self.certified is not None and ceiling(problem, dual) <= self.certified.value:
+        if self.certified is not None and hoped(problem, dual) <= self.certified.value:
             return True
         value = certify(problem, dual)
         if value is not None:

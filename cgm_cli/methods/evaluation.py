@@ -196,7 +196,7 @@ class Evaluator:
             place = problem.terms.index(self.folded)
             ahead, self._ahead = self._ahead, None
             others = [*images[:place], *images[place + 1 :]]
-            if centres is not None or (ahead is not None and not ahead.stands(loss_image, others, beta, rough)):
+            if ahead is not None and (centres is not None or not ahead.stands(loss_image, others, beta, rough)):
                 ahead = None
             step = beta / self.folded.weight
             centre = None if centres is None else centres[place]

@@ -158,10 +158,10 @@ def test_step_and_direction_of_one_half_equal_those_of_the_whole(n, dtype, still
         return half, moved, *kernels.half_box_direction(*step, halved(base), rows, rows, -0.5, 0.25, 0.1, half)
 
     half, moved, *found, price = both(call)
-    slack = 64 * np.finfo(dtype).eps
+    slack = 4 * np.finfo(dtype).eps
     np.testing.assert_allclose(moved, halved(z if still else x), rtol=0.0 if still else 1e-13, atol=1e-14)
     np.testing.assert_allclose(half, halved(out), rtol=0.0, atol=slack * np.abs(out).max())
-    assert found == pytest.approx(figures, rel=1e-11, abs=1e-11)
+    assert found == pytest.approx(figures, rel=1e-12, abs=1e-12)
     assert price == pytest.approx(float(np.vdot(base, x)), abs=1e-13 * np.abs(base).sum() * np.abs(x).max())
     kernels.complete(half)
     np.testing.assert_allclose(half, out, rtol=0.0, atol=slack * np.abs(out).max())
