@@ -62,6 +62,15 @@ class DualPoint:
         total = SumDirection(tuple(pieces))
         return total.symmetrised() if problem.domain.symmetric else total
 
+    def lagrangian(self, problem: CompositeProblem, loss_image: np.ndarray | None, images: list[np.ndarray]) -> float:
+        """The Lagrangian at a point x of the domain and this dual point, of which the bound is the minimum over all x;
+        from M x and the A_i x, with f linearised at z.
+        """
+        total = sum(float(np.vdot(y, image)) for y, image in zip(self.duals, images, strict=True))
+        if self.loss_image is not None:
+            total += float(np.vdot(problem.loss.gradient(self.loss_image), loss_image))
+        return self.constant + total
+
     def blended(self, other: DualPoint, share: float, loss: Loss | None, duals: tuple[np.ndarray, ...]) -> DualPoint:
         """(1 - share) self + share other, of which the duals are given; the larger of the two margins.
 

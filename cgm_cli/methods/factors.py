@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.directions import Direction
@@ -72,12 +73,13 @@ class Chart:
         """The factor in a vector, as long as it is."""
         return self._factor_of(flat).reshape(self._height, -1)
 
-    def tangent(self, flat: np.ndarray, shrink: float, gradient: np.ndarray) -> np.ndarray:
-        """The derivative by the vector, from that by the factor."""
-        radial = shrink * float(np.vdot(self._factor_of(flat), gradient)) / self.radius**2
-        out = -radial * shrink * flat
-        self._factor_of(out)[:] += gradient.reshape(-1)
-        return shrink * out
+    def tangent(self, flat: np.ndarray, shrink: float, gradient: np.ndarray, scale: float = 1.0) -> np.ndarray:
+        """The derivative by the vector, from that by the factor, scale * gradient."""
+        gradient = gradient.reshape(-1)
+        radial = float(self._factor_of(flat) @ gradient) / self.radius**2
+        out = flat * (-radial * shrink**3 * scale)
+        daxpy(gradient, self._factor_of(out), a=shrink * scale)
+        return out
 
     def _factor_of(self, flat: np.ndarray) -> np.ndarray:
         return flat if self.domain.fixed_trace else flat[:-1]
@@ -104,7 +106,9 @@ class Chart:
     def pull(self, direction: Direction, factor: np.ndarray) -> np.ndarray:
         """d<V, X> / dZ by all columns: 2 V R, or [V W; V^T U]."""
         if self.domain.symmetric:
-            return 2.0 * direction.matmat(factor)
+            out = direction.matmat(factor)
+            out *= 2.0
+            return out
         left, right = factor[: self._rows], factor[self._rows :]
         return np.vstack([direction.matmat(right), direction.transposed().matmat(left)])
 

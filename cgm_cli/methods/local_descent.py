@@ -19,26 +19,32 @@ from cgm_cli.methods.factors import Chart, objective, on_sphere
 from cgm_cli.methods.policies import minimiser
 from cgm_cli.methods.quartic import Quartic, image_size, is_quartic
 from cgm_cli.methods.state import State
+from cgm_cli.numerics.conjugate import descend
 from cgm_cli.numerics.lbfgs import lbfgs
 
 SPARE = 10
 """How many columns more than the extreme points have are kept at the least."""
 
+WEIGHTLESS = 1e-5
+"""Part of |R|^2 below which a column leaves. Without one that counts, X would have too few columns to be the best of
+all X, however many oracle steps bring others.
+"""
+
 
 @dataclass(frozen=True)
 class LocalDescent:
-    """A few L-BFGS steps on the factor, from the last one and the oracle's atom; columns: the most that are kept beside
-    the atom's.
+    """A few steps on the factor, from the last one and the oracle's atom; columns: how many there are at first; of
+    more, those of no weight leave.
 
-    evaluations: of F_beta and its gradient, per step, fewer where a hundredth of the gradient is left; exact: the same
-    where line searches are exact, which cost somewhat more and gain more. The point found is brought back into the
-    domain (the fantope is smaller than its sphere). multipliers: what the smoothing is centred at; without them, at
+    evaluations: of F_beta and its gradient by L-BFGS, per step, fewer where a hundredth of the gradient is left; moves:
+    of conjugate gradients instead, where line searches can be exact. The point found is brought back into the domain
+    (the fantope is smaller than its sphere). multipliers: what the smoothing is centred at; without them, at
     zero, a point is taken only if it is no worse than the plain step, whose guarantees are so inherited.
     """
 
     columns: int = 20
     evaluations: int = 50
-    exact: int = 30
+    moves: int = 40
     reduction: float = 0.01
     multipliers: Multipliers | None = None
 
@@ -51,8 +57,9 @@ class LocalDescent:
         start = self._start(state, chart, atom, beta)
         # Beside images much larger than the factor, exact line searches cost more than they gain.
         if chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
-            evaluate = Quartic(state, chart, beta)
-            found = lbfgs(evaluate, start, self.exact, self.reduction, ahead=evaluate.ahead)
+            point = Quartic(state, chart, beta, start)
+            descend(point, self.moves, self.reduction)
+            found = point.flat
         else:
             evaluate = on_sphere(chart, objective(state, evaluator, chart, beta))
             found = lbfgs(evaluate, start, self.evaluations, self.reduction)
@@ -65,7 +72,11 @@ class LocalDescent:
             better = corrected is not None
         else:
             better = corrected is not None and self._is_better(state, corrected, atom, eta, beta)
-        return (corrected, 1.0) if better else (atom, eta)
+        if not better:
+            return atom, eta
+        # The last eigenvector is among those of the factor now, and would be taken for the smallest again.
+        state.tally.warm = None
+        return corrected, 1.0
 
     def _start(self, state: State, chart: Chart, atom: Atom, beta: float | None) -> np.ndarray:
         """The last factor, at first noise, and the oracle's atom in new columns, as heavy as a line search makes it."""
@@ -73,8 +84,9 @@ class LocalDescent:
         columns = max(self.columns, chart.domain.count + SPARE)
         if known is None:
             known = chart.noise(state.rng, min(columns, *chart.domain.shape))
-        # The weakest go before the descent, which makes up for them; after it a constraint would miss them.
-        known = known[:, :columns]
+        # Those of no weight go before the descent, which makes up for them; after it a constraint would miss them.
+        weights = np.square(known).sum(axis=0)
+        known = known[:, : max(columns, int(np.sum(weights > WEIGHTLESS * weights.sum())))]
         if isinstance(atom, LowRankAtom):
             share = minimiser(state.segment(atom, beta).slope)
             if share > 0.0:

@@ -210,6 +210,7 @@ class _Run:
 
     def _bound(self, point: Evaluation, answer: OracleAnswer) -> None:
         bounds = self.state.tally.bounds
+        self._doubt_estimate(point.objective + point.penalty)
         if self.state.k % AVERAGE_EVERY == 0:
             bounds.average = bounds.average.joined_by(partial(self._dual_point, point))
             if answer.exact or self.schedule.certify == "always":
@@ -220,6 +221,19 @@ class _Run:
         if bounds.improves(value, "certified" if answer.exact else "estimated"):
             dual = self._dual_point(point)
             bounds.offer(Bound.proven(value, dual) if answer.exact else Bound(value, False, dual))
+
+    def _doubt_estimate(self, total: float) -> None:
+        """Drop the best estimate where this x proves it wrong: an oracle that missed an eigenvector has made it, and no
+        other would ever be as good. Looked at where it passes the total, and not again for a third of the steps.
+        """
+        state, tally = self.state, self.state.tally
+        held = tally.bounds.estimated
+        if held is None or held.value <= total or state.k < 1.5 * tally.doubted_at:
+            return
+        tally.doubted_at = state.k
+        most = held.dual.lagrangian(self.problem, state.loss_image, state.images)
+        if held.value > most + held.dual.margin + 1e-9 * max(abs(most), abs(held.value)):
+            tally.bounds.estimated = None
 
     def _dual_point(self, point: Evaluation, mean: DualPoint | None = None, share: float = 1.0) -> DualPoint:
         state = self.state

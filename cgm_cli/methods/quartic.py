@@ -17,6 +17,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.directions import Direction, SumDirection
 from cgm_cli.blocks.losses.least_squares import LeastSquares
@@ -49,22 +50,14 @@ class _Square:
     target: np.ndarray
 
 
-@dataclass(frozen=True)
-class _Point:
-    """Of a vector on the way: itself, rho / its length, and of its factor Z, as long as it is, C Z (as `Chart.pull` has
-    it; None without a linear f) and the images of Z Z^T.
+class Quartic:
+    """A vector `flat`, and F_beta, but for a constant, at the point of the sphere that it points to: value, gradient.
+
+    Carried along are, of the factor Z in the vector and as long as that is: q, C Z (as `Chart.pull` has it, in one row;
+    None without a linear f), <Z, C Z> and the images of Z Z^T.
     """
 
-    flat: np.ndarray
-    shrink: float
-    product: np.ndarray | None
-    images: list[np.ndarray]
-
-
-class Quartic:
-    """flat -> F_beta, but for a constant, and its derivative, at the point of the sphere that the vector points to."""
-
-    def __init__(self, state: State, chart: Chart, beta: float):
+    def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray):
         problem = state.problem
         self._chart, self._symmetric = chart, problem.domain.symmetric
         self._cost: Direction | None = None
@@ -79,65 +72,74 @@ class Quartic:
             # <c, z - b> + |z - b|^2 / (2 s) is |z - (b - s c)|^2 / (2 s), but for a constant.
             step = beta / term.weight
             self._squares.append(_Square(term.map, 1.0 / step, term.penalty.target - step * centre))
-        self._at: _Point | None = None
-        self._ahead: _Point | None = None
+        self.flat = flat.copy()
+        factor = chart.columns(self.flat)
+        self._excess = float(flat @ flat) / chart.radius**2
+        self._product = None if self._cost is None else chart.pull(self._cost, factor).reshape(-1)
+        self._pairing = 0.0 if self._product is None else float(factor.reshape(-1) @ self._product)
+        self._images = self._images_of(factor)
+        self.value = self._value(self._excess, self._pairing, self._images)
+        self.gradient = self._gradient()
 
-    def __call__(self, flat: np.ndarray) -> tuple[float, np.ndarray]:
-        self._at = self._known(flat)
-        chart, shrink = self._chart, self._at.shrink
-        factor = shrink * chart.columns(flat)
-        value, gradient, pieces = 0.0, np.zeros(()), []
-        if self._cost is not None:
-            gradient = shrink * self._at.product
-            value += 0.5 * float(np.vdot(factor, gradient))
-        for square, image in zip(self._squares, self._at.images, strict=True):
-            gap = shrink**2 * image - square.target
-            value += 0.5 * square.factor * float(np.vdot(gap, gap))
-            pieces.append(square.map.adjoint(square.factor * gap))
-        if pieces:
-            direction = SumDirection(tuple(pieces))
-            gradient = gradient + chart.pull(direction.symmetrised() if self._symmetric else direction, factor)
-        return value, chart.tangent(flat, shrink, gradient)
-
-    def ahead(self, flat: np.ndarray, direction: np.ndarray) -> np.ndarray | None:
-        """flat + t direction for the t > 0 where F_beta is least; None if rounding errors hide it."""
-        at, chart = self._known(flat), self._chart
+    def move(self, direction: np.ndarray) -> bool:
+        """To flat + t direction for the t > 0 where F_beta is least; False, and nothing is changed, if rounding errors
+        hide it.
+        """
+        chart = self._chart
         # As long as the vector is: then coefficients of one polynomial are of one size.
-        step = direction * (np.linalg.norm(flat) / np.linalg.norm(direction))
-        factor, move = chart.columns(flat), chart.columns(step)
-        sphere = np.array([flat @ flat, 2.0 * (flat @ step), step @ step]) / chart.radius**2
-        moves, both = self._images(move), self._images(factor + move)
-        mixed = [b - a - m for a, m, b in zip(at.images, moves, both, strict=True)]
-        numerator = np.zeros(5)
-        product = None
+        step = direction * (math.sqrt(self._excess) * chart.radius / float(np.linalg.norm(direction)))
+        sphere = np.array([self._excess, 2.0 * float(self.flat @ step) / chart.radius**2, self._excess])
+        factor, move = chart.columns(self.flat), chart.columns(step)
+        pairings, product = np.zeros(3), None
         if self._cost is not None:
-            product = chart.pull(self._cost, move)
-            pairings = np.vdot(factor, at.product), 2.0 * np.vdot(move, at.product), np.vdot(move, product)
-            numerator += 0.5 * np.convolve(pairings, sphere)
-        for square, *parts in zip(self._squares, at.images, mixed, moves, strict=True):
+            product, along = chart.pull(self._cost, move).reshape(-1), move.reshape(-1)
+            pairings[:] = self._pairing, 2.0 * float(along @ self._product), float(along @ product)
+        numerator = 0.5 * np.convolve(pairings, sphere)
+        moves, both = self._images_of(move), self._images_of(factor + move)
+        mixed = [b - a - m for a, m, b in zip(self._images, moves, both, strict=True)]
+        for square, *parts in zip(self._squares, self._images, mixed, moves, strict=True):
             gaps = [part - scale * square.target for part, scale in zip(parts, sphere, strict=True)]
             numerator += 0.5 * square.factor * _squared(*gaps)
         found = _least(numerator, sphere)
         if found is None:
-            return None
-        moved = flat + found * step
-        self._ahead = _Point(
-            moved,
-            chart.shrink(moved),
-            None if product is None else at.product + found * product,
-            [a + found * (m + found * s) for a, m, s in zip(at.images, mixed, moves, strict=True)],
-        )
-        return moved
+            return False
+        powers = found ** np.arange(3)
+        excess, pairing = float(powers @ sphere), float(powers @ pairings)
+        images = [a + found * (m + found * s) for a, m, s in zip(self._images, mixed, moves, strict=True)]
+        value = self._value(excess, pairing, images)
+        if not value <= self.value:
+            return False
+        self._excess, self._pairing, self._images, self.value = excess, pairing, images, value
+        daxpy(step, self.flat, a=found)
+        if product is not None:
+            daxpy(product, self._product, a=found)
+        self.gradient = self._gradient()
+        return True
 
-    def _known(self, flat: np.ndarray) -> _Point:
-        for point in (self._at, self._ahead):
-            if point is not None and point.flat is flat:
-                return point
-        factor = self._chart.columns(flat)
-        product = None if self._cost is None else self._chart.pull(self._cost, factor)
-        return _Point(flat, self._chart.shrink(flat), product, self._images(factor))
+    def _value(self, excess: float, pairing: float, images: list[np.ndarray]) -> float:
+        value = 0.5 * pairing / excess
+        for square, image in zip(self._squares, images, strict=True):
+            gap = image / excess - square.target
+            value += 0.5 * square.factor * float(np.vdot(gap, gap))
+        return value
 
-    def _images(self, factor: np.ndarray) -> list[np.ndarray]:
+    def _gradient(self) -> np.ndarray:
+        chart, total = self._chart, self._product
+        pieces = [
+            square.map.adjoint(square.factor * (image / self._excess - square.target))
+            for square, image in zip(self._squares, self._images, strict=True)
+        ]
+        if pieces:
+            direction = SumDirection(tuple(pieces))
+            direction = direction.symmetrised() if self._symmetric else direction
+            total = chart.pull(direction, chart.columns(self.flat)).reshape(-1)
+            if self._product is not None:
+                total += self._product
+        # At the point of the sphere, the derivative by the factor is that many times as long.
+        shrink = 1.0 / math.sqrt(self._excess)
+        return chart.tangent(self.flat, shrink, total, shrink)
+
+    def _images_of(self, factor: np.ndarray) -> list[np.ndarray]:
         atom = self._chart.lift(factor)
         return [square.map.forward_atom(atom) for square in self._squares]
 

@@ -1,5 +1,4 @@
-"""Limited-memory BFGS without bounds, with backtracking or exact line searches (Nocedal and Wright, "Numerical
-Optimization", Algorithm 7.5).
+"""Limited-memory BFGS without bounds, with backtracking (Nocedal and Wright, "Numerical Optimization", Algorithm 7.5).
 
 For large vectors the two-loop recursion (Algorithm 7.4) costs more than many a function: it goes over the memory four
 times. Here it goes over inner products, and the memory is read once for those of a new pair and once for the result
@@ -27,13 +26,11 @@ def lbfgs(
     evaluations: int,
     reduction: float = 0.0,
     memory: int = 6,
-    ahead: Callable[[np.ndarray, np.ndarray], np.ndarray | None] | None = None,
 ) -> np.ndarray:
     """The best point found within `evaluations` calls of evaluate(x) -> value, gradient; x of shape (n,).
 
     reduction: the part of the norm of the gradient that may be left. memory: pairs of steps and changes of the gradient
-    that make up the curvature. ahead(x, d): the best of the points x + t d, t > 0, or None where it cannot tell; with
-    it, steps are exact line searches. The value never grows.
+    that make up the curvature. The value never grows.
     """
     x, (value, gradient) = start, evaluate(start)
     pairs = _Pairs(memory, x.size)
@@ -44,17 +41,15 @@ def lbfgs(
         slope = float(gradient @ direction)
         if not slope < 0.0:
             return x
-        best = None if ahead is None else ahead(x, direction)
         # Without a memory nothing is known of the curvature: a tenth of the length of x.
         step = 1.0 if pairs.count else 0.1 * float(np.linalg.norm(x)) / float(np.linalg.norm(direction))
         while True:
-            moved = x + step * direction if best is None else best
+            moved = x + step * direction
             new_value, new_gradient = evaluate(moved)
             spent += 1
-            if new_value <= value + (SUFFICIENT * step * slope if best is None else 0.0):
+            if new_value <= value + SUFFICIENT * step * slope:
                 break
-            # From the best point on, rounding errors hide what could still be gained.
-            if spent >= evaluations or best is not None:
+            if spent >= evaluations:
                 return x
             # The minimiser of the parabola through both values and the slope, if it is a step of sensible length.
             bend = new_value - value - step * slope

@@ -113,7 +113,7 @@ class SolverSpec(StrictModel):
     correction: Literal["none", "fully-corrective", "local-descent"] = Field(
         "none",
         description="after every oracle call, fully-corrective: F_beta is re-optimised over the atoms seen; "
-        "local-descent: a few L-BFGS steps on the factor of x, for matrix domains",
+        "local-descent: a few descent steps on the factor of x, for matrix domains",
     )
     dual_bound: Positive | None = Field(
         None, description="of cgal: the largest norm of the multipliers, in the units that `scaling` makes"

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods import local_descent
 from cgm_cli.methods.ascent import Multipliers
 from cgm_cli.methods.local_descent import LocalDescent
 from cgm_cli.methods.status import Status
@@ -87,6 +88,23 @@ def test_nodes_without_edges_do_not_hold_it_up(seed):
     outcome = build(loads(dump(spec))).solve()
     assert outcome.status is Status.CONVERGED
     assert outcome.record.infeasibility <= 1e-4
+
+
+@pytest.mark.parametrize("nodes, edges", [(60, 300), (150, 600)])
+def test_columns_grow_where_the_solution_needs_more_than_there_were(nodes, edges, monkeypatch):
+    """Two at first, for a solution of a rank of six and more: those that the oracle brings have to be kept."""
+    monkeypatch.setattr(local_descent, "SPARE", 0)
+    spec = {
+        "problem": {"template": "max-cut", "graph": {"nodes": nodes, "edges": edges}},
+        "solver": {"method": "auto", "iterations": 60},
+        "stop": {"gap": 1e-5},
+    }
+    made = build(loads(dump(spec)))
+    made.method.__dict__["correction"] = LocalDescent(columns=2, multipliers=Multipliers())
+    outcome = made.solve()
+    assert outcome.status is Status.CONVERGED
+    assert outcome.record.certified
+    assert outcome.record.infeasibility <= 1e-5
 
 
 def test_the_rank_may_be_smaller_than_the_solution_needs():

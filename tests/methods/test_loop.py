@@ -184,7 +184,33 @@ def test_the_reported_dual_point_makes_the_reported_bound(name):
     direction = dual.direction(problem)
     for _ in range(5):
         vertex = random_vertex(problem.domain, rng)
-        assert dual.constant + float(np.vdot(direction.dense(), vertex)) >= outcome.bound.value
+        value = dual.constant + float(np.vdot(direction.dense(), vertex))
+        assert value >= outcome.bound.value
+        # The same from the images.
+        scaled_problem = scaled(problem)
+        loss, images = scaled_problem.loss, [term.map.forward(vertex) for term in scaled_problem.terms]
+        found = dual.lagrangian(scaled_problem, None if loss is None else loss.map.forward(vertex), images)
+        assert found == pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["cycle-5", "two-clusters", "linear-programme"])
+def test_an_estimate_that_a_point_disproves_is_dropped(name, monkeypatch):
+    """As it is where the oracle has missed an eigenvector: nothing later would be as good, and the run never end."""
+    problem, optimum = KNOWN[name]()
+    made, honest = [], loop.estimate
+
+    def fooled(*arguments):
+        made.append(honest(*arguments) + (50.0 * max(1.0, abs(optimum)) if len(made) == 5 else 0.0))
+        return made[-1]
+
+    ask = loop._Run._ask_oracle
+    monkeypatch.setattr(loop, "estimate", fooled)
+    monkeypatch.setattr(loop._Run, "_ask_oracle", lambda *a: dataclasses.replace(ask(*a), exact=False))
+    outcome, keep = solve_scaled(problem, 60, 1e-3, schedule=Schedule(certify="never"))
+    bounds = sign(problem) * keep.column("bound")
+    assert bounds[5] == made[5] > sign(problem) * optimum
+    assert outcome.bound.value <= sign(problem) * optimum + 1e-6 * max(1.0, abs(optimum))
+    assert outcome.bound.value == max(value for k, value in enumerate(made) if k > 5)
 
 
 # What the columns say.

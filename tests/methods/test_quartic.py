@@ -41,15 +41,15 @@ def start(request):
 
 def test_value_and_gradient_are_the_generic_ones(start):
     state, evaluator, chart, flat, rng = start
-    quartic, generic = Quartic(state, chart, BETA), on_sphere(chart, objective(state, evaluator, chart, BETA))
+    generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
     shifts = []
     for _ in range(3):
-        value, gradient = quartic(flat)
+        quartic = Quartic(state, chart, BETA, flat)
         expected, slope = generic(flat)
-        np.testing.assert_allclose(gradient, slope, atol=1e-12 * max(1.0, np.abs(slope).max()))
-        shifts.append(value - expected)
+        np.testing.assert_allclose(quartic.gradient, slope, atol=1e-12 * max(1.0, np.abs(slope).max()))
+        shifts.append(quartic.value - expected)
         flat = flat + rng.standard_normal(flat.size)
-    assert np.ptp(shifts) <= 1e-12 * max(1.0, abs(value))
+    assert np.ptp(shifts) <= 1e-12 * max(1.0, abs(quartic.value))
 
 
 def test_the_gradient_is_that_of_the_smoothed_objective(start):
@@ -59,7 +59,7 @@ def test_the_gradient_is_that_of_the_smoothed_objective(start):
         atom = chart.lift(chart.on_sphere(flat)[0])
         return evaluator.evaluate(*state.images_of(DenseAtom(atom.dense())), BETA, state.centres).smoothed
 
-    gradient = Quartic(state, chart, BETA)(flat)[1]
+    gradient = Quartic(state, chart, BETA, flat).gradient
     for _ in range(4):
         move = rng.standard_normal(flat.size)
         numeric = (value(flat + 1e-6 * move) - value(flat - 1e-6 * move)) / 2e-6
@@ -67,29 +67,28 @@ def test_the_gradient_is_that_of_the_smoothed_objective(start):
 
 
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e3])
-def test_the_point_ahead_is_the_best_of_its_line_and_known_without_products(start, length):
+def test_it_moves_to_the_best_of_a_line_and_carries_along_what_is_known(start, length):
     state, evaluator, chart, flat, _ = start
-    quartic = Quartic(state, chart, BETA)
+    start, quartic = flat.copy(), Quartic(state, chart, BETA, flat)
     generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
     for _ in range(4):
-        value, gradient = quartic(flat)
-        direction = -length * gradient
-        moved = quartic.ahead(flat, direction)
-        reach = float(np.linalg.norm(flat)) / float(np.linalg.norm(direction))
-        along = [generic(flat + t * reach * direction)[0] for t in np.geomspace(1e-4, 1e4, 401)]
+        value, direction, before = quartic.value, -length * quartic.gradient, quartic.flat.copy()
+        assert quartic.move(direction)
+        reach = float(np.linalg.norm(before)) / float(np.linalg.norm(direction))
+        lengths = np.geomspace(1e-4, 1e4, 81)
+        along = [generic(before + t * reach * direction)[0] for t in lengths]
         best = minimize_scalar(
-            lambda t, flat=flat, move=reach * direction: generic(flat + np.exp(t) * move)[0],
-            bracket=np.log(np.geomspace(1e-4, 1e4, 401)[[max(0, np.argmin(along) - 1), np.argmin(along)]]),
+            lambda t, before=before, move=reach * direction: generic(before + np.exp(t) * move)[0],
+            bracket=np.log(lengths[[max(0, np.argmin(along) - 1), np.argmin(along)]]),
         )
         least = min(best.fun, min(along))
-        found, slope = quartic(moved)
-        drop = generic(flat)[0] - least
-        assert value - found >= drop * (1.0 - 1e-6) - 1e-13 * abs(value)
+        drop = generic(before)[0] - least
+        assert value - quartic.value >= drop * (1.0 - 1e-6) - 1e-13 * abs(value)
         # What was carried along is what is found anew.
-        again, anew = Quartic(state, chart, BETA)(moved.copy())
-        assert found == pytest.approx(again, rel=1e-10, abs=1e-12)
-        np.testing.assert_allclose(slope, anew, atol=1e-9 * max(1.0, np.abs(anew).max()))
-        flat = moved
+        anew = Quartic(state, chart, BETA, quartic.flat)
+        assert quartic.value == pytest.approx(anew.value, rel=1e-10, abs=1e-12)
+        np.testing.assert_allclose(quartic.gradient, anew.gradient, atol=1e-9 * max(1.0, np.abs(anew.gradient).max()))
+    np.testing.assert_array_equal(flat, start)
 
 
 def test_nothing_is_ahead_of_a_minimiser_or_of_what_is_not_finite():

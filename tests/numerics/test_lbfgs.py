@@ -91,32 +91,6 @@ def test_nothing_is_left_to_do_where_all_of_the_gradient_may_be_left():
     assert len(evaluate.values) == 1
 
 
-def test_exact_line_searches_end_where_nothing_is_ahead():
-    rng = np.random.default_rng(5)
-    root = rng.standard_normal((12, 8))
-    matrix, target = root.T @ root, rng.standard_normal(8)
-    asked = []
-
-    def evaluate(x):
-        return 0.5 * float(x @ matrix @ x) - float(target @ x), matrix @ x - target
-
-    def ahead(x, direction):
-        asked.append(x)
-        slope = float((matrix @ x - target) @ direction)
-        return None if slope > -1e-20 else x - slope / float(direction @ matrix @ direction) * direction
-
-    counted = Counted(lambda x: evaluate(x)[0], lambda x: evaluate(x)[1])
-    # On a quadratic these are conjugate gradients: done in as many steps as there are unknowns, but for rounding.
-    found = lbfgs(counted, np.zeros(8), 16, memory=8, ahead=ahead)
-    np.testing.assert_allclose(found, np.linalg.solve(matrix, target), atol=1e-5)
-    assert len(asked) >= 8
-    # Worse than promised: the last good point is kept.
-    np.testing.assert_array_equal(lbfgs(evaluate, np.zeros(8), 9, ahead=lambda x, d: x - 50.0 * d), np.zeros(8))
-    # It cannot tell: then backtracking goes on.
-    blind = lbfgs(evaluate, np.zeros(8), 60, ahead=lambda x, d: None)
-    np.testing.assert_array_equal(blind, lbfgs(evaluate, np.zeros(8), 60))
-
-
 @pytest.mark.parametrize("unit", [1e-60, 1e-25, 1e12, 1e60])
 @pytest.mark.parametrize("length", [1e-40, 1.0, 1e40])
 def test_units_do_not_matter(unit, length):

@@ -1,0 +1,47 @@
+"""Nonlinear conjugate gradients with exact line searches (Nocedal and Wright, "Numerical Optimization", Algorithm 5.4,
+in the form of Polak and Ribiere that begins anew where it would turn back, 5.45).
+
+Where line searches are exact, they need as many steps as L-BFGS and go over a quarter of the memory.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class Point(Protocol):
+    """A point of a function, which moves: the gradient there, (n,)."""
+
+    gradient: np.ndarray
+
+    def move(self, direction: np.ndarray) -> bool:
+        """To the best of the points x + t d, t > 0, for d (n,). False, and nothing changed, where none is better."""
+
+
+def descend(point: Point, moves: int, reduction: float = 0.0) -> None:
+    """Move a point downhill, about so many times; reduction: the part of the norm of the gradient that may be left.
+
+    Where curvatures come in two sizes, every other step is for the large one, and the gradient grows and shrinks by
+    turns: it does not end where the gradient has just grown, for up to twice as many moves.
+    """
+    gradient = point.gradient
+    square = float(gradient @ gradient)
+    small = reduction**2 * square
+    direction, steepest, grown, made = -gradient, True, False, 0
+    while square > small and made < (2 * moves if grown else moves):
+        made += 1
+        if not point.move(direction):
+            # Rounding errors hide what could still be gained, or have turned the direction.
+            if steepest or not point.move(-gradient):
+                return
+            direction = -gradient
+        former, gradient = gradient, point.gradient
+        after = float(gradient @ gradient)
+        share = max(0.0, (after - float(gradient @ former)) / square)
+        square, steepest, grown = after, share == 0.0, after > square
+        direction *= share
+        direction -= gradient
+        if not float(direction @ gradient) < 0.0:
+            direction, steepest = -gradient, True
