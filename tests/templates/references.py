@@ -120,7 +120,7 @@ def group_lasso(built, groups, penalty=None):
     return mean_loss(table, built.fit, w) + penalty * sum(np.linalg.norm(w[group]) for group in groups)
 
 
-def overlapping_group_penalty(built, groups, penalty, sweeps=20000):
+def overlapping_group_penalty(built, groups, penalty, sweeps=5000):
     """Least squares with penalty * sum |w_G| for groups that overlap: ADMM with a copy of w_G for every group."""
     table = built.table
     entries, ends = np.concatenate(groups), np.cumsum([len(group) for group in groups])
