@@ -144,7 +144,7 @@ def test_a_step_of_the_ascent_is_one_along_the_residual(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_converges_to_the_known_optimum_and_meets_the_constraints_better(name):
     problem, optimum = KNOWN[name]()
-    iterations = 400 if max(problem.domain.shape) > 64 else 2000
+    iterations = 200 if max(problem.domain.shape) > 64 else 600
     plain, _ = solve_scaled(problem, iterations)
     outcome, keep = solve_scaled(problem, iterations, ascent=True)
     assert outcome.status is Status.ITERATION_LIMIT

@@ -53,8 +53,8 @@ SUBJECTS = (
         CONFIGS / "maxcut-g1.yaml",
         ("problem.graph={nodes: 300, edges: 3000}", "solver.iterate=dense", "solver.iterations=60"),
     ),
-    Subject("factored", CONFIGS / "matrix-completion.yaml", ("solver.iterations=1000",)),
-    Subject("vector", CONFIGS / "transport.yaml", ("solver.iterations=4000", "stop={}")),
+    Subject("factored", CONFIGS / "matrix-completion.yaml", ("solver.iterations=400",)),
+    Subject("vector", CONFIGS / "transport.yaml", ("solver.iterations=2000", "stop={}")),
 )
 
 

@@ -1,6 +1,7 @@
 """run.h5: complete after a normal end, readable after a kill, intact after a full disk."""
 
-import os
+import itertools
+import multiprocessing
 import random
 import signal
 import subprocess
@@ -98,34 +99,32 @@ def test_the_first_record_is_on_disk_at_once(tmp_path):
     assert columns(path)["k"].tolist() == [0, 1]
 
 
-ENDLESS = """
-import itertools, sys
-from pathlib import Path
-from cgm_cli.runs.log import RunLog
-from tests.runs.fake import record
-log = RunLog(Path(sys.argv[1]), {"seed": 7}, flush_rows=int(sys.argv[2]))
-print("begun", flush=True)
-for k in itertools.count():
-    log.on_record(record(k))
-    if k == 600:
-        print("grown", flush=True)
-"""
+def write_without_end(path, flush_rows, pipe):
+    log = RunLog(path, {"seed": 7}, flush_rows=flush_rows)
+    pipe.send("begun")
+    for k in itertools.count():
+        log.on_record(record(k))
+        if k == 600:
+            pipe.send("grown")
 
 
 @pytest.mark.parametrize("flush_rows", [1, 3, 40])
 def test_readable_after_sigkill_at_any_moment(tmp_path, flush_rows):
     # The writer does nothing but commit, so that most kills fall into a commit.
-    most = 0
+    fork, most = multiprocessing.get_context("fork"), 0
     for attempt in range(8):
         path = tmp_path / f"{attempt}.h5"
-        with subprocess.Popen(
-            [sys.executable, "-c", ENDLESS, str(path), str(flush_rows)], stdout=subprocess.PIPE
-        ) as process:
-            process.stdout.readline()
-            if attempt % 2:
-                process.stdout.readline()  # the room of the first file is used up
-            time.sleep(random.Random(attempt).uniform(0.0, 0.2))
-            os.kill(process.pid, signal.SIGKILL)
+        here, there = fork.Pipe()
+        process = fork.Process(target=write_without_end, args=(path, flush_rows, there), daemon=True)
+        process.start()
+        there.close()
+        assert here.recv() == "begun"
+        if attempt % 2:
+            assert here.recv() == "grown"  # the room of the first file is used up
+        time.sleep(random.Random(attempt).uniform(0.0, 0.2))
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         trace = arrived(path)
         rows = len(trace.get("k", ()))
         most = max(most, rows)

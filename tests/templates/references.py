@@ -8,20 +8,17 @@ scikit-learn. Denoising: ADMM. Each takes the built template and returns F*, eva
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog, minimize
+from scipy.optimize import brentq, linprog, minimize
 
-# Projections, all by bisection on a threshold.
+# Projections, all by a search for the root of an equation for a threshold.
 
 
 def shrink(sizes, radius):
-    """Non-negative sizes less one amount, found by bisection, until they sum to at most the radius."""
+    """Non-negative sizes less one amount, found by Brent's method, until they sum to the radius at most."""
     if sizes.sum() <= radius:
         return sizes
-    low, high = 0.0, float(sizes.max())
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.maximum(sizes - middle, 0).sum() > radius else (low, middle)
-    return np.maximum(sizes - high, 0)
+    excess = lambda amount: np.maximum(sizes - amount, 0).sum() - radius  # noqa: E731
+    return np.maximum(sizes - brentq(excess, 0.0, float(sizes.max()), xtol=1e-300, rtol=1e-15), 0)
 
 
 def onto_l1(w, radius):
@@ -123,7 +120,7 @@ def group_lasso(built, groups, penalty=None):
     return mean_loss(table, built.fit, w) + penalty * sum(np.linalg.norm(w[group]) for group in groups)
 
 
-def overlapping_group_penalty(built, groups, penalty, sweeps=20000):
+def overlapping_group_penalty(built, groups, penalty, sweeps=5000):
     """Least squares with penalty * sum |w_G| for groups that overlap: ADMM with a copy of w_G for every group."""
     table = built.table
     entries, ends = np.concatenate(groups), np.cumsum([len(group) for group in groups])
@@ -227,7 +224,7 @@ def matrix_completion(built):
     return 0.5 * ((x - matrix)[known] ** 2).sum()
 
 
-def low_rank_denoising(built, tv, l1=0.0, isotropic=True, sweeps=4000, penalty=5.0):
+def low_rank_denoising(built, tv, l1=0.0, isotropic=True, sweeps=1500, penalty=5.0):
     """ADMM: X has a copy in the ball and one for the l1-norm, and D X one for the total variation.
 
     Boyd et al., "Distributed optimization and statistical learning via ADMM", 2011, chapter 4. X itself comes from a

@@ -58,7 +58,7 @@ def test_the_optimum_is_that_of_another_method(fields, beta0):
     isotropic = fields.get("variation") != "anisotropic"
     expected = references.low_rank_denoising(built, fields["tv"], fields.get("l1", 0.0), isotropic)
     problem = {"template": "low-rank-denoising", "image": "camera", "size": 12, **fields}
-    result = solve(problem, beta0=beta0, iterations=2000)
+    result = solve(problem, beta0=beta0, iterations=500)
     assert expected * (1 - 1e-6) <= result.record.total <= expected * (1 + 1e-3)
     assert result.bound_is == "certified"
     assert result.record.bound <= expected * (1 + 1e-6)

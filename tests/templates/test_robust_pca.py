@@ -12,6 +12,7 @@ from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.spec.load import load, loads, resolved
 from cgm_cli.templates.build import build
+from tests.templates.references import shrink
 from tests.templates.support import PAPER_SPECS, solve, spec, template
 
 
@@ -227,7 +228,7 @@ def test_the_feasible_point_is_feasible():
 # The optimum
 
 
-def optimum(problem, sweeps=6000, penalty=1.0):
+def optimum(problem, sweeps=1500, penalty=3.0):
     """(objective, X) by ADMM with one copy of X for each of loss, box and ball: shares no code with the solver.
 
     Boyd et al., "Distributed optimization and statistical learning via ADMM", 2011, section 7.1 (consensus).
@@ -245,22 +246,11 @@ def optimum(problem, sweeps=6000, penalty=1.0):
         copies[0] = np.where(known, fitted, fit)
         copies[1] = box.clip(0.0, 1.0)
         left, values, right = np.linalg.svd(ball, full_matrices=False)
-        copies[2] = (left * _onto_simplex(values, problem.problem.domain.radius)) @ right
+        copies[2] = (left * shrink(values, problem.problem.domain.radius)) @ right
         x = (copies + duals).mean(axis=0)
         duals += copies - x
     assert np.abs(copies - x).max() < 1e-4
     return problem.loss(x), x
-
-
-def _onto_simplex(values, radius):
-    """Non-negative values shrunk by one amount, found by bisection, until they sum to at most `radius`."""
-    low, high = 0.0, float(values.max())
-    if values.sum() <= radius:
-        return values
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if np.maximum(values - middle, 0).sum() > radius else (low, middle)
-    return np.maximum(values - high, 0)
 
 
 @pytest.mark.parametrize(("loss", "iterations"), [("l1", 4000), ("l2", 1000)])

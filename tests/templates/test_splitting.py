@@ -49,7 +49,7 @@ def test_projection_of_a_point_that_is_in_both():
         "domains": [{"kind": "box", "lower": 0, "upper": 1, "size": 3}, {"kind": "simplex", "size": 3}],
         "objective": {"kind": "least-squares", "target": [0.5, 0.3, 0.2]},
     }
-    result = solved(problem, iterations=2000, scaling="auto")
+    result = solved(problem, iterations=1000, scaling="auto")
     assert result.record.bound <= 1e-12
     assert result.solution["x"] == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
 
@@ -65,7 +65,7 @@ def test_an_l1_ball_and_a_box_against_linprog():
         ],
         "objective": {"kind": "linear", "cost": cost.tolist()},
     }
-    result = solved(problem, iterations=3000, scaling="auto", beta0=0.3)
+    result = solved(problem, iterations=1000, scaling="auto", beta0=0.3)
     assert result.record.bound <= best + 1e-12
     assert best - result.record.bound < 0.1 * abs(best)
     assert abs(result.record.total - best) < 0.1 * abs(best)
@@ -119,7 +119,7 @@ def test_an_image_in_a_domain_against_linprog():
             {"kind": "box", "upper": 5.0, "name": "idle"},
         ],
     }
-    result = solved(problem, iterations=5000, scaling="auto", beta0=0.1)
+    result = solved(problem, iterations=1500, scaling="auto", beta0=0.1)
     assert result.record.infeasibilities.keys() == {"near", "idle"}
     assert result.record.bound <= best + 1e-9
     assert best - result.record.bound < 0.1 * abs(best)

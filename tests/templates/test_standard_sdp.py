@@ -37,7 +37,7 @@ def test_theta_as_a_standard_program(adjacency, theta, nonnegative):
     cost, matrices, right = theta_program(adjacency)
     assert -semidefinite_optimum(-cost, matrices, right, nonnegative) == pytest.approx(theta, abs=1e-5)
     problem = as_spec(cost, matrices, right, sense="maximise", nonnegative=nonnegative)
-    result = solve(problem, iterations=1000, scaling="auto")
+    result = solve(problem, iterations=500, scaling="auto")
     assert (result.sense, result.bound_is) == ("maximise", "certified")
     assert result.record.bound >= theta - 1e-9
     assert result.record.bound - theta < 0.15
@@ -55,7 +55,7 @@ def test_maximum_cut_of_small_cycles(edges, value):
     matrices, right = [unit(n, i, i) for i in range(n)], np.ones(n)
     assert -semidefinite_optimum(-0.25 * laplacian, matrices, right) == pytest.approx(value, abs=1e-5)
     problem = as_spec(0.25 * laplacian, matrices, right, sense="maximise", radius=float(n), trace="equal")
-    result = solve(problem, iterations=1000, scaling="auto")
+    result = solve(problem, iterations=250, scaling="auto")
     assert result.record.bound >= value - 1e-9
     assert result.record.bound - value < 0.02
     assert result.record.infeasibility < 0.06
@@ -90,7 +90,7 @@ def test_an_inequality_and_a_bounded_trace():
         "constraints": [{"matrix": [[1, 0], [0, 0]], "upper": 0.5}],
         "radius": 1.0,
     }
-    result = solve(problem, iterations=2000, scaling="auto")
+    result = solve(problem, iterations=500, scaling="auto")
     assert result.record.bound <= -1.5 + 1e-12
     assert result.record.bound == pytest.approx(-1.5, abs=0.01)
     assert result.record.total == pytest.approx(-1.5, abs=0.03)
