@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def write(folder, text, name="spec.yaml"):
     return path
 
 
-def cgm(*arguments, cwd, preexec_fn=None):
+def cgm(*arguments, cwd):
     done = subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         cwd=cwd,
@@ -47,7 +48,6 @@ def cgm(*arguments, cwd, preexec_fn=None):
         capture_output=True,
         text=True,
         timeout=120,
-        preexec_fn=preexec_fn,
     )
     assert "Traceback" not in done.stderr, done.stderr
     assert "Traceback" not in done.stdout
@@ -95,26 +95,26 @@ def dump_of(run):
     return (run.path / "resolved.yaml").read_text()
 
 
-def test_a_maximisation_is_told_in_the_sense_of_the_user(tmp_path):
+def test_a_maximisation_is_told_in_the_sense_of_the_user(tmp_path, cgm_here):
     text = """
         name: cut
         problem: {template: max-cut, graph: {nodes: 10, edges: 20}}
         solver: {iterations: 60}
     """
-    done = cgm("solve", write(tmp_path, text), "--json", "--quiet", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout, parse_constant=refuse)
+    code, out, errors = cgm_here("solve", write(tmp_path, text), "--json", "--quiet")
+    assert (code, errors) == (0, "")
+    found = json.loads(out, parse_constant=refuse)
     assert found["sense"] == "maximise"
     assert found["metrics"]["cut"] <= found["bound"]
     assert found["objective"] > 0
     assert "x" not in found
 
 
-def test_a_spec_converges_to_its_tolerances(tmp_path):
+def test_a_spec_converges_to_its_tolerances(tmp_path, cgm_here):
     changes = ["--set", "stop.gap=0.05", "--set", "stop.infeasibility=0.05", "--set", "solver.iterations=5000"]
-    done = cgm("solve", write(tmp_path, SMALL), "--json", *changes, cwd=tmp_path)
-    found = json.loads(done.stdout)
-    assert (done.returncode, found["status"]) == (0, "converged")
+    code, out, _ = cgm_here("solve", write(tmp_path, SMALL), "--json", *changes)
+    found = json.loads(out)
+    assert (code, found["status"]) == (0, "converged")
     assert found["gap"] <= 0.05
     assert found["infeasibility"] <= 0.05
     assert found["iterations"] < 5000
@@ -187,7 +187,7 @@ def test_both_are_so_as_a_process(tmp_path):
     assert "nowhere.npy" in done.stderr
 
 
-def test_impossible_constraints_are_exit_code_4(tmp_path):
+def test_impossible_constraints_are_exit_code_4(tmp_path, cgm_here):
     text = """
         name: impossible
         problem:
@@ -196,17 +196,21 @@ def test_impossible_constraints_are_exit_code_4(tmp_path):
           constraints:
             - {kind: equals, value: 3.0, map: {kind: matrix, matrix: [[1.0, 1.0, 1.0, 1.0]]}}
     """
-    done = cgm("solve", write(tmp_path, text), "--json", cwd=tmp_path)
-    found = json.loads(done.stdout)
-    assert (done.returncode, found["status"]) == (4, "infeasible")
+    code, out, _ = cgm_here("solve", write(tmp_path, text), "--json")
+    found = json.loads(out)
+    assert (code, found["status"]) == (4, "infeasible")
     assert found["bound_is"] == "certified"
     assert found["bound"] > 4.0
 
 
-def limit_memory():
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
+@pytest.fixture
+def little_memory():
+    """6 GB more than this process has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + 6 * 2**30, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 HUGE = {
@@ -221,7 +225,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("what", HUGE)
-def test_what_cannot_fit_into_memory_is_refused_before_it_is_made(tmp_path, what):
+def test_what_cannot_fit_into_memory_is_refused_before_it_is_made(tmp_path, cgm_here, little_memory, what):
     text = f"""
         name: huge
         problem:
@@ -229,10 +233,10 @@ def test_what_cannot_fit_into_memory_is_refused_before_it_is_made(tmp_path, what
           {HUGE[what]}
     """
     # One such matrix takes 2 TB, and there are 6 GB: an attempt to make it would end in exit code 4.
-    done = cgm("solve", write(tmp_path, text), "--json", cwd=tmp_path, preexec_fn=limit_memory)
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert "of memory" in done.stderr
-    assert "TB" in done.stderr
+    code, out, errors = cgm_here("solve", write(tmp_path, text), "--json")
+    assert (code, out) == (2, ""), errors
+    assert "of memory" in errors
+    assert "TB" in errors
 
 
 def test_ctrl_c_ends_a_run_that_can_be_read(tmp_path):
@@ -292,14 +296,18 @@ def signalled(module, name, *arguments, cwd, before=""):
     return done
 
 
-@pytest.mark.parametrize("module", ["numpy", "cgm_cli.runs.console", "cgm_cli.templates.build"])
 @pytest.mark.parametrize(
-    ("name", "code", "status"),
+    ("name", "module", "code", "status"),
     [
-        ("SIGTERM", 75, "preempted"),
-        ("SIGUSR1", 75, "preempted"),
-        ("SIGUSR2", 75, "preempted"),
-        ("SIGINT", 130, "interrupted"),
+        ("SIGTERM", "numpy", 75, "preempted"),
+        ("SIGTERM", "cgm_cli.runs.console", 75, "preempted"),
+        ("SIGTERM", "cgm_cli.templates.build", 75, "preempted"),
+        ("SIGUSR1", "numpy", 75, "preempted"),
+        ("SIGUSR2", "numpy", 75, "preempted"),
+        ("SIGUSR2", "cgm_cli.templates.build", 75, "preempted"),
+        ("SIGINT", "numpy", 130, "interrupted"),
+        ("SIGINT", "cgm_cli.runs.console", 130, "interrupted"),
+        ("SIGINT", "cgm_cli.templates.build", 130, "interrupted"),
     ],
 )
 def test_a_signal_before_the_loop_ends_the_run_as_one_within_it(tmp_path, module, name, code, status):
@@ -330,12 +338,12 @@ def test_help_lists_the_commands(tmp_path):
         assert command in done.stdout
 
 
-def test_check_and_show_do_not_solve(tmp_path):
+def test_check_and_show_do_not_solve(tmp_path, cgm_here):
     spec = write(tmp_path, SMALL)
-    assert cgm("check", spec, cwd=tmp_path).returncode == 0
-    shown = cgm("show", spec, cwd=tmp_path)
-    assert loads(shown.stdout) == loads(textwrap.dedent(SMALL))
-    assert cgm("show", spec, "--expanded", cwd=tmp_path).returncode == 0
+    assert cgm_here("check", spec)[0] == 0
+    _, shown, _ = cgm_here("show", spec)
+    assert loads(shown) == loads(textwrap.dedent(SMALL))
+    assert cgm_here("show", spec, "--expanded")[0] == 0
     assert not (tmp_path / "runs").exists()
 
 
