@@ -1,7 +1,8 @@
-"""Small sweeps, and the command as a process of its own."""
+"""Small sweeps, and the command, in this process or in one of its own."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -11,7 +12,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
+import pytest
+
+from cgm_cli.cli import main
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
 from cgm_cli.sweeps.collect import collect
@@ -62,7 +67,23 @@ def start(folder: Path, *arguments: str, session: bool = False, **more: str) -> 
 
 
 def sweep(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[str, str]:
-    """Standard output and error of `cgm sweep ...`, which must end with the exit code."""
+    """Standard output and error of `cgm sweep ...` in this process, which must end with the exit code."""
+    out, errors = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        mock.patch.dict(os.environ, environment(**more)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+        pytest.raises(SystemExit) as stop,
+    ):
+        main(["sweep", *arguments])
+    assert (stop.value.code or 0) == code, errors.getvalue()
+    assert "Traceback" not in errors.getvalue()
+    return out.getvalue(), errors.getvalue()
+
+
+def sweep_apart(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[str, str]:
+    """The same in a process of its own."""
     process = start(folder, *arguments, **more)
     try:
         out, errors = process.communicate(timeout=120)

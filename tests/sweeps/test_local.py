@@ -21,6 +21,7 @@ from tests.sweeps.support import (
     run_pid,
     start,
     sweep,
+    sweep_apart,
     table,
     task,
     until,
@@ -108,7 +109,7 @@ def test_an_option_of_another_executor_is_refused(tmp_path, options, told):
 def test_a_sweep_its_table_and_what_a_second_one_shares_with_it(tmp_path):
     axes = {"grid": {"solver.beta0": [0.5, 2.0], "solver.iterations": [10, 20]}}
     write(tmp_path, "s", {"base": TINY, "sweep": axes})
-    _, errors = sweep(tmp_path, "s.yaml")
+    _, errors = sweep_apart(tmp_path, "s.yaml")
     assert "4 of 4 runs done, 0 failed" in errors and "best: accuracy" in errors and "point 4" in errors
     rows = table(tmp_path, "s")
     assert [(row["solver.beta0"], row["solver.iterations"]) for row in rows] == [
@@ -140,7 +141,7 @@ def test_a_sweep_its_table_and_what_a_second_one_shares_with_it(tmp_path):
 
 def test_one_failure_is_one_failure(tmp_path):
     broken(tmp_path, [3, 2])
-    _, errors = sweep(tmp_path, "s.yaml", code=5)
+    _, errors = sweep_apart(tmp_path, "s.yaml", code=5)
     assert "point 1 failed (problem.domain.size=3): exit code 2" in errors
     assert "1 of 2 runs done, 1 failed, 0 waiting" in errors and "go on with: cgm sweep s.yaml" in errors
     assert counts(tmp_path, "s") == (1, 0, 1, 0)
