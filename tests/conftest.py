@@ -16,19 +16,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 LONGEST = (
     "sweeps/test_cluster.py",
+    "sweeps/test_local.py",
+    "test_cli.py",
     "runs/test_resume.py",
     "runs/test_disk.py",
-    "sweeps/test_local.py",
-    "methods/test_theory.py",
-    "test_cli.py",
-    "runs/test_kill.py",
     "reports/test_page.py",
-    "blocks/test_penalties.py",
-    "blocks/test_domains.py",
     "verify/test_honest_runs.py",
     "methods/test_local_descent.py",
     "fuzz/test_fuzz.py",
-    "runs/test_log.py",
+    "methods/test_loop.py",
+    "blocks/test_domains.py",
+    "blocks/test_penalties.py",
+    "runs/test_kill.py",
+    "methods/test_theory.py",
 )
 """The files that take longest. They come first, so that no worker is still at one of them when the others are done."""
 
