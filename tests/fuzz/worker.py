@@ -30,9 +30,9 @@ from cgm_cli.runs.load import load_run
 from tests.fuzz.cases import Case
 from tests.fuzz.seeds import oddities
 
-SECONDS = 5.0
+SECONDS = 20.0
 """Of processor time; a machine that is busy with others is no failure before WALL."""
-WALL = 30.0
+WALL = 90.0
 BYTES = 10**9
 """How far the address space may grow in one case."""
 TOLD = 300_000_000

@@ -1,5 +1,6 @@
 """The same points here, on dask workers and in jobs of a real Slurm, with losses on the way: the same table."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -215,8 +216,33 @@ def test_slurm_and_cancel(tmp_path, in_slurm):
     until(lambda: not jobs_of(in_slurm))
 
 
+def needs_jobqueue():
+    # Not imported here, because that changes what Ctrl-C does.
+    if importlib.util.find_spec("dask_jobqueue") is None:
+        pytest.skip("dask-jobqueue is not installed: pip install 'cgm[cluster]'")
+
+
+ASKED = """
+import signal
+from cgm_cli.errors import ProblemError
+from cgm_cli.sweeps.executors.dask import _queue
+from cgm_cli.sweeps.model import DaskSpec
+before = signal.getsignal(signal.SIGINT)
+try:
+    _queue(DaskSpec(queue="slurm", jobs=1, options={"cores": "none"}))
+except ProblemError as error:
+    assert "`dask.options`" in str(error), error
+assert signal.getsignal(signal.SIGINT) is before
+"""
+
+
+def test_ctrl_c_stays_ours_when_a_queue_is_asked():
+    needs_jobqueue()
+    subprocess.run([sys.executable, "-W", "ignore", "-c", ASKED], check=True, timeout=120)
+
+
 def test_dask_workers_in_jobs_of_a_queue(tmp_path, in_slurm):
-    pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'cgm[cluster]'")
+    needs_jobqueue()
     options = {"cores": 1, "processes": 1, "memory": "1GB", "walltime": "00:05:00", "log_directory": str(tmp_path)}
     dask = {"queue": "slurm", "jobs": 2, "options": options}
     write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 3}, "executor": "dask", "dask": dask})

@@ -184,10 +184,14 @@ def _without_ctrl_c() -> Iterator[None]:
 
 
 def _queue(spec: DaskSpec) -> Any:
+    ctrl_c = signal.getsignal(signal.SIGINT)
     try:
         import dask_jobqueue
     except ImportError:
         raise ProblemError("`dask.queue` needs dask-jobqueue: pip install 'cgm[cluster]'") from None
+    finally:
+        # Its import lets Ctrl-C end the process at once.
+        signal.signal(signal.SIGINT, ctrl_c)
     assert spec.queue is not None
     try:
         cluster = getattr(dask_jobqueue, _CLUSTERS[spec.queue])(**spec.options)
