@@ -224,11 +224,11 @@ class _Run:
 
     def _doubt_estimate(self, total: float) -> None:
         """Drop the best estimate where this x proves it wrong: an oracle that missed an eigenvector has made it, and no
-        other would ever be as good. Looked at where it passes the total, and not again for a third of the steps.
+        other would ever be as good. Looked at where it passes the total, and not again before a quarter more of steps.
         """
         state, tally = self.state, self.state.tally
         held = tally.bounds.estimated
-        if held is None or held.value <= total or state.k < 1.5 * tally.doubted_at:
+        if held is None or held.value <= total or not self._worth_another(tally.doubted_at):
             return
         tally.doubted_at = state.k
         most = held.dual.lagrangian(self.problem, state.loss_image, state.images)
@@ -327,11 +327,11 @@ class _Run:
             tally.spent, tally.spending = held.value, time.perf_counter() - began
         return proven
 
-    def _worth_another(self, failed_at: int | None) -> bool:
-        """Whether so many steps were taken since a certificate fell short, if one did, that one more is little beside
-        them.
+    def _worth_another(self, last: int | None) -> bool:
+        """Whether so many steps were taken since the last attempt, a certificate or a look, if there was one, that one
+        more is little beside them.
         """
-        return failed_at is None or self.state.k >= 1.25 * failed_at + 1
+        return last is None or self.state.k >= 1.25 * last + 1
 
     def _still_converged(self, point, answer, beta) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""

@@ -53,8 +53,8 @@ class _Square:
 class Quartic:
     """A vector `flat`, and F_beta, but for a constant, at the point of the sphere that it points to: value, gradient.
 
-    Carried along are, of the factor Z in the vector and as long as that is: q, C Z (as `Chart.pull` has it, in one row;
-    None without a linear f), <Z, C Z> and the images of Z Z^T.
+    Carried along are, of the factor Z in the vector and as long as that is: q (`_excess`), C Z (`_product`, as
+    `Chart.pull` has it, in one row; None without a linear f), <Z, C Z> (`_pairing`) and the images of Z Z^T.
     """
 
     def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray):

@@ -32,9 +32,9 @@ class Tally:
 
     failed_certificate, failed_hope, failed_proof: the estimates, and the values without allowance, whose
     certificates last fell short of the tolerance, and the estimates that last proved nothing about feasibility;
-    failed_at: the k of the last certificate that fell short; doubted_at: of the last look at whether x proves the best
-    estimate wrong; overtaken_at: of the last that put the bound beyond the
-    objective of a run about to end, or None.
+    failed_at: the k of the last certificate that fell short; overtaken_at: of the last that put the bound beyond the
+    objective of a run about to end, or None; doubted_at: of the last look at whether x proves the best estimate wrong,
+    or None.
     ceiling: at least the maximum of the objective over the domain, once it was needed. attained: what the ceiling is
     no less than, which costs no certificate. spent, spending: the estimate that was certified last, and the seconds it
     took. progress, progress_at: the smallest max(gap, infeasibility) that counted as progress, and the k it was reached
@@ -48,7 +48,7 @@ class Tally:
     failed_hope: float = -np.inf
     failed_proof: float = -np.inf
     failed_at: int = 0
-    doubted_at: int = 0
+    doubted_at: int | None = None
     overtaken_at: int | None = None
     ceiling: float | None = None
     attained: float | None = None

@@ -1,7 +1,7 @@
 """Nonlinear conjugate gradients with exact line searches (Nocedal and Wright, "Numerical Optimization", Algorithm 5.4,
 in the form of Polak and Ribiere that begins anew where it would turn back, 5.45).
 
-Where line searches are exact, they need as many steps as L-BFGS and go over a quarter of the memory.
+Where line searches are exact, they need about as many steps as L-BFGS, and keep no pairs that each step would go over.
 """
 
 from __future__ import annotations
