@@ -1,4 +1,4 @@
-"""Lower bounds on the smallest eigenvalue: proven by one Cholesky factorisation, or right with a stated probability.
+"""Lower bounds on the smallest eigenvalue, proven by one Cholesky factorisation.
 
 A factorisation that runs through proves its matrix definite up to its rounding errors, at a tenth of the price of
 eigenvalues. Given a guess s at the smallest eigenvalue, A - (s - gap) I is factorised; a guess that was too high costs
@@ -27,9 +27,6 @@ BAND_BYTES = 10**9
 
 ATTEMPTS, GROWTH = 7, 32.0
 """So many gaps are tried, each so many times the one before: from the rounding errors to all of the spectrum."""
-
-LANCZOS_STEPS, LANCZOS_BYTES = 400, 10**9
-"""How long a random Krylov sequence may be, and what its basis may take."""
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
@@ -103,54 +100,6 @@ def band_width(matrix: sp.csr_array) -> int:
     return _as_band(matrix)[3]
 
 
-def random_floor(
-    multiply: Callable[[np.ndarray], np.ndarray],
-    n: int,
-    failure: float,
-    rng: np.random.Generator,
-    steps: int = LANCZOS_STEPS,
-) -> float:
-    """A number that is at most the smallest eigenvalue of the symmetric n x n matrix A, but for a `failure`
-    probability over the start that is drawn here; multiply(b) = A b for b of shape (n,).
-
-    Lanczos from b uniform on the sphere: with T its tridiagonal matrix, theta_i the eigenvalues of T and beta_i its
-    off-diagonals, the last residual included, |p(A) b| = prod beta_i for p(x) = prod (x - theta_i). With u the unit
-    eigenvector of lambda_min, |p(lambda_min)| |<u, b>| <= |p(A) b|, and |<u, b>| > d = failure sqrt(pi / (2 n)) with
-    probability at least 1 - failure: the density of a coordinate is at most sqrt(n / (2 pi)). So lambda_min is no less
-    than the only x < theta_1 where prod (theta_i - x) = prod beta_i / d. (Van Dorsselaer, Hochstenbach and van der
-    Vorst, SIAM J. Matrix Anal. Appl. 22, 2000: the bound by Lanczos polynomials. That of Kuczynski and Wozniakowski,
-    1992, knows nothing of the spectrum, and is far below.) With full reorthogonalisation, rounding perturbs A by a few
-    eps |A|, which is subtracted. The entries of A should be of order one.
-    """
-    steps = int(min(steps, n, max(2, LANCZOS_BYTES // (8 * n))))
-    basis = np.empty((n, steps), order="F")
-    following = rng.standard_normal(n)
-    following /= np.linalg.norm(following)
-    alphas, betas = [], []
-    logarithm = -np.log(failure) - 0.5 * np.log(np.pi / (2.0 * n))
-    while True:
-        j = len(alphas)
-        basis[:, j] = following
-        image = multiply(basis[:, j])
-        coefficients = np.zeros(j + 1)
-        for _ in range(2):
-            part = basis[:, : j + 1].T @ image
-            image = image - basis[:, : j + 1] @ part
-            coefficients += part
-        alphas.append(coefficients[j])
-        beta = float(np.linalg.norm(image))
-        last = j + 1 == steps or beta <= 1e-14 * max(map(abs, [*alphas, *betas]))
-        if last or j % 20 == 19:
-            ritz = scipy.linalg.eigvalsh_tridiagonal(alphas, betas)
-            size = max(-ritz[0], ritz[-1])
-            target = logarithm + float(np.log(np.maximum([*betas, beta], _TINY)).sum())
-            below = _root(ritz - ritz[0], target)
-            if last or below <= 1e-12 * size:
-                return float(ritz[0] - below - 8 * (j + np.sqrt(n)) * _EPS * size)
-        betas.append(beta)
-        following = image / beta
-
-
 _IN_PLACE = {"overwrite_a": True, "check_finite": False}
 
 
@@ -203,15 +152,3 @@ def _as_band(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     lower = rows >= columns
     rows, columns = rows[lower], columns[lower]
     return rows, columns, entries.data[lower], int((rows - columns).max(initial=0))
-
-
-def _root(distances: np.ndarray, target: float) -> float:
-    """At least the d > 0 with sum of log(distances_i + d) = target, for distances >= 0, one of them 0; by bisection."""
-    low, high = -745.0, target / distances.size  # of log d: at exp(high) every term is at least high
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        if np.log(np.maximum(distances + np.exp(middle), _TINY)).sum() < target:
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(high))

@@ -16,7 +16,7 @@ from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.numerics import definite
-from cgm_cli.numerics.definite import band_floor, band_width, dense_floor, random_floor
+from cgm_cli.numerics.definite import band_floor, band_width, dense_floor
 
 RNG = np.random.default_rng
 N = 120
@@ -60,9 +60,6 @@ def test_every_floor_is_below_and_close(name, unit, seed):
     for guess in (least, least + 1e-9 * size):
         for found in (dense_floor(a, guess), band_floor(sp.csr_array(a), guess)):
             assert least - 1e-6 * size <= found <= least + rounding
-    # Where a matrix has two or three eigenvalues, the sequence ends before it has told them apart to the last digit.
-    found = unit * random_floor(lambda b: a @ b / unit, N, 1e-9, RNG(seed))
-    assert least - 1e-4 * size <= found <= least + rounding
 
 
 @pytest.mark.parametrize("name", SPECTRA)
@@ -104,7 +101,6 @@ def test_the_smallest_eigenvalue_of_a_sparse_matrix():
     found = band_floor(matrix, values[0])
     assert values[0] - 1e-10 <= found <= values[0] + 1e-14
     assert band_floor(matrix, values[0], limit=8 * matrix.shape[0] * band_width(matrix)) is None
-    assert values[0] - 0.02 <= random_floor(lambda b: matrix @ b, matrix.shape[0], 1e-9, RNG(0)) <= values[0]
 
 
 def test_entries_stored_twice_are_added_up():
@@ -113,24 +109,6 @@ def test_entries_stored_twice_are_added_up():
         (np.repeat(0.5 * matrix.data, 2), np.repeat(matrix.indices, 2), 2 * matrix.indptr), shape=(3, 3)
     )
     assert band_floor(twice, -2.0) == pytest.approx(-2.0, abs=1e-13)
-
-
-@pytest.mark.parametrize("steps", [2, 5, 20])
-def test_a_short_random_sequence_fails_as_rarely_as_it_says(steps):
-    """With a probability of failure of one half, of 400 starts at least half are right; nearly all are, in fact."""
-    values = np.concatenate([[-1.0], np.linspace(0.0, 1.0, 199)])
-    floors = [random_floor(lambda b: values * b, 200, 0.5, RNG(seed), steps) for seed in range(400)]
-    assert np.mean(np.array(floors) <= -1.0) >= 0.5
-    assert max(floors) > -3.0
-
-
-def test_the_start_misses_the_eigenvector_as_rarely_as_it_says():
-    """The quantile d of |<u, b>|: P(|<u, b>| <= failure sqrt(pi / 2n)) <= failure."""
-    b = RNG(0).standard_normal((20_000, 50))
-    cosine = np.abs(b[:, 0]) / np.linalg.norm(b, axis=1)
-    for failure in (0.5, 0.1, 0.01):
-        share = np.mean(cosine <= failure * np.sqrt(np.pi / 100.0))
-        assert 0.7 * failure <= share <= failure + 4.0 * np.sqrt(failure / 20_000)
 
 
 DOMAINS = {
@@ -203,4 +181,5 @@ def test_out_of_reach_of_a_proof(monkeypatch):
     both = DenseDirection(np.concatenate([a.reshape(-1), a.reshape(-1)]))
     product = Product(blocks)
     assert product.certified_minimum(both) is None
-    assert -8.0 - 1e-5 <= product.probable_minimum(both, 1e-9, RNG(0)) <= -8.0 + 1e-13
+    # A degree of 500 loses (4 + 25 / 20) log(2 sqrt(N) / d)^2 / (2 * 500^2), which is 3e-4.
+    assert -8.0 - 5e-4 <= product.probable_minimum(both, 1e-9, RNG(0)) <= -8.0 + 1e-13

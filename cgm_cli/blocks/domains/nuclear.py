@@ -11,7 +11,8 @@ from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.spectral import EIGENVALUES, GUESS, SpectralDomain, answer, solver_options
-from cgm_cli.numerics.definite import dense_floor, random_floor
+from cgm_cli.numerics.chebyshev import random_floor
+from cgm_cli.numerics.definite import dense_floor
 from cgm_cli.numerics.eigen import rounding_error
 from cgm_cli.numerics.projections import project_capped_simplex
 from cgm_cli.numerics.svd import largest_singular_triplet
@@ -112,7 +113,9 @@ class NuclearBall(SpectralDomain):
         forth, back = direction.over(peak), direction.transposed().over(peak)
         if self.shape[1] > self.shape[0]:
             forth, back = back, forth
-        floor = random_floor(lambda b: -back(forth(b)), min(self.shape), failure, rng)
+        sides = max(self.shape), min(self.shape)
+        top = largest_singular_triplet(forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0))
+        floor = random_floor(lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng)
         return -self.radius * peak * float(np.sqrt(max(-floor, 0.0))) * (1.0 + 8 * _EPS)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:

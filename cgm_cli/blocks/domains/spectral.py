@@ -13,7 +13,8 @@ import scipy.linalg
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.numerics.definite import BAND_BYTES, band_floor, dense_floor, random_floor
+from cgm_cli.numerics.chebyshev import random_floor
+from cgm_cli.numerics.definite import BAND_BYTES, band_floor, dense_floor
 from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
 
@@ -149,11 +150,12 @@ class EigenDomain(SpectralDomain):
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
         def floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float:
             peak = direction.peak()
+            products, lifting = direction.over(peak), vectors * (weights / peak)
 
             def multiply(b: np.ndarray) -> np.ndarray:
-                return direction.matmat(b) / peak + vectors @ ((weights / peak) * (vectors.T @ b))
+                return products(b) + lifting @ (vectors.T @ b) if weights.size else products(b)
 
-            return peak * random_floor(multiply, self.shape[0], failure, rng)
+            return peak * random_floor(multiply, self.shape[0], guess / peak, failure, rng)
 
         return self._by_definiteness(direction, floor)
 
