@@ -37,6 +37,9 @@ def methods(problem: Problem) -> dict[str, dict[str, Any]]:
     if problem.family == "max-cut":
         oracle = {"mode": "additive", "delta": 1e-3, "budget": 0.5}
         found["cgal-budget"] = {"method": "cgal", "beta0": 1.0, "oracle": oracle}
+        # For atoms that are local, as on sparse random graphs.
+        oracle = oracle | {"delta": 1e-4}
+        found["cgal-search"] = {"method": "cgal", "beta0": 0.3, "step": "line-search", "oracle": oracle}
     return found
 
 
