@@ -30,6 +30,11 @@ CACHED = 16
 PARTS = 4
 """Into how many parts for each thread a pass is divided."""
 
+FEW = 256
+"""A pass over fewer entries takes NumPy some microseconds longer, and many a small run needs no other compiled code: to
+load the first of it takes half a second.
+"""
+
 SMALL = 1 << 15
 """Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
 
@@ -211,6 +216,11 @@ def box_dual(
     Bounds are two numbers or two arrays of the shape of z, and may be infinite. A NaN in z is a NaN in y.
     """
     z = np.ascontiguousarray(z, dtype=float)
+    if z.size < FEW:
+        p = np.minimum(np.maximum(z, lower), upper)
+        gap = z - p
+        y = gap * (1.0 / beta)
+        return y, float(np.linalg.norm(gap)), float(np.vdot(y, p)), float(np.linalg.norm(p))
     y = np.empty(z.shape)
     if np.ndim(lower) == 0 and np.ndim(upper) == 0:
         sums = _box_dual(z.reshape(-1), float(lower), float(upper), 1.0 / beta, y.reshape(-1))

@@ -113,7 +113,8 @@ def _solve(
     at = 0 if checkpoint is None else checkpoint["state"]["k"]
     rows = {} if checkpoint is None else rows_before(former, at)
     text = spec.document.text if former is None else former.spec_text
-    folder.begin(text, resolve(spec), file)
+    resolved = resolve(spec)
+    folder.begin(text, resolved, file)
     stack.enter_context(folder.logging())
     stack.enter_context(_ending_recorded(folder, spec))
     # The libraries are loaded by now, and a limit holds for loaded libraries only. BLAS gets one thread: the kernels
@@ -123,7 +124,7 @@ def _solve(
     instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
-    origin = {**provenance.collect(resolve(spec), spec.seed, folder.started, digests), "iterate": form}
+    origin = {**provenance.collect(resolved, spec.seed, folder.started, digests), "iterate": form}
     if checkpoint is not None:
         check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())

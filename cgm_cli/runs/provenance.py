@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def continued(former: Mapping[str, Any], now: Mapping[str, Any], iteration: int,
     return known | {"resolved": now["resolved"], "resumed": [*(earlier if isinstance(earlier, list) else []), entry]}
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that touch the numbers; "not installed" for a bare source tree."""
     found = {"python": platform.python_version()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 AT_ONCE, LLOYD = 2, 150
 """Steps of Lloyd's algorithm in a round, after which one looks whether anything moved, and the most rounds."""
@@ -57,6 +56,8 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     point becomes a centre and takes its neighbours out of the race, `clusters` times; then every point joins its
     nearest centre.
     """
+    from scipy.spatial.distance import cdist
+
     linked = cdist(points, points) < linking
     alive = np.ones(points.shape[0], dtype=bool)
     popularity = linked.sum(axis=0)
@@ -101,4 +102,6 @@ def _lloyd(points: np.ndarray, clusters: int, rng: np.random.Generator) -> np.nd
 
 def squared_distances(points: np.ndarray) -> np.ndarray:
     """D (n, n) of |x_i - x_j|^2, exactly symmetric with a zero diagonal."""
+    from scipy.spatial.distance import cdist
+
     return cdist(points, points, "sqeuclidean")

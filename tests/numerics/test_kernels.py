@@ -6,11 +6,12 @@ import pytest
 
 from cgm_cli.numerics import kernels
 from cgm_cli.numerics.compiled import compiled
-from cgm_cli.numerics.kernels import box_dual
+from cgm_cli.numerics.kernels import FEW, box_dual
 from cgm_cli.numerics.threads import threads
 
 
-@pytest.mark.parametrize("shape", [(1,), (7,), (33, 5)])
+# Few entries, for which NumPy itself is asked, and more.
+@pytest.mark.parametrize("shape", [(1,), (7,), (33, 5), (FEW,), (33, 50)])
 @pytest.mark.parametrize("arrays", [False, True])
 def test_box_dual_equals_numpy(shape, arrays):
     rng = np.random.default_rng(1)
@@ -24,17 +25,19 @@ def test_box_dual_equals_numpy(shape, arrays):
     np.testing.assert_allclose(size, np.linalg.norm(p), rtol=1e-14)
 
 
+@pytest.mark.parametrize("times", [1, FEW])
 @pytest.mark.parametrize("arrays", [False, True])
-def test_box_dual_keeps_nan(arrays):
-    z = np.array([0.5, np.nan, -3.0, 9.0])
-    lower, upper = (np.zeros(4), np.ones(4)) if arrays else (0.0, 1.0)
+def test_box_dual_keeps_nan(arrays, times):
+    z = np.tile([0.5, np.nan, -3.0, 9.0], times)
+    lower, upper = (np.zeros(z.size), np.ones(z.size)) if arrays else (0.0, 1.0)
     y, distance, pairing, size = box_dual(z, lower, upper, 1.0)
-    np.testing.assert_array_equal(np.isnan(y), [False, True, False, False])
+    np.testing.assert_array_equal(np.isnan(y), [False, True, False, False] * times)
     assert np.isnan([distance, pairing, size]).all()
 
 
-def test_box_dual_of_a_strided_array():
-    z = np.arange(12.0).reshape(3, 4).T - 5
+@pytest.mark.parametrize("shape", [(3, 4), (20, 40)])
+def test_box_dual_of_a_strided_array(shape):
+    z = np.arange(float(np.prod(shape))).reshape(shape).T - 5
     np.testing.assert_array_equal(box_dual(z, 0.0, 1.0, 1.0)[0], z - np.clip(z, 0, 1))
 
 

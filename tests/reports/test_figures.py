@@ -13,7 +13,7 @@ from cgm_cli.reports.collect import collect
 from cgm_cli.reports.curves import column_names, curves, quantities, thinned
 from cgm_cli.reports.figures import write_figures
 from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures
-from tests.reports.support import make_run, spec
+from tests.reports.support import make_run, make_sweep, spec
 
 
 @pytest.mark.parametrize(("count", "points"), [(0, 5), (1, 5), (5, 5), (1000, 300), (10**6, 300), (10**6, 7)])
@@ -77,10 +77,11 @@ def test_names_are_no_formulas(tmp_path, monkeypatch):
     assert "gap.png" in written(collect([tmp_path / "runs"]).entries, tmp_path / "out", ["png"])
 
 
-def test_many_runs_are_told_apart_by_shades(sweep, tmp_path, monkeypatch):
+def test_many_runs_are_told_apart_by_shades(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "quantities", lambda *_: quantities(["total", "bound"]))
     monkeypatch.setattr(figures, "pictures", lambda run: [])
-    assert written(collect([sweep / f"{i:04d}" for i in range(12)]).entries, tmp_path, ["png"]) == {"total.png"}
+    runs = make_sweep(tmp_path / "runs", 12)
+    assert written(collect([runs]).entries, tmp_path / "out", ["png"]) == {"total.png"}
 
 
 def kinds_of(tmp_path, problem, solution):
@@ -143,7 +144,8 @@ def test_the_gallery_is_small_and_whole():
     assert all(f"(gallery/{path.name})" in text for path in found)
 
 
-def test_names_that_become_the_same_file_name_keep_both_figures(tmp_path):
+def test_names_that_become_the_same_file_name_keep_both_figures(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "quantities", lambda *_: [])
     for name in ("ü1", "ö1"):
         make_run(tmp_path / "runs" / name, spec(name))
     written = write_figures(collect([tmp_path / "runs"]).entries, tmp_path / "figures", ["png"])

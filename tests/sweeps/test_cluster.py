@@ -39,7 +39,7 @@ LASTING = 3
 INTERVAL = 0.2
 """Seconds between checkpoints of these."""
 
-SLOW = {**LONG, "solver": {"iterations": 9_000}, "checkpoint": {"every": INTERVAL}}
+SLOW = {**LONG, "solver": {"iterations": 5_000}, "checkpoint": {"every": INTERVAL}}
 
 
 def the_sweep(folder, count=POINTS, **more):
@@ -47,7 +47,7 @@ def the_sweep(folder, count=POINTS, **more):
     axes = {
         "zip": {
             "problem": [SLOW["problem"]] * LASTING + [TINY["problem"]] * (count - LASTING),
-            "solver.iterations": [9_000] * LASTING + [20] * (count - LASTING),
+            "solver.iterations": [5_000] * LASTING + [20] * (count - LASTING),
             "seed": [*range(count)],
         }
     }

@@ -29,7 +29,7 @@ from tests.sweeps.support import (
     write,
 )
 
-SOME_SECONDS = {**LONG, "solver": {"iterations": 7_000}}
+SOME_SECONDS = {**LONG, "solver": {"iterations": 5_000}}
 """Takes two seconds or so, with a checkpoint every fifth of one."""
 
 
