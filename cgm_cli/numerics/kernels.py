@@ -218,8 +218,10 @@ def box_dual(
     z = np.ascontiguousarray(z, dtype=float)
     if z.size < FEW:
         p = np.minimum(np.maximum(z, lower), upper)
-        gap = z - p
-        y = gap * (1.0 / beta)
+        # What is not finite is found later, in words of its own.
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = z - p
+            y = gap * (1.0 / beta)
         return y, float(np.linalg.norm(gap)), float(np.vdot(y, p)), float(np.linalg.norm(p))
     y = np.empty(z.shape)
     if np.ndim(lower) == 0 and np.ndim(upper) == 0:

@@ -35,6 +35,14 @@ def test_box_dual_keeps_nan(arrays, times):
     assert np.isnan([distance, pairing, size]).all()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("times", [1, FEW])
+def test_box_dual_of_infinities_says_nothing(times):
+    z = np.tile([np.inf, -np.inf, 1e300], times)
+    y = box_dual(z, 0.0, np.inf, 1e-100)[0]
+    np.testing.assert_array_equal(y, np.tile([np.nan, -np.inf, 0.0], times))
+
+
 @pytest.mark.parametrize("shape", [(3, 4), (20, 40)])
 def test_box_dual_of_a_strided_array(shape):
     z = np.arange(float(np.prod(shape))).reshape(shape).T - 5
