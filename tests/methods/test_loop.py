@@ -838,4 +838,5 @@ def test_a_time_limit_holds_within_a_long_oracle_call():
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.record.k == 0
     assert outcome.record.seconds < 5.0
-    assert np.isfinite(outcome.bound.value)
+    # Broken off in the middle, it does not know how far the smallest eigenvalue is.
+    assert outcome.bound is None

@@ -24,6 +24,8 @@ def sure(report: Report, bound: Verdict = Verdict.HOLDS) -> None:
     core = [row for row in report.rows if row.note != "a figure of the template"]
     for each in core:
         expected = bound if "bound" in each.quantity else Verdict.HOLDS
+        if "(probable)" in each.quantity:  # which nothing but a factorisation could prove
+            expected = Verdict.CONSISTENT
         assert each.verdict is expected, (each, report.sentence())
     assert report.holds
 
