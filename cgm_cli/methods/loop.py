@@ -216,7 +216,7 @@ class _Run:
             if answer.exact or self.schedule.certify == "always":
                 bounds.certify_average(self.problem, self.chance)
         if not answer.converged and self._must_leave():
-            # Broken off after a product or two, when no residual says how far the smallest eigenvalue is.
+            # Broken off: after a product or two no residual says how far the smallest eigenvalue is.
             return
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
         if not answer.exact and self.schedule.certify == "always" and self._certify_here(point):

@@ -40,7 +40,7 @@ def dump(tree: Any) -> str:
     node = _Dumper("", default_flow_style=None, sort_keys=False).represent_data(tree)
     if isinstance(node, yaml.CollectionNode) and node.value:
         node.flow_style = False
-    return yaml.serialize(node, Dumper=_Emitter, allow_unicode=True, width=110)
+    return yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=110)
 
 
 def one_line(value: Any) -> str:
@@ -132,10 +132,6 @@ def _copy(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _copy(value) for key, value in node.items()}
     return [_copy(value) for value in node] if isinstance(node, list) else node
-
-
-# That of libyaml, where it is there, takes a quarter of the time, of which a short run spends much on its spec.
-_Emitter = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -250,7 +250,6 @@ def test_figures_replace_figures_only(cgm, three, tmp_path, monkeypatch, kind):
     every = figures.quantities
     few = lambda *arguments: [each for each in every(*arguments) if each.name in ("gap", "infeasibility")]  # noqa: E731
     monkeypatch.setattr(figures, "quantities", few)
-    monkeypatch.setattr(figures, "pictures", lambda run: [])
     arguments = ("report", three, "--figures", tmp_path, "--format", kind)
     assert cgm(*arguments)[0] == 0 and cgm(*arguments)[0] == 0
     assert {"gap", "infeasibility"} <= {path.stem for path in tmp_path.iterdir()}

@@ -116,6 +116,8 @@ class NuclearBall(SpectralDomain):
         sides = max(self.shape), min(self.shape)
         top = largest_singular_triplet(forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0))
         floor = random_floor(lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng)
+        if floor is None:
+            return None
         return -self.radius * peak * float(np.sqrt(max(-floor, 0.0))) * (1.0 + 8 * _EPS)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:

@@ -148,14 +148,15 @@ class EigenDomain(SpectralDomain):
         return self._by_definiteness(direction, _proven_floor)
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
-        def floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float:
+        def floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
             peak = direction.peak()
             products, lifting = direction.over(peak), vectors * (weights / peak)
 
             def multiply(b: np.ndarray) -> np.ndarray:
-                return products(b) + lifting @ (vectors.T @ b) if weights.size else products(b)
+                return products(b) + lifting @ (vectors.T @ b)
 
-            return peak * random_floor(multiply, self.shape[0], guess / peak, failure, rng)
+            found = random_floor(multiply, self.shape[0], guess / peak, failure, rng)
+            return None if found is None else peak * found
 
         return self._by_definiteness(direction, floor)
 
