@@ -15,8 +15,10 @@ from cgm_cli.numerics.eigen import smallest_eigenpairs
 STEPS = 500
 """The degree of the polynomial: what the bound loses falls with its square."""
 
-COLUMNS = 8
-"""Random vectors: that all of them miss an eigenvector is so much rarer than that one does. More cost more products."""
+MISS = 0.075
+"""The probability that one random vector may miss an eigenvector with: that all of several do is so much rarer. Eight
+do for 1e-9. A smaller one would have the vectors show less of an eigenvector, and lose more of the bound.
+"""
 
 LOOK = 50
 """Steps between two looks at the bound."""
@@ -41,9 +43,9 @@ def random_floor(
     guess: about the smallest eigenvalue; the better it is, the better is the bound, which lies below it.
 
     With x = (lambda_min - middle) / half the place of lambda_min relative to an interval, T_m the Chebyshev polynomial,
-    u the unit eigenvector and b a Gaussian vector, |T_m(x)| |<u, b>| <= |T_m((A - middle) / half) b|. Of `COLUMNS`
-    vectors b one has |<u, b>| > d = sqrt(pi / 2) failure^(1 / COLUMNS) but for that probability: the density of <u, b>
-    is at most 1 / sqrt(2 pi). Hence |T_m(x)| <= M / d for the longest of the results, M, and T_m(cosh t) = cosh(m t)
+    u the unit eigenvector and b a Gaussian vector, |T_m(x)| |<u, b>| <= |T_m((A - middle) / half) b|. Of r vectors b
+    one has |<u, b>| > d = sqrt(pi / 2) failure^(1 / r) but for that probability: the density of <u, b> is at most
+    1 / sqrt(2 pi). Hence |T_m(x)| <= M / d for the longest of the results, M, and T_m(cosh t) = cosh(m t)
     tells how far below the interval x may be. That holds for every interval and every m at once, so that the best may
     be taken; where the interval is the spectrum, M is no longer than b. (The idea: Kuczynski and Wozniakowski, SIAM J.
     Matrix Anal. Appl. 13, 1992, and, for polynomials, van Dorsselaer, Hochstenbach and van der Vorst, ibid. 22, 2000.)
@@ -53,8 +55,8 @@ def random_floor(
     product is taken to err by n eps |A|, with |A| read off the interval.
     """
     low, high = _interval(multiply, n, guess)
-    start = rng.standard_normal((n, COLUMNS))
-    seen = np.sqrt(0.5 * np.pi) * failure ** (1.0 / COLUMNS)
+    columns, seen = _shown(failure)
+    start = rng.standard_normal((n, columns))
     for _ in range(WIDENINGS):
         floor = _floor(multiply, start, low, high, seen, steps)
         if floor is not None:
@@ -62,6 +64,12 @@ def random_floor(
         # The interval began so far above that the vectors grew until their rounding errors hid what is sought.
         low -= high - low
     return None
+
+
+def _shown(failure: float) -> tuple[int, float]:
+    """How many Gaussian vectors are drawn, and the d that one of their coordinates exceeds but for this probability."""
+    columns = int(np.ceil(np.log(failure) / np.log(MISS)))
+    return columns, float(np.sqrt(0.5 * np.pi)) * failure ** (1.0 / columns)
 
 
 def _interval(multiply, n: int, guess: float) -> tuple[float, float]:

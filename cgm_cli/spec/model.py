@@ -145,7 +145,7 @@ class StopSpec(StrictModel):
     time: Duration | None = Field(
         None,
         description="wall time of the iterations: seconds, or 90s, 10m, 1h30m; ends an iterative oracle early, but no "
-        "factorisation, and the rounding comes on top",
+        "factorisation; the certificate and the rounding come on top",
     )
     objective: Finite | None = Field(
         None, description="an objective (with its penalties) that is good enough, at the infeasibility asked for"

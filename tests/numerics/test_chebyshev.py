@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from cgm_cli.numerics import chebyshev
-from cgm_cli.numerics.chebyshev import COLUMNS, STEPS, random_floor
+from cgm_cli.numerics.chebyshev import MISS, STEPS, _shown, random_floor
 
 RNG = np.random.default_rng
 N = 400
@@ -32,7 +32,7 @@ def floor(values: np.ndarray, guess: float, failure: float, seed: int, steps: in
 
 def loss(low: float, high: float, length: float, failure: float, steps: int) -> float:
     """What a bound loses where the guess is right and the results are as long as said."""
-    seen = np.sqrt(0.5 * np.pi) * failure ** (1.0 / COLUMNS)
+    _, seen = _shown(failure)
     return 0.5 * (high - low) * (np.cosh(np.arccosh(max(1.0, length / seen)) / steps) - 1.0)
 
 
@@ -64,12 +64,12 @@ def test_a_hopeless_guess_is_no_danger(guess):
 @pytest.mark.parametrize("failure", [0.5, 0.1, 1e-2])
 def test_it_fails_as_rarely_as_it_says(steps, failure):
     """Far below the interval one eigenvalue is all there is to M = T_m(x) max |<u, b>|: the bound is above it exactly
-    where max |<u, b>| < d, which happens with the probability P(|N| < d)^COLUMNS <= failure.
+    where max |<u, b>| < d, which happens with the probability P(|N| < d)^columns <= failure.
     """
     values = np.array([-1.0, 1.0])
     floors = np.array([floor(values, 0.0, failure, seed, steps) for seed in range(400)])
-    seen = np.sqrt(0.5 * np.pi) * failure ** (1.0 / COLUMNS)
-    expected = math.erf(seen / math.sqrt(2.0)) ** COLUMNS
+    columns, seen = _shown(failure)
+    expected = math.erf(seen / math.sqrt(2.0)) ** columns
     share = np.mean(floors > -1.0)
     assert share <= expected + 4.0 * np.sqrt(expected / 400) <= failure + 4.0 * np.sqrt(failure / 400)
     # It does fail where there is enough to be seen of it.
@@ -77,12 +77,22 @@ def test_it_fails_as_rarely_as_it_says(steps, failure):
     assert floors.min() > -100.0
 
 
-def test_all_vectors_miss_an_eigenvector_as_rarely_as_it_says():
-    """The quantile d of max |<u, b>|: P(max |<u, b>| <= sqrt(pi / 2) failure^(1 / COLUMNS)) <= failure."""
-    largest = np.abs(RNG(0).standard_normal((100_000, COLUMNS))).max(axis=1)
-    for failure in (1e-1, 1e-2, 1e-3):
-        share = np.mean(largest <= np.sqrt(0.5 * np.pi) * failure ** (1.0 / COLUMNS))
-        assert 0.1 * failure <= share <= failure
+@pytest.mark.parametrize("failure", [0.9, 0.5, 1e-1, 1e-2, 1e-3])
+def test_all_vectors_miss_an_eigenvector_as_rarely_as_it_says(failure):
+    """The quantile d of max |<u, b>|: P(max |<u, b>| <= d) <= failure."""
+    columns, seen = _shown(failure)
+    largest = np.abs(RNG(0).standard_normal((100_000, columns))).max(axis=1)
+    share = np.mean(largest <= seen)
+    assert 0.1 * failure <= share <= failure
+
+
+@pytest.mark.parametrize("failure", [0.5, 1e-9, 1e-30, 1e-300, 5e-324])
+def test_the_rarer_a_failure_the_more_vectors(failure):
+    columns, _ = _shown(failure)
+    assert failure ** (1.0 / columns) >= MISS
+    assert columns == 1 or failure ** (1.0 / (columns - 1)) < MISS
+    values = np.linspace(-3.0, 5.0, N)
+    assert -3.0 - loss(-3.0, 5.5, 2.0 * np.sqrt(N), failure, STEPS) <= floor(values, -3.0, failure, 0) <= -3.0
 
 
 def test_a_matrix_known_by_its_products():
