@@ -34,6 +34,9 @@ class Observer(Protocol):
     def on_record(self, record: IterationRecord) -> None: ...
 
 
+Keep = Callable[[State, Status | None], None]
+
+
 @dataclass(frozen=True)
 class Schedule:
     """What is done every how many iterations: a record, the template's metrics, a bound, fresh images; when to certify;
@@ -83,10 +86,11 @@ def run(
     should_stop: Callable[[], Status | None] = lambda: None,
     theory: Theory | None = None,
     resume: Mapping[str, Any] | None = None,
-    keep: Callable[[State], None] = lambda state: None,
+    keep: Keep = lambda state, ending: None,
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place), or from `resume`: what
-    `State.pack` gave. `keep` is called with the state of the start and after every step, and may pack it.
+    `State.pack` gave. `keep` is called with the state of the start and after every step, and may pack it; and once more
+    with that state, and how the run is about to end, before the last certificates, which may take long.
 
     The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
     evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
@@ -119,14 +123,16 @@ class _Run:
         # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = _Clock(state)
         self.requested: Status | None = None
+        self.begun = state.mark()  # what the turn began with
+        self.broken_off = False  # after a product or two no residual says how far the smallest eigenvalue is
         self.chance = Chance(schedule.failure, state.rng)
 
     def solve(self) -> Outcome:
         state, clock, schedule = self.state, self.clock, self.schedule
         while True:
             clock.stamp()
-            self.keep(state)
-            mark = state.mark()
+            self.keep(state, None)
+            self.begun = state.mark()
             turn = state.k + 1
             beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
@@ -160,7 +166,7 @@ class _Run:
                 bound, tally = state.tally.bounds.final, state.tally
                 certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
                 clock.stamp()
-                state.revert(mark)
+                state.revert(self.begun)
                 return Outcome(status, record, state, bound, certificate=certificate)
             with clock.phase("update"):
                 atom = answer.atom
@@ -195,6 +201,7 @@ class _Run:
         answer = self.problem.domain.lmo(point.direction, request)
         if self.method.perturb and answer.exact and allowance is not None:
             answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
+        self.broken_off = not answer.converged and self._must_leave()
         tally.warm = answer.warm
         tally.unconverged += not answer.converged and np.isinf(policy.budget)
         return answer
@@ -215,8 +222,7 @@ class _Run:
             bounds.average = bounds.average.joined_by(partial(self._dual_point, point))
             if answer.exact or self.schedule.certify == "always":
                 bounds.certify_average(self.problem, self.chance)
-        if not answer.converged and self._must_leave():
-            # Broken off: after a product or two no residual says how far the smallest eigenvalue is.
+        if self.broken_off:
             return
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
         if not answer.exact and self.schedule.certify == "always" and self._certify_here(point):
@@ -249,7 +255,11 @@ class _Run:
     def _decide(
         self, point: Evaluation, answer: OracleAnswer, record: IterationRecord, beta: float | None
     ) -> Status | None:
-        """How the run ends here, or None. A bound that decides is certified first where that is possible."""
+        """How the run ends here, or None. A bound that decides is certified first where that is possible; a run that is
+        told to leave does so at once, and is to go on later.
+        """
+        if self._request() is Status.PREEMPTED:
+            return Status.PREEMPTED
         if self._proves_infeasible():
             return Status.INFEASIBLE
         ending = None
@@ -263,6 +273,7 @@ class _Run:
         final = self.state.tally.bounds.final
         proven = ending is Status.CONVERGED and self.method.multipliers is not None and final and final.certified
         if ending is not None and not proven and self.schedule.certify != "never":
+            self._keep_begun(ending)
             self._certify_best()
             if not answer.exact:
                 with self.clock.phase("certify"):
@@ -274,6 +285,14 @@ class _Run:
                 self.state.tally.overtaken_at = self.state.k
                 ending = limit or self._request()
         return ending
+
+    def _keep_begun(self, ending: Status) -> None:
+        """Give away what the turn began with."""
+        self.clock.stamp()
+        now = self.state.mark()
+        self.state.revert(self.begun)
+        self.keep(self.state, ending)
+        self.state.revert(now)
 
     def _stagnated(self, record: IterationRecord) -> Status | None:
         """STAGNATED if max(gap, infeasibility) has not fallen by a hundredth within `stop.stagnation` iterations."""
@@ -437,6 +456,8 @@ class _Run:
         bound = np.nan if shown is None else shown.value
         total = point.objective + point.penalty
         sign = self.problem.sense_sign
+        # An oracle broken off after a product or two has told nothing of the minimum.
+        found = (np.nan, np.nan) if self.broken_off else (answer.value, answer.residual)
         metrics: Mapping[str, Any] = {}
         if full and self.metrics is not None and (last or self.state.k % self.schedule.metrics == 0):
             with self.clock.phase("metrics"):
@@ -454,10 +475,10 @@ class _Run:
             gap=abs(total - bound) / max(1.0, abs(total), abs(bound)),
             beta=beta or 0.0,
             eta=eta,
-            lmo_value=answer.value,
+            lmo_value=found[0],
             lmo_matvecs=answer.products,
-            lmo_residual=answer.residual,
-            fw_gap=point.pairing - answer.value,
+            lmo_residual=found[1],
+            fw_gap=point.pairing - found[0],
             phases=self.clock.take() if full else {},
             infeasibilities=point.infeasibilities if full else {},
             metrics=metrics,

@@ -21,11 +21,11 @@ class IterationRecord:
     k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
     g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|).
     bound: best bound so far (nan before the first), `certified` or not. bound_failure: the probability that it is none;
-    0 if it is certified, nan if it is an estimate. gap: |total - bound| / max(1,
-    |total|, |bound|). beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
-    matrix products of this oracle call. lmo_residual: relative residual of its vectors. phases: seconds of this
-    iteration by phase. metrics: of the template, where evaluated. theory:
-    what the paper promises beside what is measured (cgm_cli.methods.theory), in the minimisation's units.
+    0 if it is certified, nan if it is an estimate. gap: |total - bound| / max(1, |total|, |bound|). beta: smoothing, 0
+    for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs: matrix products of this oracle call.
+    lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three are nan where the oracle was broken
+    off to leave. phases: seconds of this iteration by phase. metrics: of the template, where evaluated. theory: what
+    the paper promises beside what is measured (cgm_cli.methods.theory), in the minimisation's units.
     """
 
     k: int

@@ -222,7 +222,7 @@ def box_dual(
         with np.errstate(over="ignore", invalid="ignore"):
             gap = z - p
             y = gap * (1.0 / beta)
-        return y, float(np.linalg.norm(gap)), float(np.vdot(y, p)), float(np.linalg.norm(p))
+            return y, float(np.linalg.norm(gap)), float(np.vdot(y, p)), float(np.linalg.norm(p))
     y = np.empty(z.shape)
     if np.ndim(lower) == 0 and np.ndim(upper) == 0:
         sums = _box_dual(z.reshape(-1), float(lower), float(upper), 1.0 / beta, y.reshape(-1))

@@ -141,10 +141,11 @@ def _solve(
         return status.resumable and (status.exit_code != 0 or spec.checkpoint.final)
 
     def keep(pack: Pack, status: Status | None) -> None:
-        checkpointer(pack)
-        if status is not None and wanted(status):
-            # Before the rounding, which may take long: a process that is killed in it has lost nothing.
-            checkpointer.write()
+        if status is None:
+            checkpointer(pack)
+        elif wanted(status):
+            # Before certificates and rounding, which may take long: a process that is killed in them has lost nothing.
+            checkpointer.write_once()
 
     try:
         result = instance.solve(

@@ -57,7 +57,7 @@ Pack = Callable[[], dict[str, Any]]
 """Packs all that a solve needs to go on from where it is."""
 
 Keep = Callable[[Pack, Status | None], None]
-"""Called before every turn of the loop, and with how it has ended before the rounding."""
+"""Called before every turn of the loop, and with how it ends before the last certificates and before the rounding."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ class Instance:
         """Run the loop from the problem's start, or from `resume`, and round. Raises NumericalError on non-finite
         numbers.
 
-        keep: called before every turn of the loop, and when it has ended, with a function that packs all that the solve
-        would need to go on from there: nested mappings of arrays and plain values, valid until the next turn. `resume`
-        is what such a function gave. rounding: the context of the rounding, in which `Leave` may be raised at any time;
-        a run that is preempted is not rounded.
+        keep: called before every turn of the loop, and with how it ends before the last certificates and before the
+        rounding, with a function that packs all that the solve would need to go on from there: nested mappings of
+        arrays and plain values, valid until the next turn. `resume` is what such a function gave. rounding: the context
+        of the rounding, in which `Leave` may be raised at any time; a run that is preempted is not rounded.
         """
         with in_range(NumericalError):
             return self._solve(observers, should_stop, resume, keep, rounding)
@@ -147,7 +147,7 @@ class Instance:
             should_stop=should_stop,
             theory=self.theory,
             resume=None if resume is None else resume["state"],
-            keep=lambda state: keep(pack(state), None),
+            keep=lambda state, ending: keep(pack(state), ending),
         )
         keep(pack(outcome.state), outcome.status)
         return self._result(outcome, rng, rates, context)

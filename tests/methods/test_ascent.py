@@ -174,11 +174,11 @@ def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(na
     method = Method("cgal", Homotopy(1.0), ClassicStep(), FixedAccuracy(1e-6), ascent=ascent)
     packs = {}
 
-    def go(resume=None, keep=lambda state: None):
+    def go(resume=None, keep=lambda state, ending: None):
         iterate = DenseIterate(problem.first)
         return run(problem, method, StopRules(iterations=20), iterate, resume=resume, keep=keep).state
 
-    whole = go(keep=lambda state: packs.update({state.k: copy.deepcopy(state.pack())}))
+    whole = go(keep=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
     again = go(resume=packs[9])
     assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate).folded is not None)
     for one, two in zip([whole.iterate.array, *whole.centres], [again.iterate.array, *again.centres], strict=True):

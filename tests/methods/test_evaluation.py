@@ -247,12 +247,12 @@ def test_a_halved_run_taken_up_again_ends_the_same_to_the_last_bit(tolerance):
     problem = kmeans_like(190, PSDTrace(190, 3.0, False))
     packs = {}
 
-    def go(resume=None, keep=lambda state: None):
+    def go(resume=None, keep=lambda state, ending: None):
         iterate = DenseIterate(problem.first, halves=True)
         options = {"method": hcgm(1.0, tolerance), "iterate": iterate, "schedule": Schedule(refresh=7)}
         return solve(problem, 20, resume=resume, keep=keep, **options)
 
-    whole, records = go(keep=lambda state: packs.update({state.k: copy.deepcopy(state.pack())}))
+    whole, records = go(keep=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
     for start in (1, 7, 12):  # 7: right after the images were computed anew
         again, later = go(resume=packs[start])
         assert again.state.iterate.array.tobytes() == whole.state.iterate.array.tobytes()

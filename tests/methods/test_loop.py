@@ -1,5 +1,6 @@
 """The loop on problems whose optimum is known: it converges, and everything it says on the way is true."""
 
+import copy
 import dataclasses
 import itertools
 
@@ -412,45 +413,55 @@ def test_converged_means_that_every_tolerance_holds_for_what_is_reported(certify
 
 
 def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on(monkeypatch):
-    """The current dual proves that the gap is small; then the best one is certified, and the gap is too large."""
+    """The current dual proves that the gap is small; then the best one is certified, and the gap is too large.
+
+    The best one here is a dual of a long run, planted with an estimate as low as a rough oracle may have made it.
+    """
     rng = np.random.default_rng(2)
     points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
-    spec = {
-        "problem": {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1},
-        "solver": {"method": "hcgm", "iterations": 260, "oracle": {"mode": "fixed", "tolerance": 2e-2}},
-        "stop": {"gap": 1e-3, "infeasibility": 0.03},
-        "seed": 0,
-    }
-    keep, overtaken = Keep(), {}
+    problem = {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1}
+    rough = {"mode": "fixed", "tolerance": 2e-2}
+    small = {"gap": 1e-3, "infeasibility": 0.03}
 
-    def watch(pack, status):
-        state = pack()["state"]
-        overtaken[state["k"]] = state["tally"]["overtaken_at"]
+    def solved(iterations=500, stop=small, certify="final", resume=None):
+        solver = {"method": "hcgm", "iterations": iterations, "oracle": rough}
+        spec = {"problem": problem, "solver": solver, "stop": stop, "bound": {"certify": certify}, "seed": 0}
+        keep, packs = Keep(), {}
 
-    outcome = build(loads(dump(spec))).solve([keep], keep=watch)
-    tried = sorted({k for k in overtaken.values() if k is not None})
-    assert tried, "the spec no longer shows what it is for"
-    # Without the second certificate the run ends there.
-    with monkeypatch.context() as patch:
-        patch.setattr(loop._Run, "_certify_best", lambda self: None)
-        plain = build(loads(dump(spec))).solve()
+        def save(pack, status):
+            packs[pack()["state"]["k"]] = copy.deepcopy(pack())
+
+        return build(loads(dump(spec))).solve([keep], keep=save, resume=resume), keep.records, packs
+
+    _, records, packs = solved(stop={}, certify="always")
+    best = packs[500]["state"]["tally"]["bounds"]["certified"]
+    size = best["value"] / records[499].bound
+    plain, _, packs = solved()
     assert plain.status is Status.CONVERGED
-    assert plain.record.k == tried[0]
-    assert plain.record.gap <= 1e-3
-    # With it, the bound lies above the objective by more than the tolerance: the run goes on.
-    record = keep.records[tried[0]]
-    assert record.objective == plain.record.objective
-    assert record.certified
-    assert record.bound > record.total * (1 + 1e-3)
+    # The bound of the long run lies above the objective by more than the tolerance, and the estimate below it.
+    assert records[499].bound > plain.record.total * (1 + 2e-3)
+    begin = packs[plain.record.k - 1]
+    low = {"value": size * plain.record.total * (1 - 2e-3), "failure": np.nan, "dual": best["dual"]}
+    begin["state"]["tally"]["bounds"]["estimated"] = low
+
+    run, _, packs = solved(resume=copy.deepcopy(begin))
+    overtaken = {pack["state"]["tally"]["overtaken_at"] for pack in packs.values()}
+    tried = sorted(overtaken - {None})
+    assert tried[0] == plain.record.k
     # And tries again only after a quarter more of steps: a certificate may be dear.
     for former, later in itertools.pairwise(tried):
         assert later >= 1.25 * former + 1
-    assert outcome.status is Status.ITERATION_LIMIT or outcome.record.gap <= 1e-3
+    assert run.status is Status.ITERATION_LIMIT or run.record.gap <= 1e-3
+    assert run.record.certified and run.record.bound >= records[499].bound * (1 - 1e-12)
     # But not beyond its budget.
-    spent = build(loads(dump({**spec, "solver": {**spec["solver"], "iterations": tried[0]}}))).solve()
-    assert spent.status is Status.ITERATION_LIMIT
-    assert spent.record.k == tried[0]
-    assert spent.record.bound == record.bound
+    spent, _, _ = solved(iterations=tried[0], resume=copy.deepcopy(begin))
+    assert (spent.status, spent.record.k) == (Status.ITERATION_LIMIT, tried[0])
+    assert spent.record.certified and spent.record.bound > spent.record.total * (1 + 1e-3)
+    assert spent.record.objective == plain.record.objective
+    # Without the second certificate the run ends there.
+    monkeypatch.setattr(loop._Run, "_certify_best", lambda self: None)
+    ended, _, _ = solved(resume=copy.deepcopy(begin))
+    assert (ended.status, ended.record.k) == (Status.CONVERGED, tried[0])
 
 
 def test_stop_rules():
@@ -492,8 +503,8 @@ def test_a_request_to_stop_ends_the_run_under_its_name(status):
     assert outcome.status is status
     # The oracle asks, too, so that a long call ends early; once said, the request stands.
     assert keep.records[-1].k == outcome.record.k < 8
-    # Also an unplanned end reports a certified bound.
-    assert outcome.bound.certified
+    # Also an unplanned end reports a certified bound, unless it is to be quick.
+    assert outcome.bound.certified == (status is not Status.PREEMPTED)
     assert outcome.bound.value <= optimum
 
 
@@ -517,6 +528,30 @@ def test_an_oracle_that_was_told_to_leave_makes_no_bound(last):
     outcome, _ = solve_scaled(problem, 12, 1e-6, schedule=schedule, **stopped_at(last))
     assert outcome.record.k == last
     assert outcome.bound.value == sign(problem) * whole.records[last - 1].bound
+    assert np.isnan([outcome.record.lmo_value, outcome.record.lmo_residual, outcome.record.fw_gap]).all()
+
+
+@pytest.mark.parametrize("ending", [Status.STOPPED, Status.PREEMPTED])
+def test_the_state_is_kept_before_the_last_certificate(ending):
+    """A process killed in the certificate has lost nothing; one that is told to leave does not even begin it."""
+    problem, _ = cycle(301)
+    kept, options = [], stopped_at(7)
+    options["should_stop"] = lambda asked=options["should_stop"]: asked() and ending
+
+    def keep(state, how):
+        best = state.tally.bounds
+        kept.append((how, state.k, best.tried, best.certified, copy.deepcopy(state.pack())))
+
+    outcome, _ = solve_scaled(problem, 12, 1e-6, schedule=Schedule(metrics=1), keep=keep, **options)
+    assert (outcome.status, outcome.record.k) == (ending, 7)
+    assert outcome.bound.certified == (ending is Status.STOPPED)
+    last = [entry for entry in kept if entry[0] is not None]
+    assert len(last) == (ending is Status.STOPPED)
+    for how, k, _, certified, pack in last:
+        assert (how, k, certified) == (ending, 7, None)
+        before = kept[kept.index(last[0]) - 1][-1]
+        del pack["seconds"], before["seconds"]
+        np.testing.assert_equal(pack, before)
 
 
 # Constraints that cannot hold.

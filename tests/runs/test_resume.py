@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.methods import bounds
 from cgm_cli.methods.status import Status
+from cgm_cli.runs.checkpoint import read_checkpoint
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
+from cgm_cli.templates.max_cut import MaxCut
 from tests.runs.kill import timeless
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
@@ -46,12 +49,12 @@ CUT = {
 class StopAt:
     """Asks to leave once the record of k is there."""
 
-    def __init__(self, k):
-        self.k, self.status = k, None
+    def __init__(self, k, ending=Status.PREEMPTED):
+        self.k, self.ending, self.status = k, ending, None
 
     def on_record(self, record):
         if record.k >= self.k:
-            self.status = Status.PREEMPTED
+            self.status = self.ending
 
     def __call__(self):
         return self.status
@@ -87,6 +90,29 @@ def check(source, overrides, tmp_path, ks=(1, 13)):
     assert load_run(parts).status in (Status.PREEMPTED, load_run(whole).status)
     execute(None, resume=parts)
     assert_same_end(whole, parts)
+
+
+def test_there_is_a_checkpoint_before_the_last_certificate_and_the_rounding(tmp_path, monkeypatch):
+    """A process that is killed in either, as after a Ctrl-C, has lost nothing."""
+    found = []
+
+    def note(module, name):
+        function = getattr(module, name)
+
+        def noting(*arguments):
+            checkpoint = read_checkpoint(tmp_path / "run" / "checkpoint.h5")
+            found.append((name, None if checkpoint is None else checkpoint["state"]["k"]))
+            return function(*arguments)
+
+        monkeypatch.setattr(module, name, noting)
+
+    note(bounds, "certify")
+    note(MaxCut, "round")
+    stop = StopAt(5, Status.INTERRUPTED)
+    run = execute(CUT, ["stop={}"], tmp_path / "run", observers=lambda sense: [stop], should_stop=stop)
+    assert run.status is Status.INTERRUPTED
+    assert {name for name, _ in found} == {"certify", "round"}
+    assert {k for _, k in found} == {run.result.record.k}
 
 
 @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
