@@ -266,7 +266,8 @@ def test_no_point_is_nearer_than_the_projection():
             atom = minimiser(point - y, 3)
             move = atom - point
             gap = -np.vdot(point - y, move)
-            point = point + min(1.0, gap / max(np.vdot(move, move), 1e-300)) * move
+            # A gap below zero is rounding: a step back would leave the domain.
+            point = point + np.clip(gap / max(np.vdot(move, move), 1e-300), 0.0, 1.0) * move
         assert np.linalg.norm(nearest - y) <= np.linalg.norm(point - y) + 1e-12
         # |x - y|^2 / 2 is strongly convex: its gap is at least half the square of the distance to its minimiser.
         assert np.linalg.norm(nearest - point) ** 2 <= 2.0 * gap + 1e-12
