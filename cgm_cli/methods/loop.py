@@ -272,7 +272,7 @@ class _Run:
         # The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at.
         final = self.state.tally.bounds.final
         proven = ending is Status.CONVERGED and self.method.multipliers is not None and final and final.certified
-        if ending is not None and not proven and self.schedule.certify != "never":
+        if not (ending in (None, Status.PREEMPTED) or proven or self.schedule.certify == "never"):
             self._keep_begun(ending)
             self._certify_best()
             if not answer.exact:
