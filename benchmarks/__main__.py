@@ -59,7 +59,7 @@ def install() -> None:
     """The peers, where they can be had; what cannot is told in its rows."""
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "scs", "clarabel"], check=False)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        packages = ["coinor-csdp", "dsdp"]
+        packages = ["coinor-csdp", "dsdp", "libopenblas0-pthread"]
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages], check=False)
 
 

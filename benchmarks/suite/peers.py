@@ -127,12 +127,24 @@ def clarabel(template: Template, limit: float) -> Iterator[Attempt]:
     yield Attempt(str(found.status), seconds, *program.values(_matrix(np.asarray(found.z)[pairs:], n)))
 
 
+def linked_blas(command: str) -> str:
+    """The folder of the BLAS that a program is linked to, which says whose it is: blas for the reference, many times
+    slower than openblas-pthread. Empty where there is no such program, or nothing that tells.
+    """
+    program, linker = shutil.which(command), shutil.which("ldd")
+    if program is None or linker is None:
+        return ""
+    lines = subprocess.run([linker, program], capture_output=True, text=True).stdout.splitlines()
+    found = [line.split("=>")[1].split()[0] for line in lines if "libblas" in line and "=> /" in line]
+    return Path(found[0]).resolve().parent.name if found else ""
+
+
 def _binary(command: str, package: str, arguments: Callable[[Path, Path], list[str]]) -> Peer:
     def peer(template: Template, limit: float) -> Iterator[Attempt]:
         where = shutil.which(command)
         if where is None:
             raise NotHere(f"{command} is not installed: apt-get install {package}")
-        program = sdp.program(template)
+        program, setting = sdp.program(template), f"BLAS of {linked_blas(command) or 'its own'}"
         with tempfile.TemporaryDirectory() as folder:
             problem, solution = Path(folder) / "problem.dat-s", Path(folder) / "solution"
             sdp.write_sdpa(program, problem)
@@ -141,12 +153,12 @@ def _binary(command: str, package: str, arguments: Callable[[Path, Path], list[s
             try:
                 subprocess.run([where, *arguments(problem, solution)], cwd=folder, capture_output=True, timeout=limit)
             except subprocess.TimeoutExpired:
-                raise NoResult(f"stopped after {limit:g} s") from None
+                raise NoResult(f"stopped after {limit:g} s; {setting}") from None
             seconds = time.perf_counter() - began
             if not solution.exists():
                 raise NoResult("gave no solution")
             x = sdp.read_solution(solution, program.size)
-        yield Attempt("default", seconds, *program.values(x))
+        yield Attempt(setting, seconds, *program.values(x))
 
     peer.__doc__ = f"The program {command}, on an SDPA file: the seconds hold the reading of that file."
     return peer
@@ -154,6 +166,10 @@ def _binary(command: str, package: str, arguments: Callable[[Path, Path], list[s
 
 csdp = _binary("csdp", "coinor-csdp", lambda problem, solution: [str(problem), str(solution)])
 dsdp = _binary("dsdp5", "dsdp", lambda problem, solution: [str(problem), "-save", str(solution)])
+
+
+PROGRAMS = {"CSDP": "csdp", "DSDP": "dsdp5"}
+"""The peers that are programs."""
 
 
 def clustering(template: Template, limit: float) -> Iterator[Attempt]:

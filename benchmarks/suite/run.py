@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks.suite import tables
 from benchmarks.suite.machine import ROOT, THREADS, code, machine
 from benchmarks.suite.methods import methods
-from benchmarks.suite.peers import PEERS
+from benchmarks.suite.peers import PEERS, PROGRAMS, linked_blas
 from benchmarks.suite.problems import Problem, cache_folder, problems
 from benchmarks.suite.references import known
 from benchmarks.suite.store import Store, key
@@ -56,7 +56,8 @@ class Options:
 
 
 def _job(problem: Problem, solver: str, limit: float, section: dict[str, Any] | None, peer: str | None):
-    return {"problem": problem.name, "name": solver, "solver": section, "peer": peer, "limit": limit}
+    job = {"problem": problem.name, "name": solver, "solver": section, "peer": peer, "limit": limit}
+    return job | {"blas": linked_blas(PROGRAMS[peer])} if peer in PROGRAMS else job
 
 
 def run(options: Options, console: Console) -> list[dict[str, Any]]:
