@@ -211,8 +211,8 @@ class _Run:
         return self.stop.out_of_time(self.clock.elapsed()) or self._request() is not None
 
     def _request(self) -> Status | None:
-        """How somebody else wants the run to end; once said, it stands."""
-        self.requested = self.requested or self.should_stop()
+        """How somebody else wants the run to end; once said, it stands until they say another way."""
+        self.requested = self.should_stop() or self.requested
         return self.requested
 
     def _bound(self, point: Evaluation, answer: OracleAnswer) -> None:

@@ -24,11 +24,11 @@ def read_text(path: Path, name: str) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror}") from None
-    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return raw.decode(encoding)
+        return raw.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}: not a text file (byte {error.start} is not {encoding[:6].upper()})") from None
+        raise DataError(f"{name}: not a text file (byte {error.start} is not UTF-{16 if wide else 8})") from None
 
 
 def read_lines(path: Path, name: str) -> list[str]:

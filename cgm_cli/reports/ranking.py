@@ -14,9 +14,11 @@ from cgm_cli.spec.faults import quoted
 # Which way is better. What is not here (the rank of a matrix, the number of weights) is neither good nor bad.
 _LOW = ("gap", "infeasibility", "iterations", "seconds")
 _LOW_METRICS = ("error", "errors", "misclassification", "distance", "feasible_gap", "exploitability", "percent")
-_HIGH_METRICS = ("psnr", "ssim", "cut", "certified_ratio", "independent_set")
+_HIGH_METRICS = ("psnr", "ssim", "certified_ratio")
 _CONVERGED = (Status.CONVERGED.value, Status.TARGET_REACHED.value)
-_VALUE_METRICS = ("kmeans_value", "kmeanspp_value", "feasible_objective")
+# Values in the units of a problem, which do not compare with those of another.
+_LOW_VALUES = ("kmeans_value", "kmeanspp_value", "feasible_objective")
+_HIGH_VALUES = ("cut", "independent_set")
 
 
 def direction(name: str, entries: Sequence[Entry]) -> int:
@@ -34,10 +36,9 @@ def direction(name: str, entries: Sequence[Entry]) -> int:
             return 0
         return -1 if (senses == {"minimise"}) == (name == "objective") else 1
     metric = name.removeprefix("metric_")
-    if _is_one_of(metric, _HIGH_METRICS):
-        return 1
-    if _is_one_of(metric, _LOW_METRICS) or (_is_one_of(metric, _VALUE_METRICS) and _one_problem(entries)):
-        return -1
+    for sign, metrics, values in ((1, _HIGH_METRICS, _HIGH_VALUES), (-1, _LOW_METRICS, _LOW_VALUES)):
+        if _is_one_of(metric, metrics) or (_is_one_of(metric, values) and _one_problem(entries)):
+            return sign
     return 0
 
 

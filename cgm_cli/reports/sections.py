@@ -55,7 +55,7 @@ def _single(entry: Entry) -> str:
 
 
 def _faults(entries: Sequence[Entry], faults: Sequence[Fault], names_: Sequence[str]) -> str:
-    """Runs without a result, and paths without a run."""
+    """Runs that are not finished, and paths without a run."""
     told = [
         (label, f"{entry.state}. {entry.reason}") for entry, label in zip(entries, names_, strict=True) if entry.reason
     ]
@@ -63,7 +63,7 @@ def _faults(entries: Sequence[Entry], faults: Sequence[Fault], names_: Sequence[
     if not told:
         return ""
     items = "".join(f"<li><code>{text_of(who)}</code>: {text_of(why)}</li>" for who, why in told)
-    return f'<h3>Without a result</h3><ul class="faults">{items}</ul>'
+    return f'<h3>Not finished, or not to be read</h3><ul class="faults">{items}</ul>'
 
 
 def runs_table(entries: Sequence[Entry], names_: Sequence[str], shown: Sequence[Column]) -> str:

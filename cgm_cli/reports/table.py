@@ -25,7 +25,7 @@ _WIDTH_OF_A_FILE = 10_000
 
 
 def print_report(entries: Sequence[Entry], faults: Sequence[Fault], console: Console) -> None:
-    """Print the table of the runs, then those without a result and the paths without a run, each with its reason."""
+    """Print the table of the runs, then those that are not finished and paths without a run, each with its reason."""
     if entries:
         _print_table(entries, console)
     unfinished = [(label, entry) for label, entry in zip(labels(entries), entries, strict=True) if entry.reason]
@@ -35,7 +35,7 @@ def print_report(entries: Sequence[Entry], faults: Sequence[Fault], console: Con
         _say(console, f"{visible(str(fault.path))}: {visible(fault.reason)}", "red")
     done = len(entries) - len(unfinished)
     parts = [f"{done} finished"] if done else []
-    parts += [f"{len(unfinished)} without a result"] if unfinished else []
+    parts += [f"{len(unfinished)} not finished"] if unfinished else []
     parts += [f"{len(faults)} that could not be read"] if faults else []
     _say(console, f"{len(entries)} {'run' if len(entries) == 1 else 'runs'}: {', '.join(parts) or 'none'}", "dim")
 

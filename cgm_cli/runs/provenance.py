@@ -91,11 +91,13 @@ def cpu_model() -> str:
 
 
 def thread_pools() -> list[dict[str, Any]]:
-    """Each loaded BLAS or OpenMP library with its version and its number of threads."""
+    """Each loaded BLAS or OpenMP library with its version and its number of threads, in an order of their own: they are
+    found in another one in every process.
+    """
     keys = ("user_api", "internal_api", "version", "num_threads", "threading_layer", "architecture")
     # SciPy registers its Matrix Market reader as a pool too, once that is loaded: no algebra, and no version.
     pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] in ("blas", "openmp")]
-    return [{key: pool[key] for key in keys if key in pool} for pool in pools]
+    return sorted(({key: pool[key] for key in keys if key in pool} for pool in pools), key=str)
 
 
 def _git(project: Path, *arguments: str) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from cgm_cli.methods.status import Leave, Status
@@ -14,11 +15,17 @@ _PREEMPTION = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class StopRequest:
-    """Called, it answers how the run should end (INTERRUPTED or PREEMPTED), or None. The first request stands."""
+    """Called, it answers how the run should end (INTERRUPTED or PREEMPTED), or None. Of the two, PREEMPTED stands: it
+    is in more of a hurry.
 
-    def __init__(self) -> None:
+    arrivals: a pipe with a byte for every signal (signal.set_wakeup_fd), because two that come while a factorisation
+    holds the interpreter up make Python call its handler once; None: none is kept.
+    """
+
+    def __init__(self, arrivals: int | None = None) -> None:
         self.status: Status | None = None
-        self._interrupted = False
+        self._arrivals = arrivals
+        self._interrupts = 0
         self._raises = False
 
     def __call__(self) -> Status | None:
@@ -26,26 +33,38 @@ class StopRequest:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Work that cannot ask: in it, a request raises Leave."""
+        """Work that cannot ask: in it, a request raises Leave; so does, at its beginning, one to leave at once."""
         self._raises = True
         try:
+            if self.status is Status.PREEMPTED:
+                raise Leave(self.status)
             yield
         finally:
             self._raises = False
 
     def _request(self, status: Status) -> None:
-        self.status = self.status or status
+        if self.status is not Status.PREEMPTED:
+            self.status = status
         if self._raises:
             raise Leave(self.status)
 
     def on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self._interrupted:
+        first = self._interrupts == 0
+        self._interrupts += max(self._arrived(number), int(first))
+        if self._interrupts > 1:
             raise KeyboardInterrupt
-        self._interrupted = True
         self._request(Status.INTERRUPTED)
 
     def on_preemption(self, number: int, frame: FrameType | None) -> None:
         self._request(Status.PREEMPTED)
+
+    def _arrived(self, number: int) -> int:
+        """How many of these signals have arrived since this was last asked."""
+        if self._arrivals is None:
+            return 1
+        with suppress(BlockingIOError):
+            return os.read(self._arrivals, 1 << 16).count(number)
+        return 0
 
 
 @contextmanager
@@ -56,16 +75,36 @@ def stop_on_signals() -> Iterator[StopRequest]:
     jobs with SIGINT ignored, so that Ctrl-C is not for them. Outside the main thread, where Python
     allows no handlers, nothing is changed.
     """
-    request = StopRequest()
-    former = {}
-    if threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
+        yield StopRequest()
+        return
+    with _arrivals() as arrivals:
+        request, former = StopRequest(arrivals), {}
         handlers = {signal.SIGINT: request.on_interrupt, **dict.fromkeys(_PREEMPTION, request.on_preemption)}
         for number, handler in handlers.items():
             if signal.getsignal(number) is not signal.SIG_IGN:
                 former[number] = signal.signal(number, handler)
+        try:
+            yield request
+        finally:
+            for number, handler in former.items():
+                # None stands for a handler that was not set from Python; it cannot be put back by name.
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextmanager
+def _arrivals() -> Iterator[int | None]:
+    """A pipe that gets a byte for every signal; None where somebody else, an event loop say, has one already."""
+    reading, writing = os.pipe()
+    for end in (reading, writing):
+        os.set_blocking(end, False)
+    former = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    if former != -1:
+        signal.set_wakeup_fd(former)
     try:
-        yield request
+        yield reading if former == -1 else None
     finally:
-        for number, handler in former.items():
-            # None stands for a handler that was not set from Python; it cannot be put back by name.
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if former == -1:
+            signal.set_wakeup_fd(-1)
+        os.close(reading)
+        os.close(writing)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -31,6 +31,13 @@ class RandomGraph(StrictModel):
     nodes: Size = Field(description="number of nodes")
     edges: Size = Field(description="number of edges")
     signed: bool = Field(False, description="weights +1 or -1 at random instead of 1")
+
+    @model_validator(mode="after")
+    def _fits(self) -> RandomGraph:
+        most = self.nodes * (self.nodes - 1) // 2
+        if self.edges > most:
+            raise ValueError(f"{self.edges} edges do not fit between {self.nodes} nodes: at most {most}")
+        return self
 
     def draw(self, context: BuildContext) -> sp.csr_array:
         """The symmetric adjacency matrix. Raises ProblemError if it does not fit into memory, before it is drawn."""
@@ -143,11 +150,11 @@ def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
 
 
 def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:
-    """A random simple graph with exactly the given number of edges. Raises ProblemError if that many do not fit."""
+    """A random simple graph with exactly the given number of edges. Raises ProblemError if its pairs of nodes are too
+    many to be numbered.
+    """
     n = spec.nodes
     most = n * (n - 1) // 2
-    if spec.edges > most:
-        raise ProblemError(f"{spec.edges} edges do not fit between {n} nodes: at most {most}")
     if most >= 2**62:
         raise ProblemError(f"a random graph of {n} nodes is too large: its pairs of nodes cannot be numbered")
     rng = np.random.default_rng([seed, 2])

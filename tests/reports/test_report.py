@@ -95,7 +95,7 @@ def test_whatever_is_no_run_is_listed_and_the_others_go_on(cgm, mixed):
         "no*: nothing matches this pattern.",
     ):
         assert text in out
-    assert "3 runs: 1 finished, 2 without a result, " in out
+    assert "3 runs: 1 finished, 2 not finished, " in out
 
 
 def test_a_running_run_is_no_dead_one(tmp_path, cgm):

@@ -2,11 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
-from cgm_cli.methods.status import Status
+from cgm_cli.methods.status import Leave, Status
 from cgm_cli.runs.signals import stop_on_signals
 
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -40,6 +43,55 @@ def test_an_interrupt_after_a_preemption_does_not_change_the_answer_and_the_next
         send(signal.SIGINT)
         assert request() is Status.PREEMPTED
         send(signal.SIGINT)
+
+
+def test_a_preemption_outranks_an_interrupt_before_it():
+    with stop_on_signals() as request:
+        send(signal.SIGINT)
+        send(signal.SIGTERM)
+        assert request() is Status.PREEMPTED
+        # And work that cannot ask is not begun.
+        with pytest.raises(Leave) as left, request.raising():
+            raise AssertionError("begun")
+        assert left.value.status is Status.PREEMPTED
+
+
+def test_work_that_cannot_ask_is_begun_after_an_interrupt_and_left_at_the_next():
+    begun = []
+    with pytest.raises(KeyboardInterrupt), stop_on_signals() as request:
+        send(signal.SIGINT)
+        with request.raising():
+            begun.append(1)
+            send(signal.SIGINT)
+    assert begun == [1]
+
+
+HELD_UP = """
+import hashlib
+from cgm_cli.runs.signals import stop_on_signals
+try:
+    with stop_on_signals() as request:
+        print("ready", flush=True)
+        # As in a factorisation, no handler is called before this ends.
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 1_500_000)
+        print(request())
+except KeyboardInterrupt:
+    print("at once")
+"""
+
+
+def held_up_by(interrupts):
+    process = subprocess.Popen([sys.executable, "-c", HELD_UP], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    for _ in range(interrupts):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+    return process.communicate()[0].strip()
+
+
+def test_two_interrupts_count_as_two_though_their_handler_is_called_once():
+    assert held_up_by(1) == "Status.INTERRUPTED"
+    assert held_up_by(2) == "at once"
 
 
 def test_elsewhere_than_in_the_main_thread_nothing_is_touched():

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.errors import CgmError, DataError
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.max_cut import MaxCut, RandomGraph, improve, random_graph
@@ -134,8 +134,10 @@ def test_every_pair_is_as_likely():
 
 
 def test_too_many_edges_are_refused():
-    with pytest.raises(ProblemError, match="at most 3"):
-        graph(3, 4)
+    """Where the spec is read: a sweep tells of it before it starts."""
+    text = "problem:\n  template: max-cut\n  graph: {nodes: 3, edges: 4}\nsolver: {iterations: 1}\n"
+    with pytest.raises(CgmError, match=r":3:10: 4 edges do not fit between 3 nodes: at most 3"):
+        loads(text)
 
 
 GSET = "5 6\n1 2 1\n2 3 -1\n3 4 2\n4 5 1\n5 1 1\n1 3 0.5\n"
