@@ -28,6 +28,9 @@ from benchmarks.suite.problems import NotHere
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.clustering import squared_distances
 
+PROGRAMS = {"CSDP": "csdp", "DSDP": "dsdp5"}
+"""The peers that are programs, and how they are called."""
+
 ACCURACIES = (1e-2, 1e-3, 1e-5)
 """What the first-order peers are asked for, in turn."""
 
@@ -164,12 +167,8 @@ def _binary(command: str, package: str, arguments: Callable[[Path, Path], list[s
     return peer
 
 
-csdp = _binary("csdp", "coinor-csdp", lambda problem, solution: [str(problem), str(solution)])
-dsdp = _binary("dsdp5", "dsdp", lambda problem, solution: [str(problem), "-save", str(solution)])
-
-
-PROGRAMS = {"CSDP": "csdp", "DSDP": "dsdp5"}
-"""The peers that are programs."""
+csdp = _binary(PROGRAMS["CSDP"], "coinor-csdp", lambda problem, solution: [str(problem), str(solution)])
+dsdp = _binary(PROGRAMS["DSDP"], "dsdp", lambda problem, solution: [str(problem), "-save", str(solution)])
 
 
 def clustering(template: Template, limit: float) -> Iterator[Attempt]:

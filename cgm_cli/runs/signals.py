@@ -19,7 +19,7 @@ class StopRequest:
     is in more of a hurry.
 
     arrivals: a pipe with a byte for every signal (signal.set_wakeup_fd), because two that come while a factorisation
-    holds the interpreter up make Python call its handler once; None: none is kept.
+    holds the interpreter up make Python call its handler once; None: every call counts as one.
     """
 
     def __init__(self, arrivals: int | None = None) -> None:
@@ -49,8 +49,7 @@ class StopRequest:
             raise Leave(self.status)
 
     def on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        first = self._interrupts == 0
-        self._interrupts += max(self._arrived(number), int(first))
+        self._interrupts = max(1, self._interrupts + self._arrived(number))
         if self._interrupts > 1:
             raise KeyboardInterrupt
         self._request(Status.INTERRUPTED)
