@@ -2,7 +2,8 @@
 
 A factorisation that runs through proves its matrix definite up to its rounding errors, at a tenth of the price of
 eigenvalues. Given a guess s at the smallest eigenvalue, A - (s - gap) I is factorised; a guess that was too high costs
-another attempt with a larger gap, and never a wrong answer.
+another attempt with a larger gap, and never a wrong answer. Where the gap had to be large, the factor finds a better
+guess, by inverse iteration (Ericsson and Ruhe, Math. Comp. 35, 1980).
 
 The proof (Demmel 1989; Rump, BIT 46, 2006; Higham, Accuracy and Stability, Theorem 10.3): if floating-point Cholesky of
 C runs through, in whatever order it adds up, its factor satisfies R^T R = C + E with |E_ij| <= a sqrt(c_ii c_jj),
@@ -14,93 +15,114 @@ reciprocals of pivots, and a is raised by 1e-6 of itself for the sum of the trac
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from cgm_cli.numerics.eigen import ROOM, smallest_eigenpairs
 from cgm_cli.numerics.projections import safe_norm
-
-BAND_BYTES = 10**9
-"""The most that a band may take. Its factorisation then takes a minute at the worst."""
 
 ATTEMPTS, GROWTH = 7, 32.0
 """So many gaps are tried, each so many times the one before: from the rounding errors to all of the spectrum."""
+
+POOR = 1e-7
+"""The relative error of a guess that is made better, by the first factorisation, before the next."""
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
 
 
+@dataclass(frozen=True)
+class Proof:
+    """floor: what one factorisation has proven to be at most the smallest eigenvalue. solve: b -> C^-1 b, of the matrix
+    factorised.
+    """
+
+    floor: float
+    solve: Callable[[np.ndarray], np.ndarray]
+
+
+Attempt = Callable[[float], Proof | None]
+
+
 def dense_floor(
-    matrix: np.ndarray, guess: float, vectors: np.ndarray | None = None, weights: np.ndarray | None = None
+    matrix: np.ndarray,
+    guess: float,
+    error: float = 0.0,
+    vectors: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> float | None:
     """A number that is at most the smallest eigenvalue of the symmetric `matrix` (n, n) + vectors diag(weights)
     vectors^T, from a guess at it; None if no gap up to the size of the matrix was enough. Takes the memory of the
     matrix once more.
 
-    vectors (n, k), weights (k,), not negative: forming the sum errs by (k + 3) u (|matrix|_F + sum of w_i |u_i|^2).
+    error: about how wrong the guess may be. vectors (n, k), weights (k,), not negative: forming the sum errs by
+    (k + 3) u (|matrix|_F + sum of w_i |u_i|^2).
     """
     n = matrix.shape[0]
     factor = _power_of_two(float(max(matrix.max(), -matrix.min())))
     work = np.empty((n, n))
-    error = 0.0
+    rounding = 0.0
     if weights is not None and weights.any():
         lift = factor * float(weights @ np.square(vectors).sum(axis=0))
-        error = (weights.size + 3) * _EPS * (safe_norm(matrix) * factor + lift)
+        rounding = (weights.size + 3) * _EPS * (safe_norm(matrix) * factor + lift)
 
-    def attempt(shift: float) -> float | None:
+    def attempt(shift: float) -> Proof | None:
         np.multiply(matrix, factor, out=work)
-        if error > 0.0:
+        if rounding > 0.0:
             work[...] += (vectors * (factor * weights)) @ vectors.T
         diagonal = np.einsum("ii->i", work)
         diagonal -= shift
         pivots = diagonal.copy()
         # The transpose is in the order that LAPACK wants, and one triangle is all it reads.
-        return _proven(lambda: scipy.linalg.cholesky(work.T, lower=True, **_IN_PLACE), pivots, n, shift, error)
+        return _proven(scipy.linalg.cholesky, scipy.linalg.cho_solve, work.T, pivots, n, shift, rounding)
 
     diagonal = factor * np.einsum("ii->i", matrix)
-    if error > 0.0:
+    if rounding > 0.0:
         diagonal = diagonal + np.square(vectors) @ (factor * weights)
-    return _search(attempt, factor * guess, diagonal, n, factor)
+    return _search(attempt, factor * guess, factor * error, diagonal, n, factor)
 
 
-def band_floor(matrix: sp.csr_array, guess: float, limit: int = BAND_BYTES) -> float | None:
-    """The same for a sparse symmetric matrix, as a band in the order of Cuthill and McKee; also None if the band would
-    take more than `limit` bytes.
+class Band:
+    """A sparse symmetric matrix (n, n) as a band, in the order of Cuthill and McKee.
 
-    Sums are as long as the band is wide, so the proof loses less than that of a dense matrix does.
+    width: below the diagonal. size: the bytes that it takes. products: about how many steps of a Lanczos method take
+    the time of one factorisation.
     """
-    rows, columns, values, width = _as_band(matrix)
-    n = matrix.shape[0]
-    if 8 * n * (width + 1) > limit:
-        return None
-    factor = _power_of_two(float(np.abs(values).max(initial=0.0)))
-    values = values * factor
 
-    def attempt(shift: float) -> float | None:
-        band = np.zeros((width + 1, n), order="F")
-        band[rows - columns, columns] = values
-        band[0] -= shift
-        pivots = band[0].copy()
-        return _proven(
-            lambda: scipy.linalg.cholesky_banded(band, lower=True, overwrite_ab=True, check_finite=False),
-            pivots,
-            width + 1,
-            shift,
-        )
+    def __init__(self, matrix: sp.csr_array):
+        self._rows, self._columns, self._values, self.width = _as_band(matrix)
+        self._n = matrix.shape[0]
+        self.size = 8 * self._n * (self.width + 1)
+        # A product reads two numbers per entry, one step of orthogonalisation the basis twice; a factorisation does
+        # width^2 products of numbers per row, a few at a time.
+        self.products = max(100, self.width**2 // (2 * -(-matrix.nnz // self._n) + 4 * ROOM))
 
-    diagonal = np.zeros(n)
-    diagonal[rows[rows == columns]] = values[rows == columns]
-    return _search(attempt, factor * guess, diagonal, width + 1, factor)
+    def floor(self, guess: float, error: float = 0.0) -> float | None:
+        """The same as `dense_floor` for the matrix of this band.
+
+        Sums are as long as the band is wide, so the proof loses less than that of a dense matrix does.
+        """
+        rows, columns, n, width = self._rows, self._columns, self._n, self.width
+        factor = _power_of_two(float(np.abs(self._values).max(initial=0.0)))
+        values = self._values * factor
+
+        def attempt(shift: float) -> Proof | None:
+            band = np.zeros((width + 1, n), order="F")
+            band[rows - columns, columns] = values
+            band[0] -= shift
+            pivots = band[0].copy()
+            return _proven(scipy.linalg.cholesky_banded, scipy.linalg.cho_solve_banded, band, pivots, width + 1, shift)
+
+        diagonal = np.zeros(n)
+        diagonal[rows[rows == columns]] = values[rows == columns]
+        return _search(attempt, factor * guess, factor * error, diagonal, width + 1, factor)
 
 
-def band_width(matrix: sp.csr_array) -> int:
-    """Of a sparse symmetric matrix, below the diagonal, in the order of Cuthill and McKee."""
-    return _as_band(matrix)[3]
-
-
-_IN_PLACE = {"overwrite_a": True, "check_finite": False}
+_IN_PLACE = {scipy.linalg.cholesky: "overwrite_a", scipy.linalg.cholesky_banded: "overwrite_ab"}
 
 
 def _power_of_two(peak: float) -> float:
@@ -108,13 +130,15 @@ def _power_of_two(peak: float) -> float:
     return 1.0 if peak == 0.0 else float(np.ldexp(1.0, int(np.clip(-np.frexp(peak)[1], -1022, 1022))))
 
 
-def _proven(factorise: Callable[[], object], pivots: np.ndarray, terms: int, shift: float, error: float = 0.0):
+def _proven(
+    factorise: Callable, solve: Callable, matrix: np.ndarray, pivots: np.ndarray, terms: int, shift: float, error=0.0
+) -> Proof | None:
     """What a factorisation of a matrix with this diagonal, less the shift, proves; None if it breaks down."""
     try:
-        factorise()
+        factor = factorise(matrix, lower=True, check_finite=False, **{_IN_PLACE[factorise]: True})
     except np.linalg.LinAlgError:
         return None
-    return shift - _loss(pivots, terms) - error
+    return Proof(shift - _loss(pivots, terms) - error, lambda b: solve((factor, True), b, check_finite=False))
 
 
 def _loss(pivots: np.ndarray, terms: int) -> float:
@@ -128,15 +152,36 @@ def _loss(pivots: np.ndarray, terms: int) -> float:
 
 
 def _search(
-    attempt: Callable[[float], float | None], guess: float, diagonal: np.ndarray, terms: int, factor: float
+    attempt: Attempt, guess: float, error: float, diagonal: np.ndarray, terms: int, factor: float
 ) -> float | None:
-    """The first proof that a shift below the guess gives, in the units of the unscaled matrix."""
+    """The best proof that shifts below the guess give, in the units of the unscaled matrix."""
     # The rounding errors that there are grow like the root of what the proof allows for.
-    gap = max(_loss(diagonal - guess, terms) / 16.0, _EPS * (1.0 + abs(guess)))
+    least = max(_loss(diagonal - guess, terms) / 16.0, _EPS * (1.0 + abs(guess)))
+    found = _first(attempt, guess, max(least, error / GROWTH**2))
+    if found is None:
+        return None
+    gap, proof = found
+    floor = proof.floor
+    if gap > POOR * max(abs(guess), 1e-3):
+        # 1 / gap or more is the largest eigenvalue of the inverse, which stands out far more than that of the matrix.
+        inverse = smallest_eigenpairs(
+            lambda b: -gap * proof.solve(b), diagonal.size, 1, tolerance=1e-6, rng=np.random.default_rng(0)
+        )
+        better = guess - gap + gap / -float(inverse.values[0])
+        del found, proof  # and the memory of the factor
+        found = _first(attempt, better, least, better - guess + gap)
+        floor = floor if found is None else found[1].floor
+    return floor / factor
+
+
+def _first(attempt: Attempt, guess: float, gap: float, most: float = np.inf) -> tuple[float, Proof] | None:
+    """The first gap below a guess with a proof, of those that are less than the most, and the proof."""
     for _ in range(ATTEMPTS):
-        proven = attempt(guess - gap)
-        if proven is not None:
-            return proven / factor
+        if gap >= most:
+            return None
+        proof = attempt(guess - gap)
+        if proof is not None:
+            return gap, proof
         gap *= GROWTH
     return None
 

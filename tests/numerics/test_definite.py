@@ -16,7 +16,7 @@ from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.numerics import definite
-from cgm_cli.numerics.definite import band_floor, band_width, dense_floor
+from cgm_cli.numerics.definite import Band, dense_floor
 
 RNG = np.random.default_rng
 N = 120
@@ -58,7 +58,7 @@ def test_every_floor_is_below_and_close(name, unit, seed):
     rounding = 4e-15 * size  # of the product that made the matrix
     least = unit * values.min()
     for guess in (least, least + 1e-9 * size):
-        for found in (dense_floor(a, guess), band_floor(sp.csr_array(a), guess)):
+        for found in (dense_floor(a, guess), Band(sp.csr_array(a)).floor(guess)):
             assert least - 1e-6 * size <= found <= least + rounding
 
 
@@ -71,7 +71,7 @@ def test_a_lifted_matrix(name, count, unit):
     values, vectors = scipy.linalg.eigh(a)
     level, size = values[count - 1], np.abs(values).max()
     lifted = unit * (level - values[:count])
-    found = dense_floor(unit * a, unit * level, vectors[:, :count], lifted) / unit
+    found = dense_floor(unit * a, unit * level, 0.0, vectors[:, :count], lifted) / unit
     assert level - 1e-6 * size <= found <= level + 4e-15 * size
 
 
@@ -86,21 +86,24 @@ def test_a_shift_that_is_too_large_is_refused(name, excess, monkeypatch):
     allowance = definite._loss(np.diag(a) - least, N)
     guess = least + allowance + excess * size
     assert dense_floor(a, guess) is None
-    assert band_floor(sp.csr_array(a), guess) is None
+    assert Band(sp.csr_array(a)).floor(guess) is None
 
 
 def test_a_hopeless_guess_proves_nothing():
     a = np.diag(np.linspace(-1.0, 1.0, 30))
     assert dense_floor(a, 1e9) is None
-    assert band_floor(sp.csr_array(a), 1e9) is None
+    assert Band(sp.csr_array(a)).floor(1e9) is None
 
 
-def test_the_smallest_eigenvalue_of_a_sparse_matrix():
+@pytest.mark.parametrize("error", [0.0, 1e-8, 1e-3, 0.3])
+def test_the_smallest_eigenvalue_of_a_sparse_matrix(error):
+    """A guess that is far off is made better by the factor that it leads to."""
     matrix, values = torus(40, 31)
-    assert band_width(matrix) < 100
-    found = band_floor(matrix, values[0])
-    assert values[0] - 1e-10 <= found <= values[0] + 1e-14
-    assert band_floor(matrix, values[0], limit=8 * matrix.shape[0] * band_width(matrix)) is None
+    assert Band(matrix).width < 100
+    found = Band(matrix).floor(values[0] + error, error)
+    assert values[0] - 1e-9 <= found <= values[0] + 1e-14
+    assert values[0] - 1e-9 <= dense_floor(matrix.toarray(), values[0] + error, error) <= values[0] + 1e-14
+    assert Band(matrix).size == 8 * matrix.shape[0] * (Band(matrix).width + 1)
 
 
 def test_entries_stored_twice_are_added_up():
@@ -108,7 +111,7 @@ def test_entries_stored_twice_are_added_up():
     twice = sp.csr_array(
         (np.repeat(0.5 * matrix.data, 2), np.repeat(matrix.indices, 2), 2 * matrix.indptr), shape=(3, 3)
     )
-    assert band_floor(twice, -2.0) == pytest.approx(-2.0, abs=1e-13)
+    assert Band(twice).floor(-2.0) == pytest.approx(-2.0, abs=1e-13)
 
 
 DOMAINS = {

@@ -14,12 +14,15 @@ from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.numerics.chebyshev import random_floor
-from cgm_cli.numerics.definite import BAND_BYTES, band_floor, dense_floor
+from cgm_cli.numerics.definite import Band, dense_floor
 from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
 
 EIGENVALUES = 1000
 """Largest n whose minimum is certified by one eigen- or singular value: beyond, a factorisation costs less than it."""
+
+BAND_BYTES = 10**9
+"""The most that a band may take. Its factorisation then takes a minute at the worst."""
 
 WRITTEN_OUT = 4000
 """Largest n of a sparse direction that is written out where it is no narrow band."""
@@ -31,10 +34,11 @@ DENSE_CERTIFICATE = 10_000
 """Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
 
 GUESS = 1e-6
-"""Relative residual of the eigenvectors that a certificate starts from. Of their values nearly its square counts: on
-grids of 10,000 nodes, whose eigenvalues lie close, a bound loses a thousandth of this.
+"""Relative residual of the eigenvectors that a certificate starts from, unless a factorisation finds better ones at a
+smaller price. Of their values nearly its square counts.
 """
 
+Floor = Callable[[float, float, np.ndarray, np.ndarray], float | None]
 
 _EPS = float(np.finfo(float).eps)
 
@@ -145,10 +149,20 @@ class EigenDomain(SpectralDomain):
     def certified_minimum(self, direction: Direction) -> float | None:
         if self.shape[0] <= (EIGENVALUES if self.count == 1 else SEVERAL_EIGENVALUES):
             return self.dense_minimum(direction.dense())
-        return self._by_definiteness(direction, _proven_floor)
+        n, sparse = self.shape[0], direction.sparse()
+        dense = n <= (DENSE_CERTIFICATE if sparse is None else WRITTEN_OUT)
+        if sparse is not None and self.count == 1:
+            band = Band(sparse)
+            if band.size <= (4 * n * n if dense else BAND_BYTES):
+                return self._by_definiteness(
+                    direction, lambda at, error, *_: band.floor(at, error), band.products
+                )
+        if not dense:
+            return None
+        return self._by_definiteness(direction, lambda *guess: dense_floor(direction.dense(), *guess))
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
-        def floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
+        def floor(guess: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
             peak = direction.peak()
             products, lifting = direction.over(peak), vectors * (weights / peak)
 
@@ -160,16 +174,15 @@ class EigenDomain(SpectralDomain):
 
         return self._by_definiteness(direction, floor)
 
-    def _by_definiteness(
-        self, direction: Direction, floor: Callable[[Direction, float, np.ndarray, np.ndarray], float | None]
-    ) -> float | None:
+    def _by_definiteness(self, direction: Direction, floor: Floor, products: int = 10_000) -> float | None:
         """By the dual of Ky Fan's sum: where V + W >= t I (semidefinite) for a W >= 0, and 0 <= X <= I with tr X = k,
 
             <V, X>  >=  k t - <W, X>  >=  k t - tr W.
 
         With (theta_i, u_i) the k smallest eigenpairs, W = sum (theta_k - theta_i) u_i u_i^T and t = theta_k make it an
         equation. It holds for any W, so those of an iteration will do, and t is what has to be certified: `floor` is
-        given V, theta_k, the u_i and their weights, and returns a lower bound on the smallest eigenvalue of V + W.
+        given theta_k, about how wrong it may be, the u_i and their weights, and returns a lower bound on the smallest
+        eigenvalue of V + W. products: how many may be spent on the eigenvectors.
         """
         peak = direction.peak()
         if peak == 0.0:
@@ -180,27 +193,17 @@ class EigenDomain(SpectralDomain):
             self.count,
             tolerance=GUESS,
             rng=np.random.default_rng(0),
+            max_products=products,
         )
         values = peak * pairs.values
         weights = np.maximum(values[-1] - values, 0.0)
         lifted = weights > 0.0
         vectors, weights = pairs.vectors[:, lifted], weights[lifted]
-        t = floor(direction, float(values[-1]), vectors, weights)
+        t = floor(float(values[-1]), peak * float(pairs.residuals[-1]), vectors, weights)
         if t is None:
             return None
         trace = float(weights @ np.square(vectors).sum(axis=0)) * (1.0 + (self.shape[0] + self.count) * _EPS)
         return self.least((self.count * t - trace) - 4 * _EPS * (self.count * abs(t) + trace))
-
-
-def _proven_floor(direction: Direction, guess: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
-    """By Cholesky: of a band, if V is sparse and the band at most half of the matrix, or of all of V + W."""
-    n = direction.shape[0]
-    matrix = direction.sparse()
-    dense = n <= (DENSE_CERTIFICATE if matrix is None else WRITTEN_OUT)
-    found = None
-    if matrix is not None and not weights.size:
-        found = band_floor(matrix, guess, 4 * n * n if dense else BAND_BYTES)
-    return dense_floor(direction.dense(), guess, vectors, weights) if found is None and dense else found
 
 
 def answer(
