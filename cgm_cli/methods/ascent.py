@@ -60,11 +60,13 @@ class Multipliers:
     has grown, momentum begins anew. Where the residual is more than `loose` of the image, the smoothing is halved for
     good, and quartered where it is four times that, to 1 / `sharpest` at least: a sharper one makes the multipliers
     converge faster, and its problem harder to solve (Bertsekas, "Constrained optimization and Lagrange multiplier
-    methods", section 2.2).
+    methods", section 2.2). Where line searches are exact, that is so little harder that it is halved, too, where the
+    residual is more than `slow` of the last one.
     """
 
     loose: float = 0.05
-    sharpest: float = 256.0
+    slow: float = 0.5
+    sharpest: float = 4096.0
 
     def lead(self, state: State) -> None:
         """Move the centres of the state from the multipliers to where the next problem is centred."""
@@ -73,19 +75,23 @@ class Multipliers:
             state.centres = [y + momentum * (y - state.memory[f"dual{i}"]) for i, y in enumerate(held)]
         state.memory.update({f"dual{i}": y for i, y in enumerate(held)})
 
-    def follow(self, state: State, images: Sequence[np.ndarray], duals: Sequence[np.ndarray], beta: float) -> None:
-        """Move them to the duals of the solution, of the smoothing beta; images: A_i x of the solution."""
+    def follow(
+        self, state: State, images: Sequence[np.ndarray], duals: Sequence[np.ndarray], beta: float, exact: bool
+    ) -> None:
+        """Move them to the duals of the solution, of the smoothing beta; images: A_i x of the solution; exact: whether
+        its line searches were.
+        """
         squares = looseness = 0.0
         for term, z, y, c in zip(state.problem.terms, images, duals, state.centres, strict=True):
             apart = beta / term.weight * float(np.linalg.norm(y - c))
             squares += term.weight * apart**2
             looseness = max(looseness, apart / max(1.0, float(np.linalg.norm(z))))
         residual = float(np.sqrt(squares))
-        age = float(state.memory.get("age", 1.0))
-        if looseness > self.loose:
+        age, last = (float(state.memory.get(name, start)) for name, start in (("age", 1.0), ("residual", np.inf)))
+        if looseness > self.loose or (exact and residual > self.slow * last):
             sharper = state.sharpness * (2.0 if looseness <= 4.0 * self.loose else 4.0)
             state.sharpness = min(sharper, self.sharpest)
-        if looseness > self.loose or residual > float(state.memory.get("residual", np.inf)):
+        if looseness > self.loose or residual > last:
             age = 1.0
         older = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * age**2))
         kept = {"residual": residual, "age": older, "momentum": (age - 1.0) / older}

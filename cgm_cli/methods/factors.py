@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.atoms import LowRankAtom
-from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.directions import DiagonalDirection, Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.tiles import FactoredBox
@@ -104,13 +106,44 @@ class Chart:
         return LowRankAtom(factor[: self._rows], ones, factor[self._rows :])
 
     def pull(self, direction: Direction, factor: np.ndarray) -> np.ndarray:
-        """d<V, X> / dZ by all columns: 2 V R, or [V W; V^T U]."""
+        """d<V, X> / dZ by all columns: 2 V R for a symmetric V, or [V W; V^T U]."""
         if self.domain.symmetric:
             out = direction.matmat(factor)
             out *= 2.0
             return out
         left, right = factor[: self._rows], factor[self._rows :]
         return np.vstack([direction.matmat(right), direction.transposed().matmat(left)])
+
+    def puller(self, direction: Direction) -> Callable[[np.ndarray], np.ndarray]:
+        """Z -> d<V, X> / dZ for any V, for many factors."""
+        if self.domain.symmetric:
+            return direction.symmetrised().scaled(2.0).matmat
+        return partial(self.pull, direction)
+
+    def combined(self, direction: Direction, scale: float, flat: np.ndarray, shift: float) -> np.ndarray:
+        """scale * pull(V, Z) + shift * flat, for any V and the factor in a vector."""
+        out, factor = np.empty_like(flat), self.columns(flat)
+        if self.domain.symmetric:
+            direction = direction.symmetrised()
+        if isinstance(direction, DiagonalDirection):
+            np.multiply((2.0 * scale * direction.diagonal + shift)[:, None], factor, out=self.columns(out))
+            out[factor.size :] = shift * flat[factor.size :]
+        else:
+            np.multiply(flat, shift, out=out)
+            daxpy(self.pull(direction, factor).reshape(-1), self._factor_of(out), a=scale)
+        return out
+
+    def mixed(self, linear: LinearMap, factor: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """The derivative of A(X) along a step of the factor: A(R D^T + D R^T), or A(U D_W^T + D_U W^T)."""
+        ones, rows = np.ones(factor.shape[1]), self._rows
+        if not self.domain.symmetric:
+            pairs = (factor[:rows], step[rows:]), (step[:rows], factor[rows:])
+        elif linear.symmetric:
+            return 2.0 * linear.forward_atom(LowRankAtom(factor, ones, step))
+        else:
+            pairs = (factor, step), (step, factor)
+        first, second = (linear.forward_atom(LowRankAtom(left, ones, right)) for left, right in pairs)
+        return first + second
 
     def factor(self, atom: LowRankAtom) -> np.ndarray:
         """A factor of an atom of orthonormal columns: each gets the root of its weight."""

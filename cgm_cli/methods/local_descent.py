@@ -30,6 +30,9 @@ WEIGHTLESS = 1e-5
 all X, however many oracle steps bring others.
 """
 
+MORE = 1.5
+"""How much longer the next descent may be where the last one ended early."""
+
 
 @dataclass(frozen=True)
 class LocalDescent:
@@ -37,8 +40,9 @@ class LocalDescent:
     more, those of no weight leave.
 
     evaluations: of F_beta and its gradient by L-BFGS, per step, fewer where a hundredth of the gradient is left; moves:
-    of conjugate gradients instead, where line searches can be exact. The point found is brought back into the domain
-    (the fantope is smaller than its sphere). multipliers: what the smoothing is centred at; without them, at
+    of conjugate gradients instead, where line searches can be exact, and half as many more after each time that they
+    did not do: the nearer the multipliers are, the more it costs to begin anew. The point found is brought back into
+    the domain (the fantope is smaller than its sphere). multipliers: what the smoothing is centred at; without them, at
     zero, a point is taken only if it is no worse than the plain step, whose guarantees are so inherited.
     """
 
@@ -56,10 +60,11 @@ class LocalDescent:
         chart = Chart(state.problem.domain)
         start = self._start(state, chart, atom, beta)
         # Beside images much larger than the factor, exact line searches cost more than they gain.
-        if chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
-            point = Quartic(state, chart, beta, start)
-            descend(point, self.moves, self.reduction)
-            found = point.flat
+        exact = chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size
+        if exact:
+            point, moves = Quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
+            done = descend(point, int(moves), self.reduction)
+            found, state.memory["moves"] = point.flat, np.array(moves if done else MORE * moves)
         else:
             evaluate = on_sphere(chart, objective(state, evaluator, chart, beta))
             found = lbfgs(evaluate, start, self.evaluations, self.reduction)
@@ -68,7 +73,8 @@ class LocalDescent:
         corrected, state.memory["factor"] = chart.settled(found)
         if self.multipliers is not None:
             images = state.images_of(chart.lift(chart.whole(found)))[1]
-            self.multipliers.follow(state, images, evaluator.duals(images, beta, state.centres), beta)
+            duals = evaluator.duals(images, beta, state.centres)
+            self.multipliers.follow(state, images, duals, beta, exact)
             better = corrected is not None
         else:
             better = corrected is not None and self._is_better(state, corrected, atom, eta, beta)

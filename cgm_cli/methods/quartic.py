@@ -14,12 +14,13 @@ without another product.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import daxpy
 
-from cgm_cli.blocks.directions import Direction, SumDirection
+from cgm_cli.blocks.directions import SumDirection
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
@@ -53,18 +54,17 @@ class _Square:
 class Quartic:
     """A vector `flat`, and F_beta, but for a constant, at the point of the sphere that it points to: value, gradient.
 
-    Carried along are, of the factor Z in the vector and as long as that is: q (`_excess`), C Z (`_product`, as
-    `Chart.pull` has it, in one row; None without a linear f), <Z, C Z> (`_pairing`) and the images of Z Z^T.
+    Carried along are, of the factor Z in the vector and as long as that is: q (`_excess`), the derivative of <C, X> by
+    Z (`_product`, in one row; None without a linear f), <C, X> (`_pairing`) and the images of X = Z Z^T.
     """
 
     def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray):
         problem = state.problem
-        self._chart, self._symmetric = chart, problem.domain.symmetric
-        self._cost: Direction | None = None
+        self._chart = chart
+        self._cost: Callable[[np.ndarray], np.ndarray] | None = None
         self._squares = []
         if isinstance(problem.loss, Linear):
-            cost = problem.loss.map.adjoint(problem.loss.gradient(np.zeros(())))
-            self._cost = cost.symmetrised() if self._symmetric else cost
+            self._cost = chart.puller(problem.loss.map.adjoint(problem.loss.gradient(np.zeros(()))))
         elif problem.loss is not None:
             self._squares.append(_Square(problem.loss.map, 1.0, problem.loss.target))
         centres = [0.0] * len(problem.terms) if state.centres is None else state.centres
@@ -75,9 +75,9 @@ class Quartic:
         self.flat = flat.copy()
         factor = chart.columns(self.flat)
         self._excess = float(flat @ flat) / chart.radius**2
-        self._product = None if self._cost is None else chart.pull(self._cost, factor).reshape(-1)
-        self._pairing = 0.0 if self._product is None else float(factor.reshape(-1) @ self._product)
-        self._images = self._images_of(factor)
+        self._product = None if self._cost is None else self._cost(factor).reshape(-1)
+        self._pairing = 0.0 if self._product is None else 0.5 * float(factor.reshape(-1) @ self._product)
+        self._images = [square.map.forward_atom(chart.lift(factor)) for square in self._squares]
         self.value = self._value(self._excess, self._pairing, self._images)
         self.gradient = self._gradient()
 
@@ -86,62 +86,69 @@ class Quartic:
         hide it.
         """
         chart = self._chart
-        # As long as the vector is: then coefficients of one polynomial are of one size.
-        step = direction * (math.sqrt(self._excess) * chart.radius / float(np.linalg.norm(direction)))
-        sphere = np.array([self._excess, 2.0 * float(self.flat @ step) / chart.radius**2, self._excess])
-        factor, move = chart.columns(self.flat), chart.columns(step)
+        square = float(direction @ direction) / chart.radius**2
+        # In units of it, the step is as long as the vector is: then coefficients of one polynomial are of one size.
+        unit = math.sqrt(self._excess / square)
+        powers = np.array([1.0, unit, unit**2])
+        sphere = powers * (self._excess, 2.0 * float(self.flat @ direction) / chart.radius**2, square)
+        factor, step = chart.columns(self.flat), chart.columns(direction)
         pairings, product = np.zeros(3), None
         if self._cost is not None:
-            product, along = chart.pull(self._cost, move).reshape(-1), move.reshape(-1)
-            pairings[:] = self._pairing, 2.0 * float(along @ self._product), float(along @ product)
-        numerator = 0.5 * np.convolve(pairings, sphere)
-        moves, both = self._images_of(move), self._images_of(factor + move)
-        mixed = [b - a - m for a, m, b in zip(self._images, moves, both, strict=True)]
-        for square, *parts in zip(self._squares, self._images, mixed, moves, strict=True):
+            product, along = self._cost(step).reshape(-1), step.reshape(-1)
+            pairings[:] = self._pairing, float(along @ self._product), 0.5 * float(along @ product)
+            pairings *= powers
+        numerator = np.convolve(pairings, sphere)
+        images = []
+        for part, square in zip(self._images, self._squares, strict=True):
+            parts = (
+                part,
+                unit * chart.mixed(square.map, factor, step),
+                unit**2 * square.map.forward_atom(chart.lift(step)),
+            )
+            images.append(parts)
             gaps = [part - scale * square.target for part, scale in zip(parts, sphere, strict=True)]
             numerator += 0.5 * square.factor * _squared(*gaps)
         found = _least(numerator, sphere)
         if found is None:
             return False
-        powers = found ** np.arange(3)
-        excess, pairing = float(powers @ sphere), float(powers @ pairings)
-        images = [a + found * (m + found * s) for a, m, s in zip(self._images, mixed, moves, strict=True)]
+        excess, pairing = (float(at[0] + found * (at[1] + found * at[2])) for at in (sphere, pairings))
+        images = [a + found * (m + found * s) for a, m, s in images]
         value = self._value(excess, pairing, images)
         if not value <= self.value:
             return False
         self._excess, self._pairing, self._images, self.value = excess, pairing, images, value
-        daxpy(step, self.flat, a=found)
+        daxpy(direction, self.flat, a=found * unit)
         if product is not None:
-            daxpy(product, self._product, a=found)
+            daxpy(product, self._product, a=found * unit)
         self.gradient = self._gradient()
         return True
 
     def _value(self, excess: float, pairing: float, images: list[np.ndarray]) -> float:
-        value = 0.5 * pairing / excess
+        value = pairing / excess
         for square, image in zip(self._squares, images, strict=True):
             gap = image / excess - square.target
             value += 0.5 * square.factor * float(np.vdot(gap, gap))
         return value
 
     def _gradient(self) -> np.ndarray:
-        chart, total = self._chart, self._product
-        pieces = [
-            square.map.adjoint(square.factor * (image / self._excess - square.target))
-            for square, image in zip(self._squares, self._images, strict=True)
-        ]
+        """shrink^2 (H - flat shrink^2 <Z, H> / rho^2), with shrink^2 = 1 / q and H = d<V, X> / dZ at Z, V the direction
+        at the point of the sphere; <Z, H> is twice the pairing of V with Z Z^T.
+        """
+        chart, slopes, pairing = self._chart, [], self._pairing
+        for square, image in zip(self._squares, self._images, strict=True):
+            slopes.append(square.factor * (image / self._excess - square.target))
+            pairing += float(np.vdot(slopes[-1], image))
+        shrink = 1.0 / self._excess
+        radial = 2.0 * pairing * (shrink / chart.radius) ** 2
+        pieces = [square.map.adjoint(slope) for square, slope in zip(self._squares, slopes, strict=True)]
         if pieces:
-            direction = SumDirection(tuple(pieces))
-            direction = direction.symmetrised() if self._symmetric else direction
-            total = chart.pull(direction, chart.columns(self.flat)).reshape(-1)
-            if self._product is not None:
-                total += self._product
-        # At the point of the sphere, the derivative by the factor is that many times as long.
-        shrink = 1.0 / math.sqrt(self._excess)
-        return chart.tangent(self.flat, shrink, total, shrink)
-
-    def _images_of(self, factor: np.ndarray) -> list[np.ndarray]:
-        atom = self._chart.lift(factor)
-        return [square.map.forward_atom(atom) for square in self._squares]
+            direction = pieces[0] if len(pieces) == 1 else SumDirection(tuple(pieces))
+            out = chart.combined(direction, shrink, self.flat, -radial)
+        else:
+            out = -radial * self.flat
+        if self._product is not None:
+            daxpy(self._product, out[: self._product.size], a=shrink)
+        return out
 
 
 # Polynomials are their coefficients, that of the constant first.
@@ -155,13 +162,20 @@ def _squared(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 def _least(quartic: np.ndarray, quadratic: np.ndarray) -> float | None:
     """The t > 0 where quartic / quadratic^2 is least, if it is smaller there than at 0."""
-    powers = np.arange(1, 5)
-    slope = np.convolve(powers * quartic[1:], quadratic) - 2.0 * np.convolve(quartic, powers[:2] * quadratic[1:])
-    if not np.all(np.isfinite(slope)):
+    (a, b, c, d, e), (f, g, h) = quartic.tolist(), quadratic.tolist()
+    # p' q - 2 p q', of which the coefficient of degree five is zero.
+    slope = [
+        2.0 * e * g - d * h,
+        4.0 * e * f + d * g - 2.0 * c * h,
+        3.0 * (d * f - b * h),
+        2.0 * c * f - b * g - 4.0 * a * h,
+        b * f - 2.0 * a * g,
+    ]
+    if not all(map(math.isfinite, slope)):
         return None
-    # Those of degree five cancel.
-    candidates = np.roots(slope[4::-1]).real
-    candidates = np.append(candidates[candidates > 0.0], 0.0)
-    values = np.polyval(quartic[::-1], candidates) / np.polyval(quadratic[::-1], candidates) ** 2
-    best = int(np.argmin(values))
-    return float(candidates[best]) if values[best] < values[-1] else None
+
+    def value(t: float) -> float:
+        return (a + t * (b + t * (c + t * (d + t * e)))) / (f + t * (g + t * h)) ** 2
+
+    best = min((t for t in np.roots(slope).real.tolist() if t > 0.0), key=value, default=0.0)
+    return best if value(best) < value(0.0) else None

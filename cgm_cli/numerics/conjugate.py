@@ -20,8 +20,9 @@ class Point(Protocol):
         """To the best of the points x + t d, t > 0, for d (n,). False, and nothing changed, where none is better."""
 
 
-def descend(point: Point, moves: int, reduction: float = 0.0) -> None:
+def descend(point: Point, moves: int, reduction: float = 0.0) -> bool:
     """Move a point downhill, about so many times; reduction: the part of the norm of the gradient that may be left.
+    Whether it got there, or as far as rounding errors let it.
 
     Where curvatures come in two sizes, every other step is for the large one, and the gradient grows and shrinks by
     turns: it does not end where the gradient has just grown, for up to twice as many moves.
@@ -35,7 +36,7 @@ def descend(point: Point, moves: int, reduction: float = 0.0) -> None:
         if not point.move(direction):
             # Rounding errors hide what could still be gained, or have turned the direction.
             if steepest or not point.move(-gradient):
-                return
+                return True
             direction = -gradient
         former, gradient = gradient, point.gradient
         after = float(gradient @ gradient)
@@ -45,3 +46,4 @@ def descend(point: Point, moves: int, reduction: float = 0.0) -> None:
         direction -= gradient
         if not float(direction @ gradient) < 0.0:
             direction, steepest = -gradient, True
+    return square <= small

@@ -154,9 +154,7 @@ class EigenDomain(SpectralDomain):
         if sparse is not None and self.count == 1:
             band = Band(sparse)
             if band.size <= (4 * n * n if dense else BAND_BYTES):
-                return self._by_definiteness(
-                    direction, lambda at, error, *_: band.floor(at, error), band.products
-                )
+                return self._by_definiteness(direction, lambda at, error, *_: band.floor(at, error), band.products)
         if not dense:
             return None
         return self._by_definiteness(direction, lambda *guess: dense_floor(direction.dense(), *guess))

@@ -18,6 +18,7 @@ class Diagonal(LinearMap):
     """X -> diag(X) for an (n, n) matrix. The adjoint is y -> Diag(y)."""
 
     norm = 1.0
+    symmetric = True
 
     class Spec(BlockSpec):
         kind: Literal["diagonal"]
@@ -43,7 +44,9 @@ class Diagonal(LinearMap):
     def forward_atom(self, atom: Atom) -> np.ndarray:
         """Entry i of a low-rank atom is sum_r left_ir w_r right_ir."""
         if isinstance(atom, LowRankAtom):
-            return np.einsum("ir,r,ir->i", atom.left, atom.weights, atom.right)
+            # Two factors take half of the time of three.
+            left = atom.left if np.all(atom.weights == 1.0) else atom.left * atom.weights
+            return np.einsum("ir,ir->i", left, atom.right)
         if isinstance(atom, SparseAtom):
             rows, columns = np.divmod(atom.indices, self.in_shape[1])
             out = np.zeros(self.out_shape)
