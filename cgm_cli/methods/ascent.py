@@ -65,7 +65,7 @@ class Multipliers:
     """
 
     loose: float = 0.05
-    slow: float = 0.5
+    slow: float = 0.35
     sharpest: float = 4096.0
 
     def lead(self, state: State) -> None:

@@ -15,6 +15,7 @@ import scipy.linalg
 from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.projections import project_simplex
@@ -32,6 +33,10 @@ class FullyCorrective:
 
     atoms: int = 20
     evaluations: int = 10
+
+    @staticmethod
+    def rehearse(problem: CompositeProblem) -> None:
+        """Nothing is compiled for it."""
 
     def choose(
         self, state: State, evaluator: Evaluator, atom: Atom, eta: float, beta: float | None

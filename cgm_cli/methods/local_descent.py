@@ -13,12 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.ascent import Multipliers
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.factors import Chart, objective, on_sphere
 from cgm_cli.methods.policies import minimiser
-from cgm_cli.methods.quartic import Quartic, image_size, is_quartic
+from cgm_cli.methods.quartic import image_size, is_diagonal, is_quartic, quartic
 from cgm_cli.methods.state import State
+from cgm_cli.numerics import rows
 from cgm_cli.numerics.conjugate import descend
 from cgm_cli.numerics.lbfgs import lbfgs
 
@@ -52,6 +54,12 @@ class LocalDescent:
     reduction: float = 0.01
     multipliers: Multipliers | None = None
 
+    @staticmethod
+    def rehearse(problem: CompositeProblem) -> None:
+        """Load the compiled code that descents will use."""
+        if is_diagonal(problem):
+            rows.rehearse()
+
     def choose(
         self, state: State, evaluator: Evaluator, atom: Atom, eta: float, beta: float | None
     ) -> tuple[Atom, float]:
@@ -62,7 +70,7 @@ class LocalDescent:
         # Beside images much larger than the factor, exact line searches cost more than they gain.
         exact = chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size
         if exact:
-            point, moves = Quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
+            point, moves = quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
             done = descend(point, int(moves), self.reduction)
             found, state.memory["moves"] = point.flat, np.array(moves if done else MORE * moves)
         else:
@@ -75,6 +83,8 @@ class LocalDescent:
             images = state.images_of(chart.lift(chart.whole(found)))[1]
             duals = evaluator.duals(images, beta, state.centres)
             self.multipliers.follow(state, images, duals, beta, exact)
+            if exact:
+                state.centres = point.multipliers() or state.centres
             better = corrected is not None
         else:
             better = corrected is not None and self._is_better(state, corrected, atom, eta, beta)

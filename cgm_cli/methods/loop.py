@@ -120,6 +120,8 @@ class _Run:
         self.theory, self.state, self.keep = theory, state, keep
         self.evaluator = Evaluator(problem, state.iterate)
         self.evaluator.rehearse(method.oracle.is_loose, method.is_centred)
+        if method.correction is not None:
+            method.correction.rehearse(problem)
         # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = _Clock(state)
         self.requested: Status | None = None

@@ -18,22 +18,43 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.directions import SumDirection
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.factors import Chart
 from cgm_cli.methods.state import State
+from cgm_cli.numerics.conjugate import Met
+from cgm_cli.numerics.rows import go_along, look_along
 
 
 def is_quartic(problem: CompositeProblem) -> bool:
     """Whether the objective along a segment of factors is a quartic over the square of a quadratic."""
     plain = problem.loss is None or isinstance(problem.loss, Linear | LeastSquares)
     return plain and all(isinstance(term.penalty, Equals) for term in problem.terms)
+
+
+def is_diagonal(problem: CompositeProblem) -> bool:
+    """Whether it is a linear f over matrices of fixed trace whose one constraint is that of their diagonal."""
+    domain, loss, terms = problem.domain, problem.loss, problem.terms
+    spectral = domain.spectral and domain.symmetric and domain.fixed_trace
+    return spectral and isinstance(loss, Linear) and [type(term.map) for term in terms] == [Diagonal]
+
+
+def quartic(state: State, chart: Chart, beta: float, flat: np.ndarray) -> Quartic:
+    """The objective at a vector, in the form that takes the least time to move."""
+    if is_diagonal(state.problem):
+        loss = state.problem.loss
+        cost = loss.map.adjoint(loss.gradient(np.zeros(()))).symmetrised().sparse()
+        if cost is not None:
+            return DiagonalQuartic(state, chart, beta, flat, cost)
+    return Quartic(state, chart, beta, flat)
 
 
 def image_size(problem: CompositeProblem) -> int:
@@ -49,6 +70,18 @@ class _Square:
     map: LinearMap
     factor: float
     target: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Ahead:
+    """What is met along a step D: <S, D> and |D|^2, with S the vector; how the derivative of <C, X> by Z changes; of
+    <C, X>, and of the images of X, the coefficients of t and t^2.
+    """
+
+    sphere: tuple[float, float]
+    product: np.ndarray | None
+    pairings: tuple[float, float]
+    images: list[tuple[np.ndarray, np.ndarray]]
 
 
 class Quartic:
@@ -81,47 +114,58 @@ class Quartic:
         self.value = self._value(self._excess, self._pairing, self._images)
         self.gradient = self._gradient()
 
-    def move(self, direction: np.ndarray) -> bool:
-        """To flat + t direction for the t > 0 where F_beta is least; False, and nothing is changed, if rounding errors
+    def move(self, direction: np.ndarray) -> Met | None:
+        """To flat + t direction for the t > 0 where F_beta is least; None, and nothing is changed, if rounding errors
         hide it.
         """
-        chart = self._chart
-        square = float(direction @ direction) / chart.radius**2
+        ahead = self._look(direction)
+        cross, square = (part / self._chart.radius**2 for part in ahead.sphere)
         # In units of it, the step is as long as the vector is: then coefficients of one polynomial are of one size.
         unit = math.sqrt(self._excess / square)
         powers = np.array([1.0, unit, unit**2])
-        sphere = powers * (self._excess, 2.0 * float(self.flat @ direction) / chart.radius**2, square)
-        factor, step = chart.columns(self.flat), chart.columns(direction)
-        pairings, product = np.zeros(3), None
-        if self._cost is not None:
-            product, along = self._cost(step).reshape(-1), step.reshape(-1)
-            pairings[:] = self._pairing, float(along @ self._product), 0.5 * float(along @ product)
-            pairings *= powers
+        sphere = powers * (self._excess, 2.0 * cross, square)
+        pairings = powers * (self._pairing, *ahead.pairings)
         numerator = np.convolve(pairings, sphere)
-        images = []
-        for part, square in zip(self._images, self._squares, strict=True):
-            parts = (
-                part,
-                unit * chart.mixed(square.map, factor, step),
-                unit**2 * square.map.forward_atom(chart.lift(step)),
-            )
-            images.append(parts)
+        images = [
+            (part, unit * mixed, unit**2 * moved)
+            for part, (mixed, moved) in zip(self._images, ahead.images, strict=True)
+        ]
+        for parts, square in zip(images, self._squares, strict=True):
             gaps = [part - scale * square.target for part, scale in zip(parts, sphere, strict=True)]
             numerator += 0.5 * square.factor * _squared(*gaps)
         found = _least(numerator, sphere)
         if found is None:
-            return False
+            return None
         excess, pairing = (float(at[0] + found * (at[1] + found * at[2])) for at in (sphere, pairings))
         images = [a + found * (m + found * s) for a, m, s in images]
         value = self._value(excess, pairing, images)
         if not value <= self.value:
-            return False
+            return None
         self._excess, self._pairing, self._images, self.value = excess, pairing, images, value
-        daxpy(direction, self.flat, a=found * unit)
+        return self._go(found * unit, direction, ahead.product)
+
+    def _look(self, direction: np.ndarray) -> _Ahead:
+        chart = self._chart
+        factor, step = chart.columns(self.flat), chart.columns(direction)
+        pairings, product = (0.0, 0.0), None
+        if self._cost is not None:
+            product, along = self._cost(step).reshape(-1), step.reshape(-1)
+            pairings = float(along @ self._product), 0.5 * float(along @ product)
+        maps = [square.map for square in self._squares]
+        images = [(chart.mixed(a, factor, step), a.forward_atom(chart.lift(step))) for a in maps]
+        sphere = float(self.flat @ direction), float(direction @ direction)
+        return _Ahead(sphere, product, pairings, images)
+
+    def _go(self, t: float, direction: np.ndarray, product: np.ndarray | None) -> Met:
+        daxpy(direction, self.flat, a=t)
         if product is not None:
-            daxpy(product, self._product, a=found * unit)
-        self.gradient = self._gradient()
-        return True
+            daxpy(product, self._product, a=t)
+        former, self.gradient = self.gradient, self._gradient()
+        return Met(*(float(self.gradient @ other) for other in (self.gradient, former, direction)))
+
+    def multipliers(self) -> list[np.ndarray] | None:
+        """Better ones than the duals of a point that is not quite the solution, where the constraints have such."""
+        return None
 
     def _value(self, excess: float, pairing: float, images: list[np.ndarray]) -> float:
         value = pairing / excess
@@ -130,25 +174,63 @@ class Quartic:
             value += 0.5 * square.factor * float(np.vdot(gap, gap))
         return value
 
-    def _gradient(self) -> np.ndarray:
-        """shrink^2 (H - flat shrink^2 <Z, H> / rho^2), with shrink^2 = 1 / q and H = d<V, X> / dZ at Z, V the direction
-        at the point of the sphere; <Z, H> is twice the pairing of V with Z Z^T.
+    def _slopes(self) -> tuple[list[np.ndarray], float, float]:
+        """w_i, s and r of the gradient, which is s d<V, X> / dZ - r flat with V = C + sum A_i^T w_i at the point of the
+        sphere. It is tangential to the sphere, and <Z, d<V, X> / dZ> = 2 <V, Z Z^T>.
         """
-        chart, slopes, pairing = self._chart, [], self._pairing
+        slopes, pairing = [], self._pairing
         for square, image in zip(self._squares, self._images, strict=True):
             slopes.append(square.factor * (image / self._excess - square.target))
             pairing += float(np.vdot(slopes[-1], image))
-        shrink = 1.0 / self._excess
-        radial = 2.0 * pairing * (shrink / chart.radius) ** 2
+        scale = 1.0 / self._excess
+        return slopes, scale, 2.0 * pairing * (scale / self._chart.radius) ** 2
+
+    def _gradient(self) -> np.ndarray:
+        slopes, scale, radial = self._slopes()
         pieces = [square.map.adjoint(slope) for square, slope in zip(self._squares, slopes, strict=True)]
         if pieces:
             direction = pieces[0] if len(pieces) == 1 else SumDirection(tuple(pieces))
-            out = chart.combined(direction, shrink, self.flat, -radial)
+            out = self._chart.combined(direction, scale, self.flat, -radial)
         else:
             out = -radial * self.flat
         if self._product is not None:
-            daxpy(self._product, out[: self._product.size], a=shrink)
+            daxpy(self._product, out[: self._product.size], a=scale)
         return out
+
+
+class DiagonalQuartic(Quartic):
+    """The same where the one constraint is of the diagonal and C is sparse, in two passes over all that is carried
+    along.
+    """
+
+    def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray, cost: sp.csr_array):
+        super().__init__(state, chart, beta, flat)
+        self._matrix = 2.0 * cost
+
+    def _look(self, direction: np.ndarray) -> _Ahead:
+        columns = self._chart.columns
+        step = columns(direction)
+        product = np.empty_like(step)
+        arrays = columns(self.flat), step, columns(self._product), product
+        across, along, mixed, squares = look_along(self._matrix, *arrays)
+        images = [(2.0 * mixed, squares)]
+        return _Ahead((float(mixed.sum()), float(squares.sum())), product, (across, 0.5 * along), images)
+
+    def _go(self, t: float, direction: np.ndarray, product: np.ndarray) -> Met:
+        columns, (slopes, scale, radial) = self._chart.columns, self._slopes()
+        former, self.gradient = self.gradient, np.empty_like(self.flat)
+        diagonal = 2.0 * scale * slopes[0] - radial
+        arrays = (columns(each) for each in (self.flat, self._product, former, self.gradient))
+        return Met(*go_along(t, columns(direction), product, scale, diagonal, *arrays))
+
+    def multipliers(self) -> list[np.ndarray]:
+        """The y for which |(C + Diag(y)) R| is least: y_i = -<r_i, (C R)_i> / |r_i|^2. The farther a point is from the
+        solution, the more its duals miss them. They have the mean of the duals: with a fixed trace it does not matter.
+        """
+        columns = self._chart.columns
+        weights = np.maximum(self._images[0], np.finfo(float).tiny)
+        found = -0.5 * np.einsum("ij,ij->i", columns(self.flat), columns(self._product)) / weights
+        return [found - np.mean(found - self._slopes()[0][0])]
 
 
 # Polynomials are their coefficients, that of the constant first.

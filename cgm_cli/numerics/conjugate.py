@@ -6,9 +6,17 @@ Where line searches are exact, they need about as many steps as L-BFGS, and keep
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+
+
+class Met(NamedTuple):
+    """Inner products of the gradient that a move has led to: with itself, the former one and the direction moved in."""
+
+    square: float
+    overlap: float
+    slope: float
 
 
 class Point(Protocol):
@@ -16,8 +24,8 @@ class Point(Protocol):
 
     gradient: np.ndarray
 
-    def move(self, direction: np.ndarray) -> bool:
-        """To the best of the points x + t d, t > 0, for d (n,). False, and nothing changed, where none is better."""
+    def move(self, direction: np.ndarray) -> Met | None:
+        """To the best of the points x + t d, t > 0, for d (n,). None, and nothing changed, where none is better."""
 
 
 def descend(point: Point, moves: int, reduction: float = 0.0) -> bool:
@@ -33,17 +41,21 @@ def descend(point: Point, moves: int, reduction: float = 0.0) -> bool:
     direction, steepest, grown, made = -gradient, True, False, 0
     while square > small and made < (2 * moves if grown else moves):
         made += 1
-        if not point.move(direction):
+        met = point.move(direction)
+        if met is None:
             # Rounding errors hide what could still be gained, or have turned the direction.
-            if steepest or not point.move(-gradient):
+            if steepest:
                 return True
             direction = -gradient
-        former, gradient = gradient, point.gradient
-        after = float(gradient @ gradient)
-        share = max(0.0, (after - float(gradient @ former)) / square)
-        square, steepest, grown = after, share == 0.0, after > square
-        direction *= share
-        direction -= gradient
-        if not float(direction @ gradient) < 0.0:
+            met = point.move(direction)
+            if met is None:
+                return True
+        gradient = point.gradient
+        share = max(0.0, (met.square - met.overlap) / square)
+        square, steepest, grown = met.square, share == 0.0, met.square > square
+        if steepest or not share * met.slope < square:
             direction, steepest = -gradient, True
+        else:
+            direction *= share
+            direction -= gradient
     return square <= small

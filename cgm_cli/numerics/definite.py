@@ -157,7 +157,7 @@ def _search(
     """The best proof that shifts below the guess give, in the units of the unscaled matrix."""
     # The rounding errors that there are grow like the root of what the proof allows for.
     least = max(_loss(diagonal - guess, terms) / 16.0, _EPS * (1.0 + abs(guess)))
-    found = _first(attempt, guess, max(least, error / GROWTH**2))
+    found = _first(attempt, guess, max(least, error))
     if found is None:
         return None
     gap, proof = found

@@ -39,15 +39,16 @@ SMALL = 1 << 15
 """Matrices of fewer entries are left to one thread: to hand work over takes as long as they do."""
 
 
-def _by_bands(
-    kernel: Callable, shape: tuple[int, int], count: int, *arguments: Any, lower: bool = False
+def by_bands(
+    kernel: Callable, shape: tuple[int, int], count: int, *arguments: Any, lower: bool = False, small: int = SMALL
 ) -> list[float]:
     """Run kernel(*arguments, sums, first, last) on all bands of a matrix; the `count` sums over them. lower: it goes
-    over the entries on and below the diagonal alone, so that the last bands are the longest.
+    over the entries on and below the diagonal alone, so that the last bands are the longest. small: matrices of fewer
+    entries are left to one thread.
     """
     bands = -(-shape[0] // BAND)
     sums = np.zeros((bands, count))
-    parts = 1 if allowed() == 1 or shape[0] * shape[1] < SMALL else min(PARTS * allowed(), bands)
+    parts = 1 if allowed() == 1 or shape[0] * shape[1] < small else min(PARTS * allowed(), bands)
     cuts = [round(bands * (part / parts) ** (0.5 if lower else 1.0)) for part in range(parts + 1)]
     share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
     return sums.sum(axis=0).tolist()
@@ -116,7 +117,7 @@ def blend_low_rank(
         return _blend_by_products(x, 1.0 - eta, scaled, right, cost)
     cost = np.empty((0, 0)) if cost is None else cost
     vectors = scaled[:, 0].copy(), np.ascontiguousarray(right[:, 0])
-    return _by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *vectors, cost, lower, lower=lower)[0]
+    return by_bands(_blend_bands, x.shape, 1, x, 1.0 - eta, *vectors, cost, lower, lower=lower)[0]
 
 
 @compiled(**_BANDS)
@@ -160,7 +161,7 @@ def _complete_bands(x, sums, first, last):
 
 def complete(x: np.ndarray) -> None:
     """Write the entries below the diagonal of a square x above it, too, in place."""
-    _by_bands(_complete_bands, x.shape, 1, x)
+    by_bands(_complete_bands, x.shape, 1, x)
 
 
 @compiled(**_BANDS)
@@ -173,7 +174,7 @@ def _single_bands(matrix, factor, out, sums, first, last):
 def single(matrix: np.ndarray, factor: float) -> np.ndarray:
     """factor * matrix in single precision, (m, n), in one pass."""
     out = np.empty(matrix.shape, dtype=np.float32)
-    _by_bands(_single_bands, matrix.shape, 1, matrix, factor, out)
+    by_bands(_single_bands, matrix.shape, 1, matrix, factor, out)
     return out
 
 
@@ -269,7 +270,7 @@ def box_mean(
     """
     out = np.empty(z.shape)
     mean = z if mean is None else mean
-    _by_bands(_box_mean_bands, z.shape, 1, z, lower, upper, 1.0 / beta, mean, share, out, half, lower=half)
+    by_bands(_box_mean_bands, z.shape, 1, z, lower, upper, 1.0 / beta, mean, share, out, half, lower=half)
     return out
 
 
@@ -314,7 +315,7 @@ def box_direction(
     an entry is not.
     """
     arguments = base, rows, columns, z, float(lower), float(upper), 1.0 / beta, out
-    distance, pairing, size, total = _by_bands(_box_direction_bands, z.shape, 4, *arguments)
+    distance, pairing, size, total = by_bands(_box_direction_bands, z.shape, 4, *arguments)
     return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total))
 
 
@@ -370,7 +371,7 @@ def half_box_direction(
     Returns what `box_direction` does for the whole matrices, and <base, x>.
     """
     arguments = x, keep, left, right, base, rows, columns, float(lower), float(upper), 1.0 / beta, out
-    distance, pairing, size, total, price = _by_bands(_half_box_direction_bands, x.shape, 5, *arguments, lower=True)
+    distance, pairing, size, total, price = by_bands(_half_box_direction_bands, x.shape, 5, *arguments, lower=True)
     return float(np.sqrt(distance)), pairing, float(np.sqrt(size)), float(np.sqrt(total)), price
 
 
@@ -440,7 +441,7 @@ def centred_box_direction(
     """
     limits = float(lower), float(upper), float(beta), 1.0 / beta
     share, former = map(float, ascent)
-    distance, conjugate, size, total, pairing, slope, off = _by_bands(
+    distance, conjugate, size, total, pairing, slope, off = by_bands(
         _centred_box_direction_bands, z.shape, 7, base, rows, columns, z, centre, share, former, *limits, out
     )
     roots = [float(np.sqrt(value)) for value in (distance, size, total, slope, off)]
@@ -474,7 +475,7 @@ def box_offset(
     pass; z and centre (m, n), C-contiguous.
     """
     limits = float(lower), float(upper), float(beta), 1.0 / beta
-    off, mixed, size = _by_bands(_box_offset_bands, z.shape, 3, z, centre, *limits)
+    off, mixed, size = by_bands(_box_offset_bands, z.shape, 3, z, centre, *limits)
     return off, mixed, size
 
 

@@ -73,7 +73,7 @@ def test_it_moves_to_the_best_of_a_line_and_carries_along_what_is_known(start, l
     generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
     for _ in range(4):
         value, direction, before = quartic.value, -length * quartic.gradient, quartic.flat.copy()
-        assert quartic.move(direction)
+        assert quartic.move(direction) is not None
         reach = float(np.linalg.norm(before)) / float(np.linalg.norm(direction))
         lengths = np.geomspace(1e-4, 1e4, 81)
         along = [generic(before + t * reach * direction)[0] for t in lengths]

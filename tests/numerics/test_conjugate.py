@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from cgm_cli.numerics.conjugate import descend
+from cgm_cli.numerics.conjugate import Met, descend
+
+
+def met(gradient, *others):
+    return Met(*(float(gradient @ other) for other in (gradient, *others)))
 
 
 class Quadratic:
@@ -25,13 +29,14 @@ class Quadratic:
         return self.matrix @ self.x - self.target
 
     def move(self, direction):
-        slope = float(self.gradient @ direction)
+        former = self.gradient
+        slope = float(former @ direction)
         if slope > -1e-20:
-            return False
+            return None
         self.x = self.x - slope / float(direction @ self.matrix @ direction) * direction
         self.values.append(self.value)
         self.sizes.append(float(np.linalg.norm(self.gradient)))
-        return True
+        return met(self.gradient, former, direction)
 
 
 def quadratic(eigenvalues, seed=5):
@@ -92,9 +97,9 @@ class Valley:
     def move(self, direction):
         along = minimize_scalar(lambda t: self._value(self.x + t * direction), bracket=(0.0, 1e-3), tol=1e-12)
         if not along.x > 0.0 or not along.fun < self._value(self.x):
-            return False
-        self.x = self.x + along.x * direction
-        return True
+            return None
+        former, self.x = self.gradient, self.x + along.x * direction
+        return met(self.gradient, former, direction)
 
 
 def test_a_curved_valley_is_followed_to_its_end():
@@ -111,10 +116,10 @@ def test_where_no_direction_is_downhill_the_steepest_is_tried_before_it_ends():
 
         def move(self, direction):
             tried.append(direction.copy())
-            if len(tried) == 1:
-                self.gradient = np.array([2.0, -1.5])
-                return True
-            return False
+            if len(tried) > 1:
+                return None
+            former, self.gradient = self.gradient, np.array([2.0, -1.5])
+            return met(self.gradient, former, direction)
 
     descend(Wall(), 50)
     assert len(tried) == 3
