@@ -1,13 +1,15 @@
 """Other solvers on the same problems. Each is a function of the built template and the seconds it may take, which
 yields its attempts; a new peer is one function and one entry of PEERS.
 
-An attempt's objective and infeasibility are computed here from the X it returns: nothing that a peer prints is used.
+An attempt's objective and infeasibility are computed here from the X it returns: nothing that a peer prints is used,
+but for LoRADS, which writes no X.
 """
 
 from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import shutil
 import subprocess
 import tempfile
@@ -171,6 +173,37 @@ csdp = _binary(PROGRAMS["CSDP"], "coinor-csdp", lambda problem, solution: [str(p
 dsdp = _binary(PROGRAMS["DSDP"], "dsdp", lambda problem, solution: [str(problem), "-save", str(solution)])
 
 
+LORADS = {"loose": "--phase1Tol 1e-2 --phase2Tol 1e-4", "default": ""}
+"""How it is called, in turn."""
+
+
+def lorads(template: Template, limit: float) -> Iterator[Attempt]:
+    """LoRADS (Han et al., 2024): L-BFGS and ADMM on factors, on an SDPA file. What it prints is taken for true: seconds
+    without reading that file, the objective, and |A X - b| / (1 + |b|_1).
+    """
+    where = shutil.which("lorads")
+    if where is None:
+        raise NotHere("lorads is not on the PATH: it is built from its source, github.com/COPT-Public/LoRADS")
+    program = sdp.program(template)
+    sides = np.abs(program.sides).sum(), np.linalg.norm(program.sides)
+    with tempfile.TemporaryDirectory() as folder:
+        problem = Path(folder) / "problem.dat-s"
+        sdp.write_sdpa(program, problem)
+        for setting, options in LORADS.items():
+            command = [where, str(problem), *options.split()]
+            try:
+                printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit).stdout
+            except subprocess.TimeoutExpired:
+                raise NoResult(f"stopped after {limit:g} s") from None
+            names = ("all_time", r"Primal Objective:\s*", r"Constraint Violation\(1\)\s*")
+            found = [re.findall(rf"{name}: (\S+)", printed) for name in names]
+            if not all(found):
+                raise NoResult("gave no solution")
+            seconds, objective, violation = (float(each[-1]) for each in found)
+            missed = violation * (1.0 + sides[0]) / max(1.0, sides[1])
+            yield Attempt(f"{setting}, as it prints it", seconds, program.sign * objective, missed)
+
+
 def clustering(template: Template, limit: float) -> Iterator[Attempt]:
     """scikit-learn's k-means, best of 100 starts: the matrix of its clustering is feasible, so 2 * value bounds the
     optimum of the relaxation from above, and half a bound of the relaxation bounds its value from below.
@@ -301,7 +334,9 @@ PEERS: dict[str, dict[str, Peer]] = {
         "authors' script": authors, "SCS": scs, "Clarabel": clarabel, "CSDP": csdp, "DSDP": dsdp,
         "scikit-learn k-means": clustering,
     },
-    "max-cut": {"SCS": scs, "Clarabel": clarabel, "CSDP": csdp, "DSDP": dsdp, "SciPy L-BFGS-B": factored_cut},
+    "max-cut": {
+        "SCS": scs, "Clarabel": clarabel, "CSDP": csdp, "DSDP": dsdp, "LoRADS": lorads, "SciPy L-BFGS-B": factored_cut,
+    },
     "completion": {"SciPy L-BFGS-B": factored_completion},
     "logistic": {"SciPy SLSQP": split_logistic},
 }  # fmt: skip

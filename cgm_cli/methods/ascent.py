@@ -76,7 +76,7 @@ class Multipliers:
         state.memory.update({f"dual{i}": y for i, y in enumerate(held)})
 
     def follow(
-        self, state: State, images: Sequence[np.ndarray], duals: Sequence[np.ndarray], beta: float, exact: bool
+        self, state: State, images: Sequence[np.ndarray], duals: Sequence[np.ndarray], beta: float, exact: bool = False
     ) -> None:
         """Move them to the duals of the solution, of the smoothing beta; images: A_i x of the solution; exact: whether
         its line searches were.

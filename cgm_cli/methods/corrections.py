@@ -34,8 +34,7 @@ class FullyCorrective:
     atoms: int = 20
     evaluations: int = 10
 
-    @staticmethod
-    def rehearse(problem: CompositeProblem) -> None:
+    def rehearse(self, problem: CompositeProblem) -> None:
         """Nothing is compiled for it."""
 
     def choose(

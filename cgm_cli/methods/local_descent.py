@@ -54,10 +54,9 @@ class LocalDescent:
     reduction: float = 0.01
     multipliers: Multipliers | None = None
 
-    @staticmethod
-    def rehearse(problem: CompositeProblem) -> None:
+    def rehearse(self, problem: CompositeProblem) -> None:
         """Load the compiled code that descents will use."""
-        if is_diagonal(problem):
+        if is_diagonal(problem) and problem.domain.shape[0] * self.columns >= rows.FEW:
             rows.rehearse()
 
     def choose(

@@ -99,7 +99,7 @@ class Band:
         self.size = 8 * self._n * (self.width + 1)
         # A product reads two numbers per entry, one step of orthogonalisation the basis twice; a factorisation does
         # width^2 products of numbers per row, a few at a time.
-        self.products = max(100, self.width**2 // (2 * -(-matrix.nnz // self._n) + 4 * ROOM))
+        self.products = int(np.clip(self.width**2 // (2 * -(-matrix.nnz // self._n) + 4 * ROOM), 100, 10_000))
 
     def floor(self, guess: float, error: float = 0.0) -> float | None:
         """The same as `dense_floor` for the matrix of this band.

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from cgm_cli.numerics.compiled import REORDER, compiled
 from cgm_cli.numerics.kernels import BAND, by_bands
 
-FEW = 1 << 12
-"""Passes over fewer entries are left to NumPy: many a small run needs no compiled code, which takes half a second to
-load.
+FEW = 1 << 16
+"""Passes over fewer entries are left to NumPy: they stay in a cache, where it takes little longer, and to load compiled
+code takes half a second.
 """
 
 SHARED = 1 << 19

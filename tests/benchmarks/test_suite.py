@@ -89,7 +89,7 @@ def test_a_solution_file_is_read(tmp_path):
     np.testing.assert_array_equal(sdp.read_solution(tmp_path / "solution", 2), [[1.0, 0.25], [0.25, 0.0]])
 
 
-@pytest.mark.parametrize("peer", ["SCS", "Clarabel", "CSDP", "DSDP"])
+@pytest.mark.parametrize("peer", ["SCS", "Clarabel", "CSDP", "DSDP", "LoRADS"])
 def test_conic_peers_that_are_here_reach_the_reference(peer):
     template, reference = build(named("grid-100").spec({})).template, known()["grid-100"]
     try:

@@ -195,7 +195,7 @@ def held(centres, weights):
     return SimpleNamespace(problem=SimpleNamespace(terms=terms), centres=centres, memory={}, sharpness=1.0)
 
 
-def followed(state, residuals, beta=0.5, image=100.0):
+def followed(state, residuals, beta=0.5, image=100.0, exact=False):
     """One turn: `lead`, then `follow` to duals that leave each term such a residual; where the problem was centred."""
     multipliers = Multipliers()
     multipliers.lead(state)
@@ -205,7 +205,7 @@ def followed(state, residuals, beta=0.5, image=100.0):
         c + term.weight / beta * residual * u
         for c, term, residual, u in zip(centres, state.problem.terms, residuals, directions, strict=True)
     ]
-    multipliers.follow(state, [np.full_like(c, image) for c in centres], duals, beta)
+    multipliers.follow(state, [np.full_like(c, image) for c in centres], duals, beta, exact)
     for centre, dual in zip(state.centres, duals, strict=True):
         np.testing.assert_array_equal(centre, dual)
     return centres
@@ -278,10 +278,22 @@ def test_smoothing_is_sharpened_where_the_residual_is_loose(residual, image, fac
 
 def test_smoothing_is_never_sharper_than_allowed_and_never_wider_again():
     state, sharpness = held([np.zeros(1)], [1.0]), []
-    for residual in (0.4, 0.35, 0.15, 0.04, 0.3, 0.29, 0.28, 0.01, 0.5):
+    for residual in (0.4, 0.35, 0.15, 0.04, 0.3, 0.29, 0.28, 0.01, 0.5, 0.6):
         followed(state, [residual], image=0.0)
         sharpness.append(state.sharpness)
-    assert sharpness == [4.0, 16.0, 32.0, 32.0, 128.0, 256.0, 256.0, 256.0, 256.0]
+    assert sharpness == [4.0, 16.0, 32.0, 32.0, 128.0, 512.0, 2048.0, 2048.0, 4096.0, 4096.0]
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_where_line_searches_are_exact_a_residual_that_falls_slowly_sharpens_the_smoothing(exact):
+    """More than 0.35 of the last one; momentum goes on, since it still falls."""
+    state, sharpness = held([np.zeros(1)], [1.0]), []
+    for residual in (1e-2, 3e-3, 1.2e-3, 4e-4, 3e-4, 5e-4, 1e-5):
+        followed(state, [residual], exact=exact)
+        sharpness.append((state.sharpness, float(state.memory["momentum"]) > 0.0))
+    moving = [False, True, True, True, True, False, True]
+    sharp = [1.0, 1.0, 2.0, 2.0, 4.0, 8.0, 8.0] if exact else [1.0] * 7
+    assert sharpness[1:] == list(zip(sharp, moving, strict=True))[1:]
 
 
 def least_squares(rng, n, m):

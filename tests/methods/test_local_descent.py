@@ -111,6 +111,23 @@ def test_columns_grow_where_the_solution_needs_more_than_there_were(nodes, edges
     assert outcome.record.infeasibility <= 1e-5
 
 
+def test_descents_grow_longer_where_they_run_out_of_moves(monkeypatch):
+    """Half as long again after each that did; no longer after one that was done."""
+    budgets, done = [], iter([False, True, False, False, True, True])
+
+    def descend(point, moves, reduction):
+        budgets.append(moves)
+        return next(done)
+
+    monkeypatch.setattr(local_descent, "descend", descend)
+    spec = {
+        "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}},
+        "solver": {"method": "auto", "iterations": 6},
+    }
+    build(loads(dump(spec))).solve()
+    assert budgets == [40, 60, 60, 90, 135, 135]
+
+
 def test_the_rank_may_be_smaller_than_the_solution_needs():
     """Where the columns do not suffice, the plain steps go on."""
     n = 12

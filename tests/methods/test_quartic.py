@@ -8,7 +8,8 @@ from scipy.optimize import minimize_scalar
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.methods.factors import Chart, objective, on_sphere
-from cgm_cli.methods.quartic import Quartic, _least, is_quartic
+from cgm_cli.methods.quartic import DiagonalQuartic, Quartic, _least, is_quartic
+from cgm_cli.methods.quartic import quartic as made
 from tests.methods.test_factors import AT_MOST, BETA, started
 from tests.methods.test_variants import FACE, FANTOPE, LOW_RANK, SPECTRAL
 
@@ -26,6 +27,7 @@ QUARTIC = {
     "least squares alone": {**LOW_RANK, "objective": SQUARES, "constraints": [], "penalties": []},
     "nuclear ball": {**LOW_RANK, "constraints": EQUALITIES[:1], "penalties": []},
     "linear alone": {**SPECTRAL, "constraints": []},
+    "diagonal": {"template": "max-cut", "graph": {"nodes": 9, "edges": 17}},
 }
 
 
@@ -44,7 +46,7 @@ def test_value_and_gradient_are_the_generic_ones(start):
     generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
     shifts = []
     for _ in range(3):
-        quartic = Quartic(state, chart, BETA, flat)
+        quartic = made(state, chart, BETA, flat)
         expected, slope = generic(flat)
         np.testing.assert_allclose(quartic.gradient, slope, atol=1e-12 * max(1.0, np.abs(slope).max()))
         shifts.append(quartic.value - expected)
@@ -69,11 +71,14 @@ def test_the_gradient_is_that_of_the_smoothed_objective(start):
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e3])
 def test_it_moves_to_the_best_of_a_line_and_carries_along_what_is_known(start, length):
     state, evaluator, chart, flat, _ = start
-    start, quartic = flat.copy(), Quartic(state, chart, BETA, flat)
+    start, quartic = flat.copy(), made(state, chart, BETA, flat)
     generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
     for _ in range(4):
         value, direction, before = quartic.value, -length * quartic.gradient, quartic.flat.copy()
-        assert quartic.move(direction) is not None
+        former = quartic.gradient
+        met = quartic.move(direction)
+        inner = [float(quartic.gradient @ other) for other in (quartic.gradient, former, direction)]
+        np.testing.assert_allclose(met, inner, rtol=1e-9, atol=1e-12 * float(former @ former) * max(1.0, length))
         reach = float(np.linalg.norm(before)) / float(np.linalg.norm(direction))
         lengths = np.geomspace(1e-4, 1e4, 81)
         along = [generic(before + t * reach * direction)[0] for t in lengths]
@@ -89,6 +94,23 @@ def test_it_moves_to_the_best_of_a_line_and_carries_along_what_is_known(start, l
         assert quartic.value == pytest.approx(anew.value, rel=1e-10, abs=1e-12)
         np.testing.assert_allclose(quartic.gradient, anew.gradient, atol=1e-9 * max(1.0, np.abs(anew.gradient).max()))
     np.testing.assert_array_equal(flat, start)
+
+
+def test_multipliers_of_the_diagonal_fit_the_point_best():
+    state, _, rng = started("diagonal", 1, True, QUARTIC)
+    chart, cost = Chart(state.problem.domain), state.problem.loss.map.adjoint(np.ones(())).dense()
+    flat = chart.flat(chart.noise(rng, 3))
+    quartic = made(state, chart, BETA, flat)
+    assert isinstance(quartic, DiagonalQuartic)
+    for _ in range(3):
+        quartic.move(-quartic.gradient)
+    factor = chart.columns(quartic.flat)
+    # One unknown for each row: y_i r_i = -(C R)_i, in least squares.
+    best = [np.linalg.lstsq(row[:, None], -image)[0][0] for row, image in zip(factor, cost @ factor, strict=True)]
+    (found,) = quartic.multipliers()
+    # With a fixed trace, all may be greater by the same.
+    np.testing.assert_allclose(found - found.mean(), best - np.mean(best), atol=1e-10)
+    assert found.mean() == pytest.approx(quartic._slopes()[0][0].mean())
 
 
 def test_nothing_is_ahead_of_a_minimiser_or_of_what_is_not_finite():
