@@ -65,8 +65,8 @@ class Multipliers:
     """
 
     loose: float = 0.05
-    slow: float = 0.35
-    sharpest: float = 4096.0
+    slow: float = 0.25
+    sharpest: float = 512.0
 
     def lead(self, state: State) -> None:
         """Move the centres of the state from the multipliers to where the next problem is centred."""

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from cgm_cli.numerics.compiled import REORDER, compiled
 from cgm_cli.numerics.kernels import BAND, by_bands
 
-FEW = 1 << 16
+FEW = 1 << 15
 """Passes over fewer entries are left to NumPy: they stay in a cache, where it takes little longer, and to load compiled
 code takes half a second.
 """

@@ -14,7 +14,7 @@ from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.numerics.chebyshev import random_floor
-from cgm_cli.numerics.definite import Band, dense_floor
+from cgm_cli.numerics.definite import Band, dense_floor, worth
 from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
 
@@ -33,9 +33,9 @@ SEVERAL_EIGENVALUES = 4000
 DENSE_CERTIFICATE = 10_000
 """Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
 
-GUESS = 1e-6
-"""Relative residual of the eigenvectors that a certificate starts from, unless a factorisation finds better ones at a
-smaller price. Of their values nearly its square counts.
+GUESS, SINGLE_GUESS = 1e-6, 1e-8
+"""Relative residual of the eigenvectors that a certificate starts from, and of one alone, whose products are cheap,
+unless a factorisation finds better ones at a smaller price. Of their values nearly its square counts.
 """
 
 Floor = Callable[[float, float, np.ndarray, np.ndarray], float | None]
@@ -157,7 +157,8 @@ class EigenDomain(SpectralDomain):
                 return self._by_definiteness(direction, lambda at, error, *_: band.floor(at, error), band.products)
         if not dense:
             return None
-        return self._by_definiteness(direction, lambda *guess: dense_floor(direction.dense(), *guess))
+        products = worth(n * n / 3.0, n if sparse is None else sparse.nnz / n) if self.count == 1 else 10_000
+        return self._by_definiteness(direction, lambda *guess: dense_floor(direction.dense(), *guess), products)
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
         def floor(guess: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
@@ -189,7 +190,7 @@ class EigenDomain(SpectralDomain):
             direction.over(peak),
             self.shape[0],
             self.count,
-            tolerance=GUESS,
+            tolerance=SINGLE_GUESS if self.count == 1 else GUESS,
             rng=np.random.default_rng(0),
             max_products=products,
         )
