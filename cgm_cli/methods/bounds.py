@@ -60,10 +60,12 @@ class Chance:
     rng: np.random.Generator
 
 
-def certify(problem: CompositeProblem, dual: DualPoint) -> float | None:
-    """The bound of a dual point with the minimum over the domain certified; None where that is out of reach."""
+def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0) -> float | None:
+    """The bound of a dual point with the minimum over the domain certified; None where that is out of reach. slack: how
+    much less it may be where that makes the proof cheaper.
+    """
     with blas_threads(min(problem.domain.shape)):
-        minimum = problem.domain.certified_minimum(dual.direction(problem))
+        minimum = problem.domain.certified_minimum(dual.direction(problem), slack)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
@@ -160,8 +162,9 @@ class BestBound:
             self.tried = self.average.count
             self.certify_dual(problem, self.average.dual, chance)
 
-    def certify_dual(self, problem: CompositeProblem, dual: DualPoint, chance: Chance) -> bool:
-        """Certify the bound of a dual point, or else let it be probable; whether either was possible.
+    def certify_dual(self, problem: CompositeProblem, dual: DualPoint, chance: Chance, slack: float = 0.0) -> bool:
+        """Certify the bound of a dual point, or else let it be probable; whether either was possible. slack: see
+        `certify`.
 
         The best of several probable bounds fails if any of them does. The j-th therefore gets the share 1 / (j (j + 1))
         of the probability, and all together no more than the whole of it, however many there will be.
@@ -170,7 +173,7 @@ class BestBound:
         """
         if self.certified is not None and hoped(problem, dual) <= self.certified.value:
             return True
-        value = certify(problem, dual)
+        value = certify(problem, dual, slack)
         if value is not None:
             self.offer(Bound.proven(value, dual))
         elif chance.failure > 0.0:

@@ -55,6 +55,10 @@ AVERAGE_EVERY = 10
 """A dual point joins the average every so many iterations: it is written out for that, which costs a few passes."""
 
 
+SLACK = 0.02
+"""The part of the gap asked for that a certificate may lose where that makes it cheaper."""
+
+
 @dataclass
 class Outcome:
     """How a run ended: status, last record, the bound reported and its dual point, and the state, from which the run
@@ -312,13 +316,13 @@ class _Run:
         if held is not None and tally.bounds.estimated is None:
             tally.spent, tally.spending = held.value, time.perf_counter() - began
 
-    def _certify_here(self, point: Evaluation) -> bool:
-        """Certify the dual of the current point, where the domain can; whether it did.
+    def _certify_here(self, point: Evaluation, slack: float = 0.0) -> bool:
+        """Certify the dual of the current point, where the domain can; whether it did. slack: see `certify`.
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
         dual = self._dual_point(point)
-        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance)
+        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack)
 
     def _stands_when_certified(self, point, answer, record) -> bool:
         """Whether the tolerances still hold with the bound certified; tried again once the estimate has grown, or where
@@ -342,11 +346,14 @@ class _Run:
         return self._still_converged(point, answer, None)
 
     def _prove(self, point: Evaluation) -> bool:
-        """Certify the dual of the current point, and note what that took beside the best estimate."""
+        """Certify the dual of the current point, and note what that took beside the best estimate. A small part of the
+        gap that is asked for may be lost on the way.
+        """
         tally, began = self.state.tally, time.perf_counter()
+        slack = SLACK * self.stop.gap * max(1.0, abs(point.objective + point.penalty))
         held = tally.bounds.estimated
         with self.clock.phase("certify"):
-            proven = self._certify_here(point)
+            proven = self._certify_here(point, slack)
         if proven and held is not None:
             tally.spent, tally.spending = held.value, time.perf_counter() - began
         return proven

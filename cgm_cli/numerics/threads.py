@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from queue import SimpleQueue
 from threading import Lock, Thread
 
-LARGE = 2000
+LARGE = 3000
 """Orders of matrices from which factorisations share their work among threads: those of BLAS wait for each other by
 spinning, and on smaller matrices, on a processor with other work, that has taken a hundred times as long as one alone.
 """

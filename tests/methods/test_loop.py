@@ -161,7 +161,7 @@ def test_probabilities_of_failure_add_up_to_no_more_than_the_one_that_is_told(mo
         shares.append(failure)
         return 0.0
 
-    monkeypatch.setattr(PSDTrace, "certified_minimum", lambda self, direction: None)
+    monkeypatch.setattr(PSDTrace, "certified_minimum", lambda *given: None)
     monkeypatch.setattr(PSDTrace, "probable_minimum", minimum)
     problem, _ = KNOWN[next(name for name in KNOWN if isinstance(KNOWN[name]()[0].domain, PSDTrace))]()
     bounds, chance = BestBound(), Chance(0.01, np.random.default_rng(0))

@@ -85,10 +85,11 @@ class Domain(ABC):
     def start(self) -> Atom:
         """The point of X a run starts from when the spec names none: zero where X contains it."""
 
-    def certified_minimum(self, direction: Direction) -> float | None:
+    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
         """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach.
 
-        The default serves oracles in closed form: their value less a margin for the rounding of one inner product.
+        slack: how much less than the minimum it may be, where that makes the proof cheaper. The default serves oracles
+        in closed form: their value less a margin for the rounding of one inner product.
         """
         answer = self.lmo(direction, OracleRequest())
         return answer.lower - self.rounding(direction) if answer.exact else None

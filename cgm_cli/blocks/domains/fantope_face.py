@@ -95,8 +95,8 @@ class FantopeFace(SpectralDomain):
         is_uniform = np.ptp(self.known) == 0.0
         return Fantope(self.shape[0], self.rank).start() if is_uniform else self._lifted(self._inner.start())
 
-    def certified_minimum(self, direction: Direction) -> float | None:
-        return self._whole(direction, self._inner.certified_minimum(self._complement(direction)))
+    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
+        return self._whole(direction, self._inner.certified_minimum(self._complement(direction), slack))
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
         return self._whole(direction, self._inner.probable_minimum(self._complement(direction), failure, rng))

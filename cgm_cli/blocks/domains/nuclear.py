@@ -80,7 +80,7 @@ class NuclearBall(SpectralDomain):
         """A number that is at most min <matrix, x> over X, rounding errors included, by LAPACK."""
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
 
-    def certified_minimum(self, direction: Direction) -> float | None:
+    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
         """sigma_1^2 is the largest eigenvalue of V^T V, whose entries, as computed, err by m u (|V|^T |V|)_ij, and
         that matrix by m u |V|_F^2 at most.
         """

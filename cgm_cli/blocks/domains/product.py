@@ -68,10 +68,9 @@ class Product(Domain):
             warm=_pack([answer.warm for answer in answers]),
         )
 
-    def certified_minimum(self, direction: Direction) -> float | None:
-        minima = [
-            block.certified_minimum(piece) for block, piece in zip(self.blocks, self._pieces(direction), strict=True)
-        ]
+    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
+        pieces, share = self._pieces(direction), slack / len(self.blocks)
+        minima = [block.certified_minimum(piece, share) for block, piece in zip(self.blocks, pieces, strict=True)]
         return None if None in minima else sum(minima)
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:

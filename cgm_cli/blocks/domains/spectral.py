@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,32 @@ SEVERAL_EIGENVALUES = 4000
 DENSE_CERTIFICATE = 10_000
 """Largest n of a dense symmetric matrix that is proven definite: half a minute and 1.6 GB at this size."""
 
-GUESS, SINGLE_GUESS = 1e-6, 1e-8
-"""Relative residual of the eigenvectors that a certificate starts from, and of one alone, whose products are cheap,
-unless a factorisation finds better ones at a smaller price. Of their values nearly its square counts.
+GUESS, SINGLE = 1e-6, 1e-8
+"""Relative residual of the eigenvectors that a certificate starts from, and of one alone, whose products are cheap. Of
+their values nearly its square counts.
 """
 
 Floor = Callable[[float, float, np.ndarray, np.ndarray], float | None]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """How good the eigenpairs are to be that a certificate starts from: a relative tolerance, or a residual that does
+    not matter, within so many products.
+    """
+
+    tolerance: float = GUESS
+    slack: float = 0.0
+    products: int = 10_000
+
+    def enough(self, peak: float) -> Callable[[np.ndarray, np.ndarray], bool] | None:
+        """As `smallest_eigenpairs` wants it, of a direction over its peak; None for the tolerance alone."""
+        if self.slack == 0.0:
+            return None
+        return lambda values, found: bool(
+            np.all(found <= np.maximum(self.tolerance * np.abs(values), self.slack / peak))
+        )
+
 
 _EPS = float(np.finfo(float).eps)
 
@@ -146,19 +166,21 @@ class EigenDomain(SpectralDomain):
         """The minimum that goes with the sum of the `count` smallest eigenvalues."""
         return self.weight * total
 
-    def certified_minimum(self, direction: Direction) -> float | None:
+    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
         if self.shape[0] <= (EIGENVALUES if self.count == 1 else SEVERAL_EIGENVALUES):
             return self.dense_minimum(direction.dense())
-        n, sparse = self.shape[0], direction.sparse()
+        n, sparse, slack = self.shape[0], direction.sparse(), slack / (self.weight * self.count)
         dense = n <= (DENSE_CERTIFICATE if sparse is None else WRITTEN_OUT)
-        if sparse is not None and self.count == 1:
-            band = Band(sparse)
-            if band.size <= (4 * n * n if dense else BAND_BYTES):
-                return self._by_definiteness(direction, lambda at, error, *_: band.floor(at, error), band.products)
+        guess = Guess()
+        if self.count == 1:
+            guess = Guess(SINGLE, slack, worth(n * n / 3.0, n if sparse is None else sparse.nnz / n))
+            band = None if sparse is None else Band(sparse)
+            if band is not None and band.size <= (4 * n * n if dense else BAND_BYTES):
+                guess = Guess(SINGLE, slack, band.products)
+                return self._by_definiteness(direction, guess, lambda at, error, *_: band.floor(at, error, slack))
         if not dense:
             return None
-        products = worth(n * n / 3.0, n if sparse is None else sparse.nnz / n) if self.count == 1 else 10_000
-        return self._by_definiteness(direction, lambda *guess: dense_floor(direction.dense(), *guess), products)
+        return self._by_definiteness(direction, guess, lambda *at: dense_floor(direction.dense(), *at, slack=slack))
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
         def floor(guess: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
@@ -171,9 +193,9 @@ class EigenDomain(SpectralDomain):
             found = random_floor(multiply, self.shape[0], guess / peak, failure, rng)
             return None if found is None else peak * found
 
-        return self._by_definiteness(direction, floor)
+        return self._by_definiteness(direction, Guess(), floor)
 
-    def _by_definiteness(self, direction: Direction, floor: Floor, products: int = 10_000) -> float | None:
+    def _by_definiteness(self, direction: Direction, guess: Guess, floor: Floor) -> float | None:
         """By the dual of Ky Fan's sum: where V + W >= t I (semidefinite) for a W >= 0, and 0 <= X <= I with tr X = k,
 
             <V, X>  >=  k t - <W, X>  >=  k t - tr W.
@@ -181,7 +203,7 @@ class EigenDomain(SpectralDomain):
         With (theta_i, u_i) the k smallest eigenpairs, W = sum (theta_k - theta_i) u_i u_i^T and t = theta_k make it an
         equation. It holds for any W, so those of an iteration will do, and t is what has to be certified: `floor` is
         given theta_k, about how wrong it may be, the u_i and their weights, and returns a lower bound on the smallest
-        eigenvalue of V + W. products: how many may be spent on the eigenvectors.
+        eigenvalue of V + W.
         """
         peak = direction.peak()
         if peak == 0.0:
@@ -190,9 +212,10 @@ class EigenDomain(SpectralDomain):
             direction.over(peak),
             self.shape[0],
             self.count,
-            tolerance=SINGLE_GUESS if self.count == 1 else GUESS,
+            tolerance=guess.tolerance,
             rng=np.random.default_rng(0),
-            max_products=products,
+            max_products=guess.products,
+            enough=guess.enough(peak),
         )
         values = peak * pairs.values
         weights = np.maximum(values[-1] - values, 0.0)
