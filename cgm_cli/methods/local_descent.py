@@ -32,8 +32,10 @@ WEIGHTLESS = 1e-5
 all X, however many oracle steps bring others.
 """
 
-MORE = 1.5
-"""How much longer the next descent may be where the last one ended early."""
+MORE, LONGEST = 1.5, 500
+"""How much longer the next descent may be where the last one ended early, and how many moves it may have at the most:
+nothing interrupts them.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class LocalDescent:
         if exact:
             point, moves = quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
             done = descend(point, int(moves), self.reduction)
-            found, state.memory["moves"] = point.flat, np.array(moves if done else MORE * moves)
+            found, state.memory["moves"] = point.flat, np.array(moves if done else min(MORE * moves, LONGEST))
         else:
             evaluate = on_sphere(chart, objective(state, evaluator, chart, beta))
             found = lbfgs(evaluate, start, self.evaluations, self.reduction)

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.directions import SumDirection
+from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
@@ -41,10 +42,10 @@ def is_quartic(problem: CompositeProblem) -> bool:
 
 
 def is_diagonal(problem: CompositeProblem) -> bool:
-    """Whether it is a linear f over matrices of fixed trace whose one constraint is that of their diagonal."""
-    domain, loss, terms = problem.domain, problem.loss, problem.terms
-    spectral = domain.spectral and domain.symmetric and domain.fixed_trace
-    return spectral and isinstance(loss, Linear) and [type(term.map) for term in terms] == [Diagonal]
+    """Whether it is a linear f over semidefinite matrices of fixed trace, whose one constraint is on the diagonal."""
+    domain, linear = problem.domain, isinstance(problem.loss, Linear)
+    fixed = isinstance(domain, PSDTrace) and domain.fixed_trace
+    return fixed and linear and [type(term.map) for term in problem.terms] == [Diagonal]
 
 
 def quartic(state: State, chart: Chart, beta: float, flat: np.ndarray) -> Quartic:

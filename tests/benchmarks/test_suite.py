@@ -89,14 +89,16 @@ def test_a_solution_file_is_read(tmp_path):
     np.testing.assert_array_equal(sdp.read_solution(tmp_path / "solution", 2), [[1.0, 0.25], [0.25, 0.0]])
 
 
-@pytest.mark.parametrize("peer", ["SCS", "Clarabel", "CSDP", "DSDP", "LoRADS"])
-def test_conic_peers_that_are_here_reach_the_reference(peer):
+@pytest.mark.parametrize(
+    ("peer", "error"), [("SCS", 1e-4), ("Clarabel", 1e-4), ("CSDP", 1e-4), ("DSDP", 1e-4), ("LoRADS", 1e-3)]
+)
+def test_conic_peers_that_are_here_reach_the_reference(peer, error):
     template, reference = build(named("grid-100").spec({})).template, known()["grid-100"]
     try:
         *_, last = PEERS["max-cut"][peer](template, 60.0)
     except NotHere as missing:
         pytest.skip(str(missing))
-    assert reference.error(last.objective) < 1e-4
+    assert reference.error(last.objective) < error
     assert last.infeasibility < 1e-4
 
 
@@ -128,7 +130,7 @@ def test_methods_come_from_the_spec():
 
 
 def test_times_to_targets():
-    assert first([(1.0, 0.5), (2.0, 0.05), (3.0, 0.5), (4.0, 0.005)]) == [2.0, 4.0, None]
+    assert first([(1.0, 0.5), (2.0, 0.05), (3.0, 0.5), (4.0, 0.005)]) == [2.0, 4.0, None, None]
 
 
 def test_exponent():
