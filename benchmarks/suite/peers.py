@@ -177,31 +177,50 @@ LORADS = {"loose": "--phase1Tol 1e-2 --phase2Tol 1e-4", "default": ""}
 """How it is called, in turn."""
 
 
-def lorads(template: Template, limit: float) -> Iterator[Attempt]:
-    """LoRADS (Han et al., 2024): L-BFGS and ADMM on factors, on an SDPA file. What it prints is taken for true: seconds
-    without reading that file, the objective, and |A X - b| / (1 + |b|_1).
+@dataclass(frozen=True)
+class Printed:
+    """What LoRADS prints of a solve: seconds without reading its file, those of its own check of the dual among them;
+    the objective, minimised, and |A X - b| / (1 + |b|_1).
     """
+
+    seconds: float
+    checking: float
+    objective: float
+    violation: float
+
+
+def printed_by_lorads(where: str, problem: Path, options: str, limit: float) -> Printed:
+    """Solve a problem in SDPA's format. Raises NoResult."""
+    command = [where, str(problem), *options.split()]
+    try:
+        text = subprocess.run(command, cwd=problem.parent, capture_output=True, text=True, timeout=limit).stdout
+    except subprocess.TimeoutExpired:
+        raise NoResult(f"stopped after {limit:g} s") from None
+    names = ("all_time", "\nall_dual_infea", r"Primal Objective:\s*", r"Constraint Violation\(1\)\s*")
+    found = [re.findall(rf"{name}: (\S+)", text) for name in names]
+    if not all(found):
+        raise NoResult("gave no solution")
+    return Printed(*(float(each[-1]) for each in found))
+
+
+def find_lorads() -> str:
+    """The program. Raises NotHere."""
     where = shutil.which("lorads")
     if where is None:
         raise NotHere("lorads is not on the PATH: it is built from its source, github.com/COPT-Public/LoRADS")
-    program = sdp.program(template)
-    sides = np.abs(program.sides).sum(), np.linalg.norm(program.sides)
+    return where
+
+
+def lorads(template: Template, limit: float) -> Iterator[Attempt]:
+    """LoRADS (Han et al., 2024): L-BFGS and ADMM on factors, on an SDPA file; what it prints is taken for true."""
+    where, program = find_lorads(), sdp.program(template)
     with tempfile.TemporaryDirectory() as folder:
         problem = Path(folder) / "problem.dat-s"
         sdp.write_sdpa(program, problem)
         for setting, options in LORADS.items():
-            command = [where, str(problem), *options.split()]
-            try:
-                printed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit).stdout
-            except subprocess.TimeoutExpired:
-                raise NoResult(f"stopped after {limit:g} s") from None
-            names = ("all_time", r"Primal Objective:\s*", r"Constraint Violation\(1\)\s*")
-            found = [re.findall(rf"{name}: (\S+)", printed) for name in names]
-            if not all(found):
-                raise NoResult("gave no solution")
-            seconds, objective, violation = (float(each[-1]) for each in found)
-            missed = violation * (1.0 + sides[0]) / max(1.0, sides[1])
-            yield Attempt(f"{setting}, as it prints it", seconds, program.sign * objective, missed)
+            found = printed_by_lorads(where, problem, options, limit)
+            missed = found.violation * (1.0 + np.abs(program.sides).sum()) / max(1.0, np.linalg.norm(program.sides))
+            yield Attempt(f"{setting}, as it prints it", found.seconds, program.sign * found.objective, float(missed))
 
 
 def clustering(template: Template, limit: float) -> Iterator[Attempt]:

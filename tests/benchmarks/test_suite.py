@@ -130,7 +130,7 @@ def test_methods_come_from_the_spec():
 
 
 def test_times_to_targets():
-    assert first([(1.0, 0.5), (2.0, 0.05), (3.0, 0.5), (4.0, 0.005)]) == [2.0, 4.0, None, None]
+    assert first([(1.0, 0.5), (2.0, 0.05), (3.0, 0.5), (4.0, 0.005)]) == [2.0, 4.0, None]
 
 
 def test_exponent():
