@@ -60,13 +60,13 @@ class Multipliers:
     has grown, momentum begins anew. Where the residual is more than `loose` of the image, the smoothing is halved for
     good, and quartered where it is four times that, to 1 / `sharpest` at least: a sharper one makes the multipliers
     converge faster, and its problem harder to solve (Bertsekas, "Constrained optimization and Lagrange multiplier
-    methods", section 2.2). Where line searches are exact, that is so little harder that it is halved, too, where the
-    residual is more than `slow` of the last one.
+    methods", section 2.2). Where multipliers are known that fit the solution better than its duals, they take their
+    place, and the smoothing is halved, too, where the residual is more than `slow` of the last one, and once more.
     """
 
     loose: float = 0.05
     slow: float = 0.25
-    sharpest: float = 512.0
+    sharpest: float = 256.0
 
     def lead(self, state: State) -> None:
         """Move the centres of the state from the multipliers to where the next problem is centred."""
@@ -76,10 +76,15 @@ class Multipliers:
         state.memory.update({f"dual{i}": y for i, y in enumerate(held)})
 
     def follow(
-        self, state: State, images: Sequence[np.ndarray], duals: Sequence[np.ndarray], beta: float, exact: bool = False
+        self,
+        state: State,
+        images: Sequence[np.ndarray],
+        duals: Sequence[np.ndarray],
+        beta: float,
+        fitted: Sequence[np.ndarray] | None = None,
     ) -> None:
-        """Move them to the duals of the solution, of the smoothing beta; images: A_i x of the solution; exact: whether
-        its line searches were.
+        """Move them to the duals of the solution, of the smoothing beta, or to those that fit it better; images: A_i x
+        of the solution.
         """
         squares = looseness = 0.0
         for term, z, y, c in zip(state.problem.terms, images, duals, state.centres, strict=True):
@@ -88,12 +93,12 @@ class Multipliers:
             looseness = max(looseness, apart / max(1.0, float(np.linalg.norm(z))))
         residual = float(np.sqrt(squares))
         age, last = (float(state.memory.get(name, start)) for name, start in (("age", 1.0), ("residual", np.inf)))
-        if looseness > self.loose or (exact and residual > self.slow * last):
+        if looseness > self.loose or (fitted is not None and residual > self.slow * last):
             sharper = state.sharpness * (2.0 if looseness <= 4.0 * self.loose else 4.0)
-            state.sharpness = min(sharper, self.sharpest)
+            state.sharpness = min(sharper, self.sharpest if fitted is None else 2.0 * self.sharpest)
         if looseness > self.loose or residual > last:
             age = 1.0
         older = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * age**2))
         kept = {"residual": residual, "age": older, "momentum": (age - 1.0) / older}
         state.memory.update({name: np.array(value) for name, value in kept.items()})
-        state.centres = list(duals)
+        state.centres = list(duals if fitted is None else fitted)

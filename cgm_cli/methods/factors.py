@@ -20,7 +20,6 @@ from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.directions import DiagonalDirection, Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.losses.linear import Linear
-from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.tiles import FactoredBox
@@ -132,18 +131,6 @@ class Chart:
             np.multiply(flat, shift, out=out)
             daxpy(self.pull(direction, factor).reshape(-1), self._factor_of(out), a=scale)
         return out
-
-    def mixed(self, linear: LinearMap, factor: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """The derivative of A(X) along a step of the factor: A(R D^T + D R^T), or A(U D_W^T + D_U W^T)."""
-        ones, rows = np.ones(factor.shape[1]), self._rows
-        if not self.domain.symmetric:
-            pairs = (factor[:rows], step[rows:]), (step[:rows], factor[rows:])
-        elif linear.symmetric:
-            return 2.0 * linear.forward_atom(LowRankAtom(factor, ones, step))
-        else:
-            pairs = (factor, step), (step, factor)
-        first, second = (linear.forward_atom(LowRankAtom(left, ones, right)) for left, right in pairs)
-        return first + second
 
     def factor(self, atom: LowRankAtom) -> np.ndarray:
         """A factor of an atom of orthonormal columns: each gets the root of its weight."""

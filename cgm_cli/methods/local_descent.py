@@ -44,10 +44,12 @@ class LocalDescent:
     more, those of no weight leave.
 
     evaluations: of F_beta and its gradient by L-BFGS, per step, fewer where a hundredth of the gradient is left; moves:
-    of conjugate gradients instead, where line searches can be exact, and half as many more after each time that they
-    did not do: the nearer the multipliers are, the more it costs to begin anew. The point found is brought back into
-    the domain (the fantope is smaller than its sphere). multipliers: what the smoothing is centred at; without them, at
-    zero, a point is taken only if it is no worse than the plain step, whose guarantees are so inherited.
+    of conjugate gradients instead, where line searches can be exact. Where multipliers fit the point, so that few turns
+    are needed, there are half as many more after each time that they did not do: it costs to begin anew. The point
+    found is brought back into the domain (the fantope is smaller than its sphere).
+
+    multipliers: what the smoothing is centred at; without them, at zero, a point is taken only if it is no worse than
+    the plain step, whose guarantees are so inherited.
     """
 
     columns: int = 20
@@ -69,11 +71,13 @@ class LocalDescent:
         chart = Chart(state.problem.domain)
         start = self._start(state, chart, atom, beta)
         # Beside images much larger than the factor, exact line searches cost more than they gain.
-        exact = chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size
-        if exact:
+        fitted = None
+        if chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
             point, moves = quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
             done = descend(point, int(moves), self.reduction)
-            found, state.memory["moves"] = point.flat, np.array(moves if done else min(MORE * moves, LONGEST))
+            found, fitted = point.flat, point.multipliers()
+            if fitted is not None and not done:
+                state.memory["moves"] = np.array(min(MORE * moves, LONGEST))
         else:
             evaluate = on_sphere(chart, objective(state, evaluator, chart, beta))
             found = lbfgs(evaluate, start, self.evaluations, self.reduction)
@@ -83,9 +87,7 @@ class LocalDescent:
         if self.multipliers is not None:
             images = state.images_of(chart.lift(chart.whole(found)))[1]
             duals = evaluator.duals(images, beta, state.centres)
-            self.multipliers.follow(state, images, duals, beta, exact)
-            if exact:
-                state.centres = point.multipliers() or state.centres
+            self.multipliers.follow(state, images, duals, beta, fitted)
             better = corrected is not None
         else:
             better = corrected is not None and self._is_better(state, corrected, atom, eta, beta)

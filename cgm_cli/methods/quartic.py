@@ -146,15 +146,21 @@ class Quartic:
         return self._go(found * unit, direction, ahead.product)
 
     def _look(self, direction: np.ndarray) -> _Ahead:
-        chart = self._chart
+        chart, lift = self._chart, self._chart.lift
         factor, step = chart.columns(self.flat), chart.columns(direction)
         pairings, product = (0.0, 0.0), None
         if self._cost is not None:
             product, along = self._cost(step).reshape(-1), step.reshape(-1)
             pairings = float(along @ self._product), 0.5 * float(along @ product)
-        maps = [square.map for square in self._squares]
-        images = [(chart.mixed(a, factor, step), a.forward_atom(chart.lift(step))) for a in maps]
         sphere = float(self.flat @ direction), float(direction @ direction)
+        # As long as the factor, or one of the images would be lost in the rounding of the sum.
+        unit = math.sqrt(self._excess / sphere[1]) * chart.radius
+        ahead = lift(factor + unit * step)
+        images = []
+        for square, image in zip(self._squares, self._images, strict=True):
+            moved = square.map.forward_atom(lift(step))
+            both = square.map.forward_atom(ahead)
+            images.append(((both - image - unit**2 * moved) / unit, moved))
         return _Ahead(sphere, product, pairings, images)
 
     def _go(self, t: float, direction: np.ndarray, product: np.ndarray | None) -> Met:

@@ -13,14 +13,12 @@ from cgm_cli.blocks.directions import Direction
 class LinearMap(ABC):
     """A linear map from arrays of shape `in_shape` to arrays of shape `out_shape`.
 
-    `norm` is |A| = max |A x| / |x| in Euclidean (Frobenius) norms, or an upper bound on it. symmetric: of square
-    matrices, and A x^T = A x.
+    `norm` is |A| = max |A x| / |x| in Euclidean (Frobenius) norms, or an upper bound on it.
     """
 
     in_shape: tuple[int, ...]
     out_shape: tuple[int, ...]
     norm: float
-    symmetric: bool = False
 
     @abstractmethod
     def forward(self, x: np.ndarray) -> np.ndarray:

@@ -18,7 +18,6 @@ class Diagonal(LinearMap):
     """X -> diag(X) for an (n, n) matrix. The adjoint is y -> Diag(y)."""
 
     norm = 1.0
-    symmetric = True
 
     class Spec(BlockSpec):
         kind: Literal["diagonal"]

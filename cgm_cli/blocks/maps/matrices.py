@@ -51,7 +51,7 @@ class Matrices(LinearMap):
         self.in_shape, self.out_shape = in_shape, (len(matrices),)
         self._entries = Sampling(positions, in_shape)
         self._matrix, self._transpose = stacked, stacked.T.tocsr()
-        self.symmetric = _is_symmetric(stacked, positions, in_shape)
+        self._symmetric = _is_symmetric(stacked, positions, in_shape)
         self.norm = operator_norm(stacked)
 
     @property
@@ -63,7 +63,7 @@ class Matrices(LinearMap):
         return self._matrix @ self._entries.forward(x)
 
     def adjoint(self, y: np.ndarray) -> Direction:
-        return SparseDirection(self._entries.adjoint(self._transpose @ y).matrix, symmetric=self.symmetric)
+        return SparseDirection(self._entries.adjoint(self._transpose @ y).matrix, symmetric=self._symmetric)
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         return self._matrix @ self._entries.forward_atom(atom)
