@@ -112,8 +112,8 @@ GROWTH = ["problems", "method", "n", "seconds per iteration ~ n^", "memory ~ n^"
 
 
 def _growth(rows: Rows) -> Iterator[list[str]]:
-    """Exponents, by least squares of logarithms: of the median time of an iteration, of the memory beyond that of the
-    program, and of the promise. For matrices written out there is no such promise: they take n^2.
+    """Exponents, by least squares of logarithms: of the median time of the first iterations, of the memory beyond that
+    of the program, and of the promise. For matrices written out there is no such promise: they take n^2.
     """
     families: dict[tuple[str, str], Rows] = {}
     for row in rows:
