@@ -34,6 +34,9 @@ from cgm_cli.methods.state import State
 from cgm_cli.numerics.conjugate import Met
 from cgm_cli.numerics.rows import go_along, look_along
 
+TIE = 4.0 * float(np.finfo(float).eps)
+"""Values this near, relatively, count as one: the smallest steps that still shorten the gradient change no digit."""
+
 
 def is_quartic(problem: CompositeProblem) -> bool:
     """Whether the objective along a segment of factors is a quartic over the square of a quadratic."""
@@ -140,7 +143,7 @@ class Quartic:
         excess, pairing = (float(at[0] + found * (at[1] + found * at[2])) for at in (sphere, pairings))
         images = [a + found * (m + found * s) for a, m, s in images]
         value = self._value(excess, pairing, images)
-        if not value <= self.value:
+        if not value <= self.value + TIE * abs(self.value):
             return None
         self._excess, self._pairing, self._images, self.value = excess, pairing, images, value
         return self._go(found * unit, direction, ahead.product)
@@ -267,4 +270,4 @@ def _least(quartic: np.ndarray, quadratic: np.ndarray) -> float | None:
         return (a + t * (b + t * (c + t * (d + t * e)))) / (f + t * (g + t * h)) ** 2
 
     best = min((t for t in np.roots(slope).real.tolist() if t > 0.0), key=value, default=0.0)
-    return best if value(best) < value(0.0) else None
+    return best if best > 0.0 and value(best) <= value(0.0) + TIE * abs(value(0.0)) else None

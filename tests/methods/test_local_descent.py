@@ -352,3 +352,17 @@ def test_the_units_of_the_cost_do_not_matter(scale, bounded):
         found.append((record.objective / unit, record.bound / unit, record.infeasibility))
     assert found[1][:2] == pytest.approx(found[0][:2], rel=1e-3)
     assert found[1][2] <= 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tight_gap_is_reached(seed):
+    """To the last digits: where steps change no digit of the objective, the multipliers still come nearer."""
+    spec = {
+        "problem": {"template": "max-cut", "graph": {"nodes": 80, "edges": 300, "signed": True}},
+        "solver": {"method": "auto", "iterations": 60},
+        "stop": {"gap": 1e-10, "infeasibility": 1e-10},
+        "seed": seed,
+    }
+    outcome = build(loads(dump(spec))).solve()
+    assert outcome.status is Status.CONVERGED
+    assert outcome.record.certified
