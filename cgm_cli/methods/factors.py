@@ -17,7 +17,7 @@ import scipy.linalg
 from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.atoms import LowRankAtom
-from cgm_cli.blocks.directions import DiagonalDirection, Direction
+from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.methods.evaluation import Evaluator
@@ -121,15 +121,10 @@ class Chart:
 
     def combined(self, direction: Direction, scale: float, flat: np.ndarray, shift: float) -> np.ndarray:
         """scale * pull(V, Z) + shift * flat, for any V and the factor in a vector."""
-        out, factor = np.empty_like(flat), self.columns(flat)
         if self.domain.symmetric:
             direction = direction.symmetrised()
-        if isinstance(direction, DiagonalDirection):
-            np.multiply((2.0 * scale * direction.diagonal + shift)[:, None], factor, out=self.columns(out))
-            out[factor.size :] = shift * flat[factor.size :]
-        else:
-            np.multiply(flat, shift, out=out)
-            daxpy(self.pull(direction, factor).reshape(-1), self._factor_of(out), a=scale)
+        out = shift * flat
+        daxpy(self.pull(direction, self.columns(flat)).reshape(-1), self._factor_of(out), a=scale)
         return out
 
     def factor(self, atom: LowRankAtom) -> np.ndarray:

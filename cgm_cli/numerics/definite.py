@@ -28,7 +28,7 @@ from cgm_cli.numerics.projections import safe_norm
 ATTEMPTS, GROWTH = 7, 32.0
 """So many gaps are tried, each so many times the one before: from the rounding errors to all of the spectrum."""
 
-POOR = 1e-8
+POOR = 1e-9
 """The relative error of a guess that is made better, by the first factorisation, before the next."""
 
 _EPS = float(np.finfo(float).eps)

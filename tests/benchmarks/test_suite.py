@@ -89,6 +89,7 @@ def test_a_solution_file_is_read(tmp_path):
     np.testing.assert_array_equal(sdp.read_solution(tmp_path / "solution", 2), [[1.0, 0.25], [0.25, 0.0]])
 
 
+# LoRADS ends there 1.7e-4 from the optimum, at its default tolerances.
 @pytest.mark.parametrize(
     ("peer", "error"), [("SCS", 1e-4), ("Clarabel", 1e-4), ("CSDP", 1e-4), ("DSDP", 1e-4), ("LoRADS", 1e-3)]
 )

@@ -282,6 +282,10 @@ def test_smoothing_is_never_sharper_than_allowed_and_never_wider_again():
         followed(state, [residual], image=0.0)
         sharpness.append(state.sharpness)
     assert sharpness == [4.0, 16.0, 32.0, 32.0, 128.0, 256.0, 256.0, 256.0, 256.0, 256.0]
+    # Once more where multipliers are known that fit.
+    for _ in range(3):
+        followed(state, [0.6], image=0.0, fitted=[np.zeros(1)])
+    assert state.sharpness == 512.0
 
 
 @pytest.mark.parametrize("fit", [True, False])

@@ -101,8 +101,8 @@ def test_the_smallest_eigenvalue_of_a_sparse_matrix(error):
     matrix, values = torus(40, 31)
     assert Band(matrix).width < 100
     found = Band(matrix).floor(values[0] + error, error)
-    assert values[0] - 4e-7 <= found <= values[0] + 1e-14
-    assert values[0] - 4e-7 <= dense_floor(matrix.toarray(), values[0] + error, error) <= values[0] + 1e-14
+    assert values[0] - (1e-10 if error == 0.0 else 1e-8) <= found <= values[0] + 1e-14
+    assert values[0] - 1e-8 <= dense_floor(matrix.toarray(), values[0] + error, error) <= values[0] + 1e-14
     assert Band(matrix).size == 8 * matrix.shape[0] * (Band(matrix).width + 1)
 
 
@@ -146,7 +146,7 @@ def test_a_sparse_direction_is_never_written_out(monkeypatch):
     matrix, values = torus(40, 31)
     direction = SumDirection((SparseDirection(matrix, symmetric=True), DiagonalDirection(np.full(1240, 0.5))))
     found = PSDTrace(1240, 2.0, True).certified_minimum(direction)
-    assert found == pytest.approx(2.0 * (values[0] + 0.5), rel=2.0 * definite.POOR)
+    assert found == pytest.approx(2.0 * (values[0] + 0.5), abs=1e-8)
     assert found <= 2.0 * (values[0] + 0.5) + 1e-14
 
 
@@ -197,6 +197,11 @@ def test_a_loss_that_does_not_matter_saves_a_factorisation(slack, monkeypatch):
     matrix, values = torus(40, 31)
     found = Band(matrix).floor(values[0] + 1e-4, 2e-4, slack)
     assert len(made) == (1 if slack else 2)
-    assert values[0] - max(2e-4, 1e-6) <= found <= values[0] + 1e-14
-    if not slack:
-        assert found >= values[0] - 1e-8
+    assert values[0] - (2e-4 if slack else 1e-8) <= found <= values[0] + 1e-14
+
+
+def test_a_band_that_is_too_wide_is_not_factorised(monkeypatch):
+    for name, value in (("EIGENVALUES", 1), ("WRITTEN_OUT", 1), ("BAND_BYTES", 8 * 1240 * 10)):
+        monkeypatch.setattr(spectral, name, value)
+    matrix, _ = torus(40, 31)
+    assert PSDTrace(1240, 2.0, True).certified_minimum(SparseDirection(matrix, symmetric=True)) is None
