@@ -171,16 +171,22 @@ class EigenDomain(SpectralDomain):
             return self.dense_minimum(direction.dense())
         n, sparse, slack = self.shape[0], direction.sparse(), slack / (self.weight * self.count)
         dense = n <= (DENSE_CERTIFICATE if sparse is None else WRITTEN_OUT)
-        guess = Guess()
-        if self.count == 1:
-            guess = Guess(SINGLE, slack, worth(n * n / 3.0, n if sparse is None else sparse.nnz / n))
-            band = None if sparse is None else Band(sparse)
-            if band is not None and band.size <= (4 * n * n if dense else BAND_BYTES):
+        if sparse is not None and self.count == 1:
+            band = Band(sparse)
+            if band.size <= (4 * n * n if dense else BAND_BYTES):
                 guess = Guess(SINGLE, slack, band.products)
                 return self._by_definiteness(direction, guess, lambda at, error, *_: band.floor(at, error, slack))
         if not dense:
             return None
-        return self._by_definiteness(direction, guess, lambda *at: dense_floor(direction.dense(), *at, slack=slack))
+        if sparse is not None and self.count == 1:
+            guess = Guess(SINGLE, slack, worth(n * n / 3.0, sparse.nnz / n))
+            return self._by_definiteness(direction, guess, lambda *at: dense_floor(direction.dense(), *at, slack=slack))
+
+        def floor(at: float, error: float, *lift: np.ndarray) -> float | None:
+            # The guess is far better than its residual tells, and a second factorisation costs more than a failed one.
+            return dense_floor(direction.dense(), at, 0.0, *lift, slack=slack)
+
+        return self._by_definiteness(direction, Guess(), floor)
 
     def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
         def floor(guess: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
