@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
 
+from cgm_cli.blocks.atoms import Atom, DenseAtom
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.spec.fields import Size
 
+if TYPE_CHECKING:
+    from cgm_cli.blocks.domains.base import Domain
+
 ShapeField = Size | Annotated[list[Size], Field(min_length=1)]
+
+
+NEAR = 1e-6
+"""How far outside its domain a start may lie, relative to the radius, and still be projected onto it."""
 
 
 def as_shape(size: int | list[int]) -> tuple[int, ...]:
@@ -43,3 +52,18 @@ def signs(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if not np.all(np.abs(labels) == 1.0):
         raise ProblemError("labels must be +1 or -1 (write 0/1 labels as 2 b - 1)")
     return labels
+
+
+def starting_point(given: np.ndarray, domain: Domain, called: str) -> Atom:
+    """The point of the domain at, or within rounding of data of, the start that is given: any other would let a run
+    report what no point of the domain, `called` what the user calls it, attains. Raises ProblemError if it is further
+    away than NEAR of the radius.
+    """
+    point = fit(given, domain.shape, "the start", "the domain")
+    if not domain.contains(point, NEAR):
+        away = safe_norm(point - domain.project(point)) if np.isfinite(point).all() else np.inf
+        raise ProblemError(
+            f"the start lies outside the {called}, {away:.3g} away from it; up to {NEAR * domain.radius:.3g} would be "
+            f"taken for rounding ({NEAR:g} of its radius)"
+        )
+    return DenseAtom(domain.project(point))

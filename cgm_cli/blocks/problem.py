@@ -98,6 +98,20 @@ class CompositeProblem:
         everything = any(isinstance(m, Identity | Differences) for m in maps)
         return len(self.domain.shape) != 2 or not self.domain.spectral or everything
 
+    @property
+    def tangent_excess(self) -> float:
+        """How far a tangent of f may lie above f on X: mu (|M| D)^2 / 2 (`Loss.weak_convexity`), 0 for a convex f."""
+        if self.loss is None or self.loss.weak_convexity == 0.0:
+            return 0.0
+        # An image that is kept up to date step by step, and a diameter, may err by a few digits of rounding.
+        reach = self.loss.map.norm_bound * self.domain.diameter * (1.0 + 1e-9)
+        return 0.5 * self.loss.weak_convexity * reach**2
+
+    @property
+    def is_proven_convex(self) -> bool:
+        """Whether `tangent_excess` is proven; without that no bound is."""
+        return self.loss is None or self.loss.convexity_proven
+
     def total(self, atom: Atom) -> float:
         """F at an atom; infinite outside a constraint set."""
         value = 0.0 if self.loss is None else self.loss.value(self.loss.map.forward_atom(atom))

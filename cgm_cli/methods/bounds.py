@@ -64,6 +64,8 @@ def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0) -> f
     """The bound of a dual point with the minimum over the domain certified; None where that is out of reach. slack: how
     much less it may be where that makes the proof cheaper.
     """
+    if not problem.is_proven_convex:
+        return None
     with blas_threads(min(problem.domain.shape)):
         minimum = problem.domain.certified_minimum(dual.direction(problem), slack)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
@@ -78,6 +80,8 @@ def hoped(problem: CompositeProblem, dual: DualPoint) -> float:
 
 def certify_probably(problem: CompositeProblem, dual: DualPoint, failure: float, rng: np.random.Generator):
     """The same but for a probability of failure; None where there is no such method."""
+    if not problem.is_proven_convex:
+        return None
     with blas_threads(min(problem.domain.shape)):
         minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)

@@ -7,7 +7,7 @@ With y_i a subgradient of g_i at p_i (the prox of the image, or the image itself
     F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>    the free lower bound
 
 with f(x) = h(M x) and z = M x. The second holds for any z and y (weak duality), so drifting images cost tightness,
-never truth.
+never truth; where h is not quite convex it loses what the tangent at z may lie above h (`tangent_excess`).
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class Evaluator:
             smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
             size = dual.reference + dual.distance + step * (folded.slope + folded.off)
             margin += size * folded.slope + size / step * problem.domain.radius
-        constant -= sum(dual.conjugate for _, dual in duals)
+        constant -= sum(dual.conjugate for _, dual in duals) + problem.tangent_excess
         return Evaluation(
             objective,
             float(sum(dual.value for _, dual in duals)),

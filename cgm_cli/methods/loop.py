@@ -158,6 +158,7 @@ class _Run:
                 if state.k % schedule.bound == 0 or out_of_budget:
                     self._bound(point, answer)
             record = self._record(point, answer, beta, eta)
+            self.stop.refuse_hidden_gap(self.problem, record)
             status = self._decide(point, answer, record, beta)
             if status is not None or state.k % schedule.log == 0:
                 record = self._record(point, answer, beta, eta, full=True, last=status is not None)
@@ -233,9 +234,10 @@ class _Run:
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
         if not answer.exact and self.schedule.certify == "always" and self._certify_here(point):
             return
-        if bounds.improves(value, "certified" if answer.exact else "estimated"):
+        proven = answer.exact and self.problem.is_proven_convex
+        if bounds.improves(value, "certified" if proven else "estimated"):
             dual = self._dual_point(point)
-            bounds.offer(Bound.proven(value, dual) if answer.exact else Bound(value, False, dual))
+            bounds.offer(Bound.proven(value, dual) if proven else Bound(value, False, dual))
 
     def _doubt_estimate(self, total: float) -> None:
         """Drop the best estimate where this x proves it wrong: an oracle that missed an eigenvector has made it, and no
@@ -431,7 +433,7 @@ class _Run:
         parts = []
         for term, at in zip(self.problem.terms, self.state.images, strict=True):
             if not term.penalty.is_set:
-                parts += [term.penalty.value(at), term.penalty.lipschitz * term.map.norm * domain.diameter]
+                parts += [term.penalty.value(at), term.penalty.lipschitz * term.map.norm_bound * domain.diameter]
         if loss is not None:
             gradient = loss.gradient(image)
             opposite = loss.map.adjoint(-gradient)
@@ -439,7 +441,7 @@ class _Run:
             if smallest is None:
                 return np.inf
             parts += [loss.value(image), -float(np.vdot(gradient, image)), -smallest]
-            parts.append(0.5 * loss.lipschitz * domain.diameter**2)
+            parts.append(0.5 * loss.lipschitz_bound * domain.diameter**2)
         return sum(parts) + 64 * float(np.finfo(float).eps) * sum(map(abs, parts))
 
     def _refuse_non_finite(self, point: Evaluation) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import ProblemError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 
@@ -31,6 +35,28 @@ class StopRules:
         given = [(value, limit) for value, limit in limits if limit is not None]
         alone = self.gap is None and self.objective is not None
         return bool(given) and not alone and all(value <= limit for value, limit in given)
+
+    def refuse_hidden_gap(self, problem: CompositeProblem, record: IterationRecord) -> None:
+        """Raise ProblemError once it is plain that no gap as small as that asked for can be shown, because f is not
+        quite convex: without constraints F* lies between bound and total, so that the gap can never be less than
+        `tangent_excess` over the larger of them; with constraints, once the run would have converged but for that.
+        """
+        excess = problem.tangent_excess
+        if self.gap is None or excess == 0.0 or np.isnan(record.bound):
+            return
+        bound = record.bound + problem.sense_sign * excess
+        scale = max(1.0, abs(record.total), abs(bound))
+        would_do = replace(record, gap=abs(record.total - bound) / scale)
+        if excess <= self.gap * scale or (problem.has_constraints and not self.converged(would_do)):
+            return
+        least, across = -problem.loss.weak_convexity, problem.domain.diameter
+        raise ProblemError(
+            f"the quadratic is not convex, or too nearly so for the gap of {self.gap:g} that is asked for: its matrix "
+            f"has an eigenvalue of {least:.3g} (rounding included), which over a domain {across:.3g} across takes "
+            f"{excess:.3g} off every bound. Add {-least:.2g} to its diagonal, compute it in double precision if it was "
+            "not, narrow the domain, or ask for a larger `stop.gap`",
+            ("problem", "objective", "matrix"),
+        )
 
     def reached(self, record: IterationRecord, sign: float) -> Status | None:
         """TARGET_REACHED at the target objective; sign: 1 for a minimisation, -1 for a maximisation."""

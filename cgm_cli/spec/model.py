@@ -213,7 +213,11 @@ class ComposedProblem(StrictModel):
     objective: LossField | None = Field(None, description="the smooth loss f; zero when left out")
     constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
     penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
-    start: ArrayField | None = Field(None, description="the point to start from; the domain's own when left out")
+    start: ArrayField | None = Field(
+        None,
+        description="the point to start from, projected if it is outside the domain by less than 1e-6 of the radius; "
+        "the domain's own when left out",
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from itertools import chain, count
 
-import numpy as np
-
-from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.base import Domain
-from cgm_cli.blocks.fitting import fit, named
+from cgm_cli.blocks.fitting import named, starting_point
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
@@ -26,7 +23,7 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
     domains = _domains(spec, context)
     shape = domains[0].shape
     context.domain = domains[0]  # of x: what is a slack variable is nobody's business but the splitting's
-    loss, terms, start, faults = None, [], None, Gathering()
+    loss, terms, starts, faults = None, [], None, Gathering()
     if spec.objective is not None:
         with faults.part("objective"):
             loss = spec.objective.build(context, shape)
@@ -36,14 +33,15 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
                 terms.append(_term(term, shape, context, taken=[t.name for t in terms]))
     if spec.start is not None:
         with faults.part("start"):
-            start = _start(context.array(spec.start), domains)
+            point, given = context.array(spec.start), [spec.domain] if spec.domain is not None else spec.domains
+            starts = [starting_point(point, *pair) for pair in zip(domains, (d.kind for d in given), strict=True)]
     faults.settle()
     if not needs_splitting(domains, terms):
-        return Composed(CompositeProblem(domains[0], loss, tuple(terms), start))
+        return Composed(CompositeProblem(domains[0], loss, tuple(terms), None if starts is None else starts[0]))
     names = [term.name for term in terms]
     for domain in (spec.domains or [])[1:]:
         names.append(_free(f"in-{domain.kind}", names))
-    return Split(domains, names[len(terms) :], loss, terms, start)
+    return Split(domains, names[len(terms) :], loss, terms, starts)
 
 
 def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
@@ -71,15 +69,6 @@ def _domain(spec: BlockSpec, context: BuildContext) -> Domain:
     else:
         context.reserve("start", domain.memory)
     return domain
-
-
-def _start(point: np.ndarray, domains: list[Domain]) -> DenseAtom:
-    point = fit(point, domains[0].shape, "the start", "the domain")
-    if not all(domain.contains(point, 1e-6) for domain in domains):
-        raise ProblemError(
-            "the start lies outside the domain" if len(domains) == 1 else "the start is not in every domain"
-        )
-    return DenseAtom(np.array(point))
 
 
 def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[str]) -> Term:

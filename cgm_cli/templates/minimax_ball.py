@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cgm_cli.blocks.atoms import DenseAtom, SparseAtom
+from cgm_cli.blocks.atoms import Atom, SparseAtom
 from cgm_cli.blocks.domains.norm_balls import L2Ball
-from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.fitting import starting_point
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import ProblemError, located
+from cgm_cli.errors import located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
 from cgm_cli.templates.base import Template
@@ -45,27 +45,24 @@ class MinimaxBall(Template):
 
         def build(self, context: BuildContext) -> MinimaxBall:
             context.reserve("point", 8 * 4 * self.size)
-            start = None
-            if self.start is not None:
-                with located("start"):
-                    start = fit(context.array(self.start), (self.size,), "the start", "a point of the ball")
+            with located("start"):
+                start = None if self.start is None else context.array(self.start)
             return MinimaxBall(self.size, self.radius, start)
 
     def __init__(self, size: int, radius: float = 1.0, start: np.ndarray | None = None):
-        """start: (size,), or None for radius * e_1. Raises ProblemError if it lies outside the ball."""
+        """start: (size,), or None for radius * e_1. Raises ProblemError if it is no point of the ball."""
         shape = (size,)
         ball = L2Ball(shape, radius)
-        if start is not None and not ball.contains(start):
-            length = float(np.linalg.norm(start))
-            raise ProblemError(
-                f"the start lies outside the ball: its norm is {length:.6g}, the radius {radius:g}", ("start",)
-            )
+        first: Atom = SparseAtom.one_hot(shape, 0, radius)
+        if start is not None:
+            with located("start"):
+                first = starting_point(start, ball, "ball")
         self.solution = np.full(shape, -radius / np.sqrt(size))
         self.optimum = -radius / float(np.sqrt(size))
         self.problem = CompositeProblem(
             ball,
             terms=(Term("max", Identity(shape), MaxCoordinate(shape)),),
-            start=SparseAtom.one_hot(shape, 0, radius) if start is None else DenseAtom(start),
+            start=first,
         )
 
     def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:

@@ -40,9 +40,9 @@ class Split(Template):
         names: Sequence[str],
         loss: Loss | None,
         terms: Sequence[Term],
-        start: Atom | None,
+        starts: Sequence[Atom] | None,
     ):
-        """names: of the constraints x = xi_2, ... start: of x and its copies; None for each block's own."""
+        """names: of the constraints x = xi_2, ... starts: of x and its copies; None for each block's own."""
         slack = [term.penalty.domain for term in terms if isinstance(term.penalty, InDomain)]
         product = Product((*domains, *slack))
         self.shape = domains[0].shape
@@ -55,8 +55,9 @@ class Split(Template):
                 lifted.append(_tied(term, product, next(blocks)))
             else:
                 lifted.append(replace(term, map=_of_x(term.map, product)))
-        if start is not None:
-            start = BlocksAtom((*(start for _ in domains), *(domain.start() for domain in slack)))
+        start = None
+        if starts is not None:
+            start = BlocksAtom((*starts, *(domain.start() for domain in slack)))
         if loss is not None:
             loss = copy(loss)
             loss.map = _of_x(loss.map, product)

@@ -508,6 +508,9 @@ class Recorder(Domain):
     def contains(self, x, tolerance=1e-9):
         return True
 
+    def project(self, x):
+        return x
+
     def start(self):
         return SparseAtom.zero(self.shape)
 

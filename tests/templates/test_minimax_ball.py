@@ -45,7 +45,11 @@ def test_a_start_on_the_sphere_or_inside_is_kept():
 
 @pytest.mark.parametrize(
     ("start", "message"),
-    [([1.0, 0.1], "outside the ball"), ([0.1, 0.1, 0.1], "vector of 3"), ([[0.1, 0.2], [0.3, 0.4]], "2 x 2")],
+    [
+        ([1.0, 0.1], "outside the ball"),
+        ([0.1, 0.1, 0.1], "vector of 3, but the domain"),
+        ([[0.1, 0.2], [0.3, 0.4]], "2 x 2"),
+    ],
 )
 def test_a_start_that_is_none(start, message):
     with pytest.raises(ProblemError, match=message) as raised:

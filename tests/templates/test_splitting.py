@@ -186,7 +186,7 @@ def test_a_run_reports_x_itself(tmp_path):
             ("problem", "domains", 1),
             "vector of 3",
         ),
-        ({"start": [1.0, 0.0, 0.0, 0.5]}, ("problem", "start"), "not in every domain"),
+        ({"start": [1.0, 0.0, 0.0, 0.5]}, ("problem", "start"), "outside the"),
         (
             {"constraints": [{"kind": "in-domain", "domain": {"kind": "simplex", "size": 3}}]},
             ("problem", "constraints", 0, "domain"),

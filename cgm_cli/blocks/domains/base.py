@@ -79,7 +79,11 @@ class Domain(ABC):
 
     @abstractmethod
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        """Whether x, of shape `self.shape`, lies within `tolerance` * max(1, radius) of X."""
+        """Whether x, of shape `self.shape`, lies within `tolerance` * radius of X."""
+
+    @abstractmethod
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """A point of X, up to rounding, for x near X: the nearest one, where a closed form or factorisation has it."""
 
     @abstractmethod
     def start(self) -> Atom:

@@ -50,10 +50,15 @@ class GroupL1Ball(Domain):
         return steepest(g, self.groups.norms(g), self.members, self.radius)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        """The projection shrinks each x_G along itself: the distance is that of the group norms to the l1-ball."""
-        norms = self.groups.norms(x)
-        distance = float(np.linalg.norm(norms - project_l1_ball(norms, self.radius)))
-        return distance <= tolerance * max(1.0, self.radius)
+        return safe_norm(x - self.project(x)) <= tolerance * self.radius
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Each x_G shrinks along itself, to the norm that the projection of all norms onto the l1-ball leaves it."""
+        out = np.zeros(self.shape)
+        for members, left in zip(self.members, project_l1_ball(self.groups.norms(x), self.radius), strict=True):
+            if left > 0.0:
+                out[members] = x[members] * (left / safe_norm(x[members]))
+        return out
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)

@@ -13,7 +13,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.fitting import ShapeField, as_shape
-from cgm_cli.numerics.projections import project_l1_ball, safe_norm
+from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball, safe_norm
 from cgm_cli.spec.fields import BlockSpec, Positive
 
 
@@ -51,8 +51,10 @@ class L1Ball(Domain):
         return OracleAnswer(SparseAtom.one_hot(self.shape, index, sign * self.radius), value, value)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        outside = x - project_l1_ball(x, self.radius)
-        return float(np.linalg.norm(outside.reshape(-1))) <= tolerance * max(1.0, self.radius)
+        return safe_norm(x - self.project(x)) <= tolerance * self.radius
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return project_l1_ball(x, self.radius)
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)
@@ -92,7 +94,10 @@ class L2Ball(Domain):
         return OracleAnswer(DenseAtom(scaled * (-self.radius / length)), value, value)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        return safe_norm(x) - self.radius <= tolerance * max(1.0, self.radius)
+        return safe_norm(x) - self.radius <= tolerance * self.radius
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return project_l2_ball(x, self.radius)
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)

@@ -85,6 +85,10 @@ class Product(Domain):
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return all(block.contains(part, tolerance) for block, part in zip(self.blocks, self.parts(x), strict=True))
 
+    def project(self, x: np.ndarray) -> np.ndarray:
+        parts = zip(self.blocks, self.parts(x), strict=True)
+        return np.concatenate([block.project(part).reshape(-1) for block, part in parts])
+
     def start(self) -> Atom:
         return BlocksAtom(tuple(block.start() for block in self.blocks))
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
+from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, safe_norm
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
@@ -51,8 +51,10 @@ class Simplex(Domain):
         return OracleAnswer(SparseAtom.one_hot(self.shape, index, self.radius), value, value)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        nearest = (project_capped_simplex if self.at_most else project_simplex)(x, self.radius)
-        return float(np.linalg.norm(x - nearest)) <= tolerance * max(1.0, self.radius)
+        return safe_norm(x - self.project(x)) <= tolerance * self.radius
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return (project_capped_simplex if self.at_most else project_simplex)(x, self.radius)
 
     def start(self) -> Atom:
         """Zero where allowed, otherwise the centre r/n (1, ..., 1)."""

@@ -118,7 +118,7 @@ class SpectralDomain(Domain):
 
     @abstractmethod
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The nearest point of X, by a full decomposition; meant for small matrices."""
+        """The nearest point of X, by a full decomposition."""
 
     def rounding(self, direction: Direction) -> float:
         return 0.0

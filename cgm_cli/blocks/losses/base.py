@@ -10,13 +10,21 @@ from cgm_cli.blocks.maps.base import LinearMap
 
 
 class Loss(ABC):
-    """f(x) = h(M x). `map` is M; `lipschitz` is L_f, the Lipschitz constant of grad f, or an upper bound on it.
+    """f(x) = h(M x). `map` is M; `lipschitz` is L_f, the Lipschitz constant of grad f, as near as it can be had, and
+    `lipschitz_bound` at least that, rounding errors included: what proofs rest on.
+
+    `weak_convexity` is a mu >= 0 for which h + mu |.|^2 / 2 is convex, so that no tangent of h lies more than
+    mu |z - z'|^2 / 2 above it: zero for what is convex by its form, and otherwise what the data and their rounding
+    make of it. Where `convexity_proven` is false, mu is an estimate, and no bound on the optimum is certified.
 
     The gradient of f is `map.adjoint(gradient(z))` at the image z = M x, and f(x) - <grad f(x), x> = h(z) - <h'(z), z>.
     """
 
     map: LinearMap
     lipschitz: float
+    lipschitz_bound: float
+    weak_convexity: float
+    convexity_proven: bool
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:

@@ -18,6 +18,9 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec, MapField, identity_map
 class LeastSquares(Loss):
     """f(x) = |M x - b|^2 / 2, h(z) = |z - b|^2 / 2; L_f = |M|^2."""
 
+    weak_convexity = 0.0
+    convexity_proven = True
+
     class Spec(BlockSpec):
         kind: Literal["least-squares"]
         map: MapField = Field(default_factory=identity_map, description="the map M; identity when left out")
@@ -43,7 +46,7 @@ class LeastSquares(Loss):
         """Raises ProblemError if the target does not have the shape of the image."""
         self.map = map
         self.target = fit(target, map.out_shape, "the target", "the image under the map")
-        self.lipschitz = map.norm**2
+        self.lipschitz, self.lipschitz_bound = map.norm**2, map.norm_bound**2
 
     def value(self, z: np.ndarray) -> float:
         gap = z - self.target

@@ -18,7 +18,8 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Linear(Loss):
     """f(x) = <C, x>: the map is the inner product with C, and h(t) = t."""
 
-    lipschitz = 0.0
+    lipschitz = lipschitz_bound = weak_convexity = 0.0
+    convexity_proven = True
 
     class Spec(BlockSpec):
         kind: Literal["linear"]

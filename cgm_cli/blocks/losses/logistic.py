@@ -22,6 +22,9 @@ class Logistic(Loss):
     h'' <= 1/4 for each entry, so L_f = |M|^2 / (4 m).
     """
 
+    weak_convexity = 0.0
+    convexity_proven = True
+
     class Spec(BlockSpec):
         kind: Literal["logistic"]
         map: MapField = Field(
@@ -51,7 +54,8 @@ class Logistic(Loss):
         """Raises ProblemError if the labels do not have the shape of the image, or are not all +1 or -1."""
         self.map = map
         self.labels = signs(labels, map.out_shape)
-        self.lipschitz = map.norm**2 / (4 * self.labels.size)
+        quarter = 4 * self.labels.size
+        self.lipschitz, self.lipschitz_bound = map.norm**2 / quarter, map.norm_bound**2 / quarter
 
     def value(self, z: np.ndarray) -> float:
         """logaddexp(0, t) = log(1 + e^t) for any t: a large margin costs 0, a large violation its size; no overflow."""

@@ -13,12 +13,14 @@ from cgm_cli.blocks.directions import Direction
 class LinearMap(ABC):
     """A linear map from arrays of shape `in_shape` to arrays of shape `out_shape`.
 
-    `norm` is |A| = max |A x| / |x| in Euclidean (Frobenius) norms, or an upper bound on it.
+    `norm` is |A| = max |A x| / |x| in Euclidean (Frobenius) norms, as near as it can be had: what step sizes, smoothing
+    and scaling are chosen by. `norm_bound` is at least |A|, rounding errors included: what proofs rest on.
     """
 
     in_shape: tuple[int, ...]
     out_shape: tuple[int, ...]
     norm: float
+    norm_bound: float
 
     @abstractmethod
     def forward(self, x: np.ndarray) -> np.ndarray:

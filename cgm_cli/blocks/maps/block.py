@@ -48,7 +48,7 @@ class Block(LinearMap):
         self.inner, self.index, self.start = inner, index, start
         self.in_shape = (total,)
         self.out_shape = inner.out_shape
-        self.norm = inner.norm
+        self.norm, self.norm_bound = inner.norm, inner.norm_bound
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         stop = self.start + math.prod(self.inner.in_shape)

@@ -61,6 +61,7 @@ class BlockDifference(LinearMap):
         self.minus = Block(Identity(shape), second, domain.starts[second], total)
         self.in_shape, self.out_shape = domain.shape, shape
         self.norm = float(np.hypot(inner.norm, 1.0))
+        self.norm_bound = float(np.hypot(inner.norm_bound, 1.0)) * (1.0 + 1e-15)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self.plus.forward(x) - self.minus.forward(x)

@@ -17,7 +17,7 @@ from cgm_cli.spec.fields import BlockSpec
 class Diagonal(LinearMap):
     """X -> diag(X) for an (n, n) matrix. The adjoint is y -> Diag(y)."""
 
-    norm = 1.0
+    norm = norm_bound = 1.0
 
     class Spec(BlockSpec):
         kind: Literal["diagonal"]

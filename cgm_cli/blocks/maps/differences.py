@@ -31,7 +31,7 @@ class Differences(LinearMap):
         self.in_shape = in_shape
         self.out_shape = (len(in_shape), *in_shape)
         squares = [4.0 * np.cos(np.pi / (2 * n)) ** 2 for n in in_shape if n > 1]
-        self.norm = float(np.sqrt(sum(squares))) * (1.0 + 1e-13)
+        self.norm = self.norm_bound = float(np.sqrt(sum(squares))) * (1.0 + 1e-13)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         out = np.zeros(self.out_shape)

@@ -15,7 +15,7 @@ from cgm_cli.spec.fields import BlockSpec
 class Identity(LinearMap):
     """x -> x. `forward` copies, so that an image may be updated in place without touching the point."""
 
-    norm = 1.0
+    norm = norm_bound = 1.0
 
     class Spec(BlockSpec):
         kind: Literal["identity"]

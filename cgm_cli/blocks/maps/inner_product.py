@@ -13,6 +13,8 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.lookup import positions
 from cgm_cli.numerics.projections import safe_norm
 
+_EPS = float(np.finfo(float).eps)
+
 
 class InnerProduct(LinearMap):
     """x -> <C, x>, of shape (), for a dense C of the shape of x, or a sparse matrix. |A| = |C|_F, attained by C."""
@@ -27,17 +29,18 @@ class InnerProduct(LinearMap):
                 raise ProblemError(f"the cost is {named(cost.shape)}, but the domain is {named(in_shape)}")
             matrix = sp.csr_array(cost)
             matrix.sum_duplicates()
-            self.norm = safe_norm(matrix.data)
+            self.norm, entries = safe_norm(matrix.data), matrix.nnz
             rows = np.repeat(np.arange(in_shape[0], dtype=np.intp), np.diff(matrix.indptr))
             self._keys, self._values = rows * in_shape[1] + matrix.indices, matrix.data
             same = in_shape[0] == in_shape[1] and abs(matrix - matrix.T).max() == 0.0
             self.direction = SparseDirection(matrix, symmetric=bool(same))
         else:
             array = np.ascontiguousarray(fit(cost, in_shape, "the cost", "the domain"))
-            self.norm = safe_norm(array)
+            self.norm, entries = safe_norm(array), array.size
             same = array.ndim == 2 and array.shape[0] == array.shape[1] and np.array_equal(array, array.T)
             peak = float(max(array.max(initial=0.0), -array.min(initial=0.0)))
             self.direction = DenseDirection(array, symmetric=bool(same), known_peak=peak)
+        self.norm_bound = self.norm * (1.0 + (entries + 4) * _EPS)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         if isinstance(self.direction, SparseDirection):

@@ -15,7 +15,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.errors import ProblemError, located
-from cgm_cli.numerics.norms import operator_norm
+from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -53,6 +53,7 @@ class Matrices(LinearMap):
         self._matrix, self._transpose = stacked, stacked.T.tocsr()
         self._symmetric = _is_symmetric(stacked, positions, in_shape)
         self.norm = operator_norm(stacked)
+        self.norm_bound = norm_bound(stacked, self.norm)
 
     @property
     def coefficients(self) -> tuple[sp.csr_array, np.ndarray]:

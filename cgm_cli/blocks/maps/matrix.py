@@ -14,7 +14,7 @@ from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
-from cgm_cli.numerics.norms import operator_norm
+from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -48,6 +48,7 @@ class MatrixMap(LinearMap):
         self.in_shape = in_shape
         self.out_shape = (matrix.shape[0],)
         self.norm = operator_norm(self.matrix)
+        self.norm_bound = norm_bound(self.matrix, self.norm)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self.matrix @ x.reshape(-1)

@@ -32,6 +32,7 @@ class RowSums(LinearMap):
         self.in_shape = in_shape
         self.out_shape = (in_shape[0],)
         self.norm = float(np.sqrt(in_shape[1]))
+        self.norm_bound = self.norm * (1.0 + 1e-15)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return x.sum(axis=1)

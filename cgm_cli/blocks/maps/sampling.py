@@ -21,7 +21,7 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Sampling(LinearMap):
     """x -> (x_i for i in indices), with distinct flat (C-order) indices; the image keeps their order."""
 
-    norm = 1.0
+    norm = norm_bound = 1.0
 
     class Spec(BlockSpec):
         kind: Literal["sampling"]

@@ -42,6 +42,7 @@ class Stack(LinearMap):
         self.starts = list(accumulate(sizes, initial=0))
         self.out_shape = (self.starts[-1],)
         self.norm = float(np.linalg.norm([inner.norm for inner in maps]))
+        self.norm_bound = float(np.linalg.norm([inner.norm_bound for inner in maps])) * (1.0 + 1e-13)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return np.concatenate([inner.forward(x).reshape(-1) for inner in self.maps])
