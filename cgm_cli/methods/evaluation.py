@@ -106,7 +106,8 @@ class Evaluation:
     """objective f(x), penalty = sum of the finite g_i, relative infeasibility by constraint, direction v, and the
     dual's scalars.
 
-    distance: from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
+    owed: the sum of |y_i| |A_i x - p_i| over the constraints, an estimate of what F(x) owes to missing them. distance:
+    from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
     pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). beta: of the
     smoothing, None for subgradients. constant and margin are those of DualPoint, which `Evaluator.dual_point`
     completes where the bound is worth keeping.
@@ -115,6 +116,7 @@ class Evaluation:
     objective: float
     penalty: float
     infeasibilities: dict[str, float]
+    owed: float
     distance: float
     pairing: float
     smoothed: float
@@ -171,7 +173,7 @@ class Evaluator:
         """
         problem = self._problem
         pieces: list[Direction] = []
-        objective = pairing = smoothed = constant = margin = 0.0
+        objective = pairing = smoothed = constant = margin = owed = 0.0
         if problem.loss is not None:
             objective = problem.loss.value(loss_image)
             gradient = problem.loss.gradient(loss_image)
@@ -194,6 +196,7 @@ class Evaluator:
             off = slope if centre is None else float(np.linalg.norm(dual.y - centre))
             smoothed += pairing_here - dual.conjugate - 0.5 * step * off**2
             pairing += pairing_here
+            owed += slope * dual.distance
             # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
             size = float(np.linalg.norm(image)) + term.penalty.shift + step * (slope + off)
             margin += size * slope + abs(dual.conjugate) + abs(dual.value)
@@ -212,6 +215,7 @@ class Evaluator:
             direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent, rough, ahead)
             duals.insert(place, (self.folded, dual))
             pairing += folded.pairing
+            owed += folded.slope * dual.distance
             smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
             size = dual.reference + dual.distance + step * (folded.slope + folded.off)
             margin += size * folded.slope + size / step * problem.domain.radius
@@ -220,6 +224,7 @@ class Evaluator:
             objective,
             float(sum(dual.value for _, dual in duals)),
             {term.name: dual.distance / max(1.0, dual.reference) for term, dual in duals if term.penalty.is_set},
+            owed,
             float(np.sqrt(sum(term.weight * dual.distance**2 for term, dual in duals))),
             pairing,
             smoothed,

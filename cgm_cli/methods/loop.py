@@ -22,6 +22,7 @@ from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
 from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.repair import Repair, repair
 from cgm_cli.methods.state import Ahead, State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
@@ -62,7 +63,8 @@ SLACK = 0.02
 @dataclass
 class Outcome:
     """How a run ended: status, last record, the bound reported and its dual point, and the state, from which the run
-    could go on. certificate: None if no estimate was certified.
+    could go on. certificate: None if no estimate was certified. repair: what it takes to mend x; None without
+    constraints, and where x is too large.
     """
 
     status: Status
@@ -71,6 +73,7 @@ class Outcome:
     bound: Bound | None
     message: str = ""
     certificate: Certificate | None = None
+    repair: Repair | None = None
 
     @property
     def dual(self) -> DualPoint | None:
@@ -132,6 +135,7 @@ class _Run:
         self.begun = state.mark()  # what the turn began with
         self.broken_off = False  # after a product or two no residual says how far the smallest eigenvalue is
         self.chance = Chance(schedule.failure, state.rng)
+        self.mended: tuple[int, Repair | None] = (-1, None)  # k, and what it takes to mend x there
 
     def solve(self) -> Outcome:
         state, clock, schedule = self.state, self.clock, self.schedule
@@ -160,6 +164,8 @@ class _Run:
             record = self._record(point, answer, beta, eta)
             self.stop.refuse_hidden_gap(self.problem, record)
             status = self._decide(point, answer, record, beta)
+            if status is not None:
+                self._mend()
             if status is not None or state.k % schedule.log == 0:
                 record = self._record(point, answer, beta, eta, full=True, last=status is not None)
                 if self.theory is not None and state.k > 0:
@@ -174,7 +180,7 @@ class _Run:
                 certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
                 clock.stamp()
                 state.revert(self.begun)
-                return Outcome(status, record, state, bound, certificate=certificate)
+                return Outcome(status, record, state, bound, certificate=certificate, repair=self._mend())
             with clock.phase("update"):
                 atom = answer.atom
                 if self.method.correction is not None:
@@ -272,7 +278,8 @@ class _Run:
             return Status.INFEASIBLE
         ending = None
         if self._worth_another(self.state.tally.overtaken_at):
-            estimated = self.stop.converged(record) and self._stands_when_certified(point, answer, record)
+            holds = self.stop.converged(record) and self._owes_little(point)
+            estimated = holds and self._stands_when_certified(point, answer, record)
             if estimated or self._holds_by_proof(point, answer, record, beta):
                 ending = Status.CONVERGED
         limit = self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
@@ -325,6 +332,32 @@ class _Run:
         """
         dual = self._dual_point(point)
         return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack)
+
+    def _owes_little(self, point: Evaluation) -> bool:
+        """Whether x, mended, would still be as good; if not, it is noted when that was, not to be asked too often."""
+        if self.stop.debt is None or not self.problem.has_constraints:
+            return True
+        self._mend()
+        if self._owed(point) <= self.stop.debt:
+            return True
+        self.state.tally.overtaken_at = self.state.k
+        return False
+
+    def _mend(self) -> Repair | None:
+        """What it takes to mend x, looked at once."""
+        if self.mended[0] != self.state.k:
+            found = None
+            if self.problem.has_constraints:
+                found = repair(self.problem, self.state.loss_image, self.state.images)
+            self.mended = self.state.k, found
+        return self.mended[1]
+
+    def _owed(self, point: Evaluation) -> float:
+        """What the total owes to infeasibility, as far as was looked, relative as the gap is."""
+        looked, found = self.mended
+        cost = found.cost if looked == self.state.k and found is not None else 0.0
+        shown, total = self.state.tally.bounds.shown, abs(point.objective + point.penalty)
+        return max(point.owed, cost) / max(1.0, total, 0.0 if shown is None else abs(shown.value))
 
     def _stands_when_certified(self, point, answer, record) -> bool:
         """Whether the tolerances still hold with the bound certified; tried again once the estimate has grown, or where
@@ -386,7 +419,7 @@ class _Run:
         hoped, total = point.constant + answer.value, point.objective + point.penalty
         gap = max(0.0, total - hoped) / max(1.0, abs(total), abs(hoped))
         tried = hoped <= tally.failed_hope and (tally.failed_hope == np.inf or not self._worth_another(tally.failed_at))
-        if tried or not self.stop.converged(replace(record, gap=gap)):
+        if tried or not self.stop.converged(replace(record, gap=gap)) or not self._owes_little(point):
             return False
         proven = self._prove(point)
         if proven and self._still_converged(point, answer, beta):
@@ -484,6 +517,7 @@ class _Run:
             certified=shown is not None and shown.certified,
             bound_failure=np.nan if shown is None else shown.failure,
             gap=abs(total - bound) / max(1.0, abs(total), abs(bound)),
+            owed=self._owed(point),
             beta=beta or 0.0,
             eta=eta,
             lmo_value=found[0],

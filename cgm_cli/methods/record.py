@@ -20,6 +20,8 @@ class IterationRecord:
 
     k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
     g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|).
+    owed: an estimate of what the total owes to missing constraints, relative as the gap is: the sum of |y_i|
+    |A_i x - p|, or what it costs to mend x (cgm_cli.methods.repair) where that was looked at and is more.
     bound: best bound so far (nan before the first), `certified` or not. bound_failure: the probability that it is none;
     0 if it is certified, nan if it is an estimate. gap: |total - bound| / max(1, |total|, |bound|). beta: smoothing, 0
     for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs: matrix products of this oracle call.
@@ -44,6 +46,7 @@ class IterationRecord:
     lmo_residual: float
     fw_gap: float
     bound_failure: float = math.nan
+    owed: float = 0.0
     phases: Mapping[str, float] = field(default_factory=dict)
     infeasibilities: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)

@@ -26,12 +26,19 @@ class StopRules:
     objective: float | None = None
     stagnation: int | None = None
 
+    @property
+    def debt(self) -> float | None:
+        """What the objective may owe to infeasibility, relative as the gap is; None where either has no tolerance."""
+        return None if self.gap is None or self.infeasibility is None else max(self.gap, self.infeasibility)
+
     def converged(self, record: IterationRecord) -> bool:
         """Whether every tolerance given is met (never, if none is given); a gap that is not a number is not met.
 
-        Beside a target objective, the infeasibility alone is no end.
+        Beside a gap, what the objective owes to infeasibility has to be within the larger of the two tolerances: else
+        it may be as far from the optimum as that, whatever the gap is. Beside a target objective, the infeasibility
+        alone is no end.
         """
-        limits = [(record.gap, self.gap), (record.infeasibility, self.infeasibility)]
+        limits = [(record.gap, self.gap), (record.infeasibility, self.infeasibility), (record.owed, self.debt)]
         given = [(value, limit) for value, limit in limits if limit is not None]
         alone = self.gap is None and self.objective is not None
         return bool(given) and not alone and all(value <= limit for value, limit in given)

@@ -279,6 +279,8 @@ def _result_rows(result: Result, summary: dict[str, Any]) -> list[tuple[str, str
             )
         rows.append(("gap", ratio(record.gap)))
     rows += [(f"infeasibility of {pretty(name)}", ratio(value)) for name, value in record.infeasibilities.items()]
+    if record.owed > 0.0:
+        rows.append(("owed to infeasibility", f"{ratio(record.owed)} of the objective"))
     rows += [(pretty(name), _metric(value)) for name, value in result.metrics.items()]
     rows.append(("iterations", f"{record.k} in {duration(record.seconds)}"))
     rows.append(("run", summary["run"]))

@@ -43,6 +43,7 @@ def summarise(result: Result, run: Path) -> dict[str, Any]:
             "certificate": _certificate(result),
             "gap": record.gap,
             "infeasibility": record.infeasibility,
+            "owed": record.owed,
             "iterations": record.k,
             "seconds": record.seconds,
             "run": str(run),

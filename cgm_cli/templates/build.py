@@ -33,6 +33,7 @@ from cgm_cli.methods.policies import (
     Subgradient,
 )
 from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.repair import AMPLIFIED, NOTICED
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0, scaled
 from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Leave, Status
@@ -391,6 +392,13 @@ def _remark(outcome: Outcome) -> str:
     if _unmoved(problem, problem.sense_sign * record.objective) and problem.is_constant():
         every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
         remarks.append(f"The objective is constant on the domain: {every} is optimal.")
+    found = outcome.repair
+    if found is not None and found.amplification > AMPLIFIED and record.owed > NOTICED:
+        remarks.append(
+            f"The constraints are nearly dependent: x misses them by {record.infeasibility:.1e}, but to meet them it "
+            f"has to move by {found.length:.2g}, which raises the objective by {found.cost:.2g} (estimated). Ask for "
+            "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
+        )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0:
         remarks.append("The objective lies beyond the bound, as it may: x misses its constraints.")

@@ -27,6 +27,7 @@ KEYS = [
     "certificate",
     "gap",
     "infeasibility",
+    "owed",
     "iterations",
     "seconds",
     "run",

@@ -40,6 +40,8 @@ class Penalty(ABC):
     shape: tuple[int, ...]
     lipschitz: float
     is_set = False
+    # g is the indicator of a single point: every entry of the image has a value to take.
+    is_point = False
     # g(z) is a sum over entries with the same function everywhere: g then maps symmetric matrices to symmetric duals.
     uniform = False
     # The norm of what is subtracted from z first: rounding errors are relative to it, however small z is.

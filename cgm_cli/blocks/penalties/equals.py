@@ -15,6 +15,8 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Equals(ConvexSet):
     """K = {b}; the projection is b, whatever z."""
 
+    is_point = True
+
     class Spec(BlockSpec):
         kind: Literal["equals"]
         value: ArrayField = Field(..., description="b, of the shape of the image; a number: the same for every entry")

@@ -21,7 +21,7 @@ class Shifted(Penalty):
         self.inner = inner
         self.shape = inner.shape
         self.lipschitz = inner.lipschitz
-        self.is_set = inner.is_set
+        self.is_set, self.is_point = inner.is_set, inner.is_point
         self.uniform = inner.uniform and offset.ndim == 0
         self.offset = fit(offset, inner.shape, "the offset", "the image")
         self.shift = float(np.linalg.norm(self.offset)) + inner.shift
