@@ -161,6 +161,14 @@ class Chart:
             weights = np.append(np.ones(self.known.shape[1]), weights)
         return LowRankAtom(vectors, weights, across), ordered
 
+    def excess(self, factor: np.ndarray) -> float:
+        """The part of its trace that the point of a factor with orthogonal columns has to lose to lie in the domain; 1
+        where it has too few.
+        """
+        values = np.square(factor).sum(axis=0)
+        admitted = self.domain.admitted(values)
+        return 1.0 if admitted is None else float(np.maximum(values - admitted, 0.0).sum() / values.sum())
+
 
 def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
     """The same as a function of vectors that point to points of the sphere."""

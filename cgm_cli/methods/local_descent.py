@@ -15,6 +15,7 @@ import numpy as np
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.ascent import Multipliers
+from cgm_cli.methods.corrections import FullyCorrective
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.factors import Chart, objective, on_sphere
 from cgm_cli.methods.policies import minimiser
@@ -38,6 +39,13 @@ nothing interrupts them.
 """
 
 
+MISSES, CUT = 8, 1e-2
+"""So many turns in a row whose points lost more than this part of their trace to lie in the domain end the descent for
+good: the sphere of factors is too much larger than the domain there. (On k-means problems it is less from the third
+turn on, and soon nothing; over faces of the fantope with penalties it stays at a tenth and more.)
+"""
+
+
 @dataclass(frozen=True)
 class LocalDescent:
     """A few steps on the factor, from the last one and the oracle's atom; columns: how many there are at first; of
@@ -48,7 +56,8 @@ class LocalDescent:
     are needed, there are half as many more after each time that they did not do: it costs to begin anew. The point
     found is brought back into the domain (the fantope is smaller than its sphere).
 
-    multipliers: what the smoothing is centred at; without them, at zero, a point is taken only if it is no worse than
+    fallback: what corrects the steps once the descent has given way, while the smoothing vanishes and the centres climb
+    as they do without a descent. multipliers: what the smoothing is centred at; without them, at zero, a point is taken only if it is no worse than
     the plain step, whose guarantees are so inherited.
     """
 
@@ -56,7 +65,12 @@ class LocalDescent:
     evaluations: int = 50
     moves: int = 40
     reduction: float = 0.01
+    fallback: FullyCorrective = FullyCorrective()
     multipliers: Multipliers | None = None
+
+    def gave_way(self, state: State) -> bool:
+        """Whether the descent has ended for good."""
+        return bool(state.memory.get("misses", 0.0) >= MISSES)
 
     def rehearse(self, problem: CompositeProblem) -> None:
         """Load the compiled code that descents will use."""
@@ -66,6 +80,9 @@ class LocalDescent:
     def choose(
         self, state: State, evaluator: Evaluator, atom: Atom, eta: float, beta: float | None
     ) -> tuple[Atom, float]:
+        if self.gave_way(state):
+            state.sharpness = float(np.sqrt(state.k + 2.0))
+            return self.fallback.choose(state, evaluator, atom, eta, beta)
         if self.multipliers is not None:
             self.multipliers.lead(state)
         chart = Chart(state.problem.domain)
@@ -85,6 +102,8 @@ class LocalDescent:
         found = chart.on_sphere(found)[0]
         corrected, state.memory["factor"] = chart.settled(found)
         if self.multipliers is not None:
+            missed = chart.excess(state.memory["factor"]) > CUT
+            state.memory["misses"] = np.array(float(state.memory.get("misses", 0.0)) + 1.0 if missed else 0.0)
             images = state.images_of(chart.lift(chart.whole(found)))[1]
             duals = evaluator.duals(images, beta, state.centres)
             self.multipliers.follow(state, images, duals, beta, fitted)

@@ -146,7 +146,7 @@ class _Run:
             turn = state.k + 1
             beta, former = self._beta(turn), self._beta(turn - 1)
             with clock.phase("evaluate"):
-                at = self.method.evaluated_at(beta)
+                at = self.method.evaluated_at(beta, state)
                 rough = self.method.oracle.is_loose
                 point = self.evaluator.evaluate(
                     state.loss_image, self._images(), at, state.centres, state.ascent, rough
@@ -186,7 +186,7 @@ class _Run:
                 if self.method.correction is not None:
                     atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
                 state.advance(atom, eta, self._ahead(turn + 1))
-                if self.method.ascent is not None:
+                if self.method.ascent is not None and not self.method.is_multiplied(state):
                     self.method.ascent.climb(state, self.evaluator, eta, self._beta(turn + 1))
                 if state.k % schedule.refresh == 0:
                     state.refresh()
@@ -195,7 +195,7 @@ class _Run:
         """What may take a step together with the pass of the turn's evaluation."""
         if self.method.is_centred:
             return None
-        beta, rough = self.method.evaluated_at(self._beta(turn)), self.method.oracle.is_loose
+        beta, rough = self.method.evaluated_at(self._beta(turn), self.state), self.method.oracle.is_loose
         return partial(self.evaluator.take, beta=beta, rough=rough)
 
     def _beta(self, turn: int) -> float | None:
@@ -286,7 +286,7 @@ class _Run:
         ending = ending or limit or self._request() or self._stagnated(record)
         # The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at.
         final = self.state.tally.bounds.final
-        proven = ending is Status.CONVERGED and self.method.multipliers is not None and final and final.certified
+        proven = ending is Status.CONVERGED and self.method.is_multiplied(self.state) and final and final.certified
         if not (ending in (None, Status.PREEMPTED) or proven or self.schedule.certify == "never"):
             self._keep_begun(ending)
             self._certify_best()
@@ -370,7 +370,7 @@ class _Run:
             return True
         if held.value <= self.state.tally.failed_certificate and not self._worth_another(self.state.tally.failed_at):
             return False
-        if self.method.multipliers is not None:
+        if self.method.is_multiplied(self.state):
             certified = self._prove(point)
         else:
             self._certify_best()

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.numerics.roots import increasing_zero
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.state import State
 
 Allowance = Callable[[float], float]
 """Given <v, s~>, how far it may lie above min <v, .>."""
@@ -174,7 +177,8 @@ class Method:
     """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may.
 
     correction: see cgm_cli.methods.corrections; None for the plain step. ascent: see cgm_cli.methods.ascent; None for
-    smoothing that stays centred at zero, or at what the `multipliers` of a correction make of it.
+    smoothing that stays centred at zero; beside the `multipliers` of a correction, what takes their place once it has
+    given way.
     """
 
     name: str
@@ -190,11 +194,15 @@ class Method:
         """Whether the smoothing is centred at dual variables that move."""
         return self.ascent is not None or self.multipliers is not None
 
-    def evaluated_at(self, beta: float | None) -> float | None:
+    def evaluated_at(self, beta: float | None, state: State) -> float | None:
         """The smoothing of the duals that the oracle and the bound are given: so wide for a correction with multipliers
         that those are the duals.
         """
-        return beta if self.multipliers is None else WIDE * beta
+        return WIDE * beta if self.is_multiplied(state) else beta
+
+    def is_multiplied(self, state: State) -> bool:
+        """Whether the smoothing is centred at the multipliers of a correction, which has not given way."""
+        return self.multipliers is not None and not self.correction.gave_way(state)
 
     @property
     def multipliers(self) -> Any:

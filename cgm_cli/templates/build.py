@@ -280,7 +280,7 @@ def _method(solver: SolverSpec, problem: CompositeProblem) -> Method:
         )
     step = STEPS[solver.step](share)
     ascent = None
-    if solver.method == "cgal" and problem.terms and not multiplied:
+    if solver.method == "cgal" and problem.terms and not (multiplied and solver.dual_bound is not None):
         constants = problem.constants()
         largest = np.inf if solver.dual_bound is None else solver.dual_bound
         ascent = DualAscent(smoothing.beta0, constants["|A|"], constants["D_X"], largest)
@@ -303,7 +303,9 @@ def _decided(solver: SolverSpec, problem: CompositeProblem) -> SolverSpec:
             # Descent makes up for an atom that is not the best; the bound is certified in the end.
             update["oracle"] = solver.oracle.model_copy(update={"tolerance": 1e-3})
         return solver.model_copy(update=update)
-    return solver.model_copy(update={"method": "cgal" if problem.has_constraints else "hcgm"})
+    if solver.correction != "none" or solver.step != "classic" or solver.iterate == "samples" or not problem.terms:
+        return solver.model_copy(update={"method": "cgal" if problem.terms else "hcgm"})
+    return solver.model_copy(update={"method": "cgal", "correction": "fully-corrective"})
 
 
 def _correction(solver: SolverSpec, problem: CompositeProblem) -> FullyCorrective | LocalDescent | None:
