@@ -8,7 +8,7 @@ and Recht ("The alternating descent conditional gradient method for sparse inver
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -57,15 +57,15 @@ class LocalDescent:
     found is brought back into the domain (the fantope is smaller than its sphere).
 
     fallback: what corrects the steps once the descent has given way, while the smoothing vanishes and the centres climb
-    as they do without a descent. multipliers: what the smoothing is centred at; without them, at zero, a point is taken only if it is no worse than
-    the plain step, whose guarantees are so inherited.
+    as they do without a descent. multipliers: what the smoothing is centred at; without them, at zero, a point is taken
+    only if it is no worse than the plain step, whose guarantees are so inherited.
     """
 
     columns: int = 20
     evaluations: int = 50
     moves: int = 40
     reduction: float = 0.01
-    fallback: FullyCorrective = FullyCorrective()
+    fallback: FullyCorrective = field(default_factory=FullyCorrective)
     multipliers: Multipliers | None = None
 
     def gave_way(self, state: State) -> bool:

@@ -36,7 +36,8 @@ from cgm_cli.spec.yaml_reader import Document
 
 # Every name that `solver.method` may have, with the line that `cgm list methods` prints.
 METHODS = {
-    "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with constraints, hcgm without",
+    "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with full corrections, or hcgm "
+    "where there is neither constraint nor penalty",
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
     "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",

@@ -366,3 +366,36 @@ def test_a_tight_gap_is_reached(seed):
     outcome = build(loads(dump(spec))).solve()
     assert outcome.status is Status.CONVERGED
     assert outcome.record.certified
+
+
+@pytest.mark.parametrize("penalty", [{"kind": "l1", "scale": 0.1}, {"kind": "l2", "scale": 0.1}, {"kind": "max"}])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_descent_whose_points_have_to_be_cut_gives_way(penalty, seed):
+    """Over a face of rank three the sphere is larger than the domain, and only constraints could keep x inside."""
+    rng = np.random.default_rng(seed)
+    cost = rng.standard_normal((5, 5))
+    problem = {
+        "domain": {"kind": "fantope-face", "size": 5, "rank": 3},
+        "objective": {"kind": "linear", "cost": (cost + cost.T).tolist()},
+        "penalties": [penalty],
+    }
+    stop = {"gap": 1e-3}
+    result = build(
+        loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 500}, "stop": stop}))
+    ).solve()
+    plain = {"method": "cgal", "iterations": 5000}
+    other = build(loads(dump({"problem": problem, "solver": plain, "stop": stop}))).solve()
+    assert result.status is other.status is Status.CONVERGED
+    assert result.record.total == pytest.approx(other.record.total, abs=2e-3 * max(1.0, abs(other.record.total)))
+
+
+def test_on_k_means_it_never_does():
+    rng = np.random.default_rng(1)
+    points = 1.5 * rng.standard_normal((4, 3))[np.arange(40) % 4] + rng.standard_normal((40, 3))
+    problem = {"template": "kmeans-sdp", "clusters": 4, "points": points.tolist(), "restarts": 1}
+    seen = []
+    solver = {"method": "auto"}
+    built = build(loads(dump({"problem": problem, "solver": solver, "stop": {"gap": 1e-4}})))
+    result = built.solve(keep=lambda pack, status: seen.append(float(pack()["state"]["memory"].get("misses", 0.0))))
+    assert result.status is Status.CONVERGED
+    assert max(seen) < 8.0 and seen[-1] == 0.0
