@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -278,12 +279,16 @@ def test_auto_names_what_suits():
     for problem in (SPECTRAL, FACE):
         descent = instance(problem, method="auto").method
         assert (descent.name, type(descent.correction).__name__) == ("cgal", "LocalDescent")
-        # Its multipliers are its own: no step of dual ascent is taken beside.
+        # Its multipliers are its own: no step of dual ascent is taken before it has given way.
         assert isinstance(descent.correction.multipliers, Multipliers)
-        assert descent.ascent is None
         assert descent.is_centred
-    assert instance(FANTOPE, method="auto").method.name == "cgal"
-    assert instance(FANTOPE, method="auto").method.correction is None
+        assert descent.is_multiplied(SimpleNamespace(memory={}))
+        assert not descent.is_multiplied(SimpleNamespace(memory={"misses": np.array(8.0)}))
+    for problem in (FANTOPE, PENALISED):
+        corrected = instance(problem, method="auto").method
+        assert (corrected.name, type(corrected.correction).__name__) == ("cgal", "FullyCorrective")
+        # What the spec asks for itself stays.
+        assert instance(problem, method="auto", step="line-search").method.correction is None
     smooth = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}
     assert instance(smooth, method="auto").method.name == "hcgm"
 
