@@ -67,7 +67,7 @@ class BuildContext:
             raise DataError(odd)
         source = self.sources.get(name)
         looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
-        get = f". Get it from {source.from_}" if source else ""
+        get = f". {source.advice}" if source else ""
         raise DataError(f"no data file `{quoted(name)}`{looked}{get}")
 
     def array(self, value: ArrayField) -> np.ndarray:
@@ -136,7 +136,7 @@ class BuildContext:
         if digest != source.sha256.lower():
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
-                f"not {source.sha256.lower()}. Get it from {source.from_}"
+                f"not {source.sha256.lower()}. {source.advice}"
             )
 
 
