@@ -34,6 +34,7 @@ def read_array(
 ) -> np.ndarray | sp.csr_array:
     """The array in a file: float64, C-contiguous or CSR, at most two dimensions, every entry finite.
 
+    Entries of a sparse matrix that are given more than once add up, as float64, whatever their type in the file.
     key: which array of a .mat, .npz or .h5 file, not needed where it holds only one. transpose: of a matrix. name: what
     messages call the file. DataError for anything that cannot be read as that.
     """
@@ -42,14 +43,11 @@ def read_array(
     try:
         # What a library finds odd in a file is either an error below, or nothing to the user.
         with warnings.catch_warnings(action="ignore"):
-            array = finished(name, reader(path, name=name))
+            return finished(name, reader(path, name=name), transpose)
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
     except MemoryError:
         raise DataError(f"{name}: does not fit into memory") from None
-    if not transpose:
-        return array
-    return array.T.tocsr() if sp.issparse(array) else np.ascontiguousarray(array.T)
 
 
 def _reader(path: Path, key: str | None, name: str) -> Callable[..., np.ndarray | sp.sparray]:

@@ -25,7 +25,7 @@ def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
     raw = path.read_bytes()
     try:
         return read_matlab5(raw, key, name) if is_matlab5(raw) else _read_matlab4(path, key, name)
-    except CgmError:
+    except (CgmError, MemoryError):
         raise
     except Exception as error:  # What a damaged file leads to is open-ended, in SciPy's parser above all.
         raise DataError(f"{name}: not a readable MATLAB file: {reason(error)}") from None
@@ -34,7 +34,7 @@ def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
 def _read_matlab4(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
     shapes = {item: shape for item, shape, kind in scipy.io.whosmat(path) if kind not in ("char", "unknown")}
     key = choose(name, key, list(shapes))
-    check_fits(name, 8 * math.prod(int(length) for length in shapes[key]))
+    check_fits(name, 16 * math.prod(int(length) for length in shapes[key]))
     array = scipy.io.loadmat(path, variable_names=[key])[key]
     if sp.issparse(array):
         check_compressed(array)
