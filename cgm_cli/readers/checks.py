@@ -18,10 +18,11 @@ from cgm_cli.readers.memory import check_fits
 from cgm_cli.spec.faults import did_you_mean, quoted, visible
 
 
-def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype, fortran: bool = False) -> None:
+def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype, fortran: bool = False, copies: int = 1) -> None:
     """DataError unless an array of this form can be float64 in at most two dimensions; to call before allocating.
 
     dtype, fortran: type and order in which it is stored. What is not float64 in C order is there twice for a moment.
+    copies: how many of float64 there have to be room for.
     """
     check_real(name, dtype)
     if len(shape) > 2:
@@ -29,7 +30,7 @@ def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype, fortran: bool
     if 0 in shape:
         raise DataError(f"{name}: is empty ({_times(shape)})")
     copied = dtype != np.float64 or (fortran and len(shape) == 2 and min(shape) > 1)
-    check_fits(name, (8 + copied * dtype.itemsize) * math.prod(int(length) for length in shape))
+    check_fits(name, max(8 + copied * dtype.itemsize, 8 * copies) * math.prod(int(length) for length in shape))
 
 
 def check_real(name: str, dtype: np.dtype) -> None:
@@ -73,11 +74,11 @@ def sparse(
     return matrix
 
 
-def sparse_bytes(shape: tuple[int, int], entries: int) -> int:
+def sparse_bytes(shape: tuple[int, int], entries: int, copies: int = 1) -> int:
     """What a sparse matrix takes on its way to CSR besides its parts as they are stored: every value with two indices,
-    as it is and as CSR, and pointers.
+    as it is and as CSR, and pointers. copies: how many of the matrix in CSR there have to be room for.
     """
-    return 48 * entries + 16 * (shape[0] + 1)
+    return max(48, 16 * copies) * entries + 8 * max(2, copies) * (shape[0] + 1)
 
 
 def finished(name: str, array: np.ndarray | sp.sparray, transpose: bool = False) -> np.ndarray | sp.csr_array:

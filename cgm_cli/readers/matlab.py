@@ -17,14 +17,14 @@ from cgm_cli.readers.matlab5 import is_matlab5, read_matlab5
 from cgm_cli.readers.memory import check_fits
 
 
-def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
+def read_mat(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
     """The variable `key`, full or sparse, in MATLAB's orientation."""
     if h5py.is_hdf5(path):
-        return read_matlab73(path, key, name)
+        return read_matlab73(path, key, name, copies)
     check_fits(name, path.stat().st_size)
     raw = path.read_bytes()
     try:
-        return read_matlab5(raw, key, name) if is_matlab5(raw) else _read_matlab4(path, key, name)
+        return read_matlab5(raw, key, name, copies) if is_matlab5(raw) else _read_matlab4(path, key, name)
     except (CgmError, MemoryError):
         raise
     except Exception as error:  # What a damaged file leads to is open-ended, in SciPy's parser above all.

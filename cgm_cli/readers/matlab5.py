@@ -48,7 +48,7 @@ def is_matlab5(raw: bytes) -> bool:
     return len(raw) >= 128 and raw[126:128] in (b"IM", b"MI")
 
 
-def read_matlab5(raw: bytes, key: str | None, name: str) -> np.ndarray | sp.csc_array:
+def read_matlab5(raw: bytes, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.csc_array:
     """The variable `key` of a file with the contents `raw`; ValueError, struct.error or zlib.error if it is damaged."""
     order = "<" if raw[126:128] == b"IM" else ">"
     found = {variable.name: variable for variable in _variables(raw, order)}
@@ -58,7 +58,8 @@ def read_matlab5(raw: bytes, key: str | None, name: str) -> np.ndarray | sp.csc_
     if variable.is_complex:
         raise DataError(f"{name}: holds complex numbers; real numbers are needed")
     # Compressed zeros are small in the file: what they become is looked at before it is made.
-    check_fits(name, variable.size + (8 * math.prod(variable.shape) if variable.kind != _SPARSE else 0))
+    written_out = 8 * math.prod(variable.shape) if variable.kind != _SPARSE else 0
+    check_fits(name, max(variable.size + written_out, copies * written_out))
     body = variable.body(variable.size)
     if variable.kind != _SPARSE:
         values, _ = _numbers(body, variable.offset, order)

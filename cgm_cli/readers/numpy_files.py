@@ -56,16 +56,16 @@ def read_npy(path: Path, name: str) -> np.ndarray:
         return _numbers(file, header, name)
 
 
-def read_npz(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
+def read_npz(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
     """The array `key` of a .npz file, or the one matrix of a file written by scipy.sparse.save_npz."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             if members.keys() >= _SPARSE_KEYS and key is None:
-                return _read_sparse(archive, members, name)
+                return _read_sparse(archive, members, name, copies)
             info = members[choose(name, key, list(members))]
             header = _peek(archive, info, name)
-            check_form(name, header.shape, header.dtype, header.fortran)
+            check_form(name, header.shape, header.dtype, header.fortran, copies)
             return _member(archive, info, name)
     except (CgmError, OSError, MemoryError):
         raise
@@ -122,7 +122,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.nd
         return _numbers(stream, _header(stream, info.file_size, name), name)
 
 
-def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str) -> sp.sparray:
+def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str, copies: int) -> sp.sparray:
     """What scipy.sparse.save_npz wrote, member by member: SciPy would believe the header of each."""
     try:
         with archive.open(members["format"]) as stream:
@@ -134,10 +134,10 @@ def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], 
         kind, *places = _SPARSE_FORMS[form]
         parts = [members[part] for part in ("data", *places)]
         headers = {info.filename: _peek(archive, info, name) for info in (members["shape"], *parts)}
-        stored = sum(header.nbytes for header in headers.values())
-        check_fits(name, stored + sparse_bytes((0, 0), headers[parts[0].filename].count))
+        stored, entries = sum(header.nbytes for header in headers.values()), headers[parts[0].filename].count
+        check_fits(name, stored + sparse_bytes((0, 0), entries, copies))
         rows, columns = (int(length) for length in _member(archive, members["shape"], name))
-        check_fits(name, stored + sparse_bytes((rows, columns), headers[parts[0].filename].count))
+        check_fits(name, stored + sparse_bytes((rows, columns), entries, copies))
         data, *found = (_member(archive, info, name) for info in parts)
         return sparse(name, kind, data, found, (rows, columns))
     except (CgmError, OSError, MemoryError):

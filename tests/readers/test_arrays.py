@@ -19,6 +19,8 @@ from PIL import Image
 from cgm_cli.errors import DataError
 from cgm_cli.readers import checks, memory
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.spec.load import load
+from cgm_cli.templates.build import build
 
 M = np.array([[1.0, 2.0, 3.0], [4.0, 5.5, -6.0]])
 S = sp.csr_array(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]]))
@@ -404,6 +406,28 @@ def test_what_does_not_fit_is_refused_before_it_is_unpacked(tmp_path, monkeypatc
     fails(path, f"would take {needed} in memory, and only 790 kB are available".replace(".0", "(.0)?"))
 
 
+@pytest.mark.parametrize("kind", ["npz", "csr", "mat", "mat 7.3", "h5"])
+def test_room_for_copies_is_asked_for_before_anything_is_unpacked(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"a.{'npz' if kind == 'csr' else kind.split()[0]}"
+    bombs(path, kind)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8_000_000)
+    fails(path, "not a readable")
+    fails(path, "would take (80|161) MB in memory", copies=100)
+
+
+def test_a_quadratic_asks_for_room_for_its_copies(tmp_path, monkeypatch):
+    """Its matrix fits, but not what is made of it to see whether it is symmetric."""
+    np.savez_compressed(tmp_path / "q.npz", x=np.random.default_rng(0).random((400, 400)))
+    damage(tmp_path / "q.npz")
+    (tmp_path / "s.yaml").write_text(
+        "problem: {domain: {kind: box, size: 400, lower: 0, upper: 1},\n"
+        "  objective: {kind: quadratic, matrix: {file: q.npz}}}\n"
+    )
+    monkeypatch.setattr(memory, "available_memory", lambda: 2_000_000)
+    with pytest.raises(DataError, match=r"would take 3\.8 MB in memory, and only 2 MB are available"):
+        build(load(tmp_path / "s.yaml"))
+
+
 def test_npz_of_gigabytes(tmp_path, monkeypatch):
     """3.2 GB of int32, which take three times as much; the file has a thousand bytes of them."""
     path = tmp_path / "a.npz"
@@ -434,7 +458,7 @@ def test_a_copy_in_another_order_is_made_only_if_it_fits(tmp_path, monkeypatch, 
     monkeypatch.setattr(checks, "check_fits", check := Fits())
     read_array(path, transpose=transpose)
     # What is there as it was read is not taken once more, unless it has to be copied.
-    assert max(check.asked) == 800_000 * (1 if order == "C" else 2)
+    assert max(check.asked) == 800_000 * (1 if order == "C" and not transpose else 2)
     assert check.asked[-1] == (0 if transpose == (order == "F") else 800_000)
 
 
