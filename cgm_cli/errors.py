@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+MOST_TOLD = 50
+"""Faults that are told at once, of however many there are."""
+
+
+def told(messages: Sequence[str], more: int = 0) -> str:
+    """The messages with an empty line between them, and a line for `more` that are left out."""
+    return "\n\n".join([*messages, f"and {more:,} more"] if more else messages)
 
 
 class CgmError(Exception):
@@ -74,10 +82,10 @@ def in_range(kind: type[CgmError]) -> Iterator[None]:
 
 
 class Several(CgmError):
-    """Errors found together; leaves with the exit code of the first."""
+    """Errors found together; leaves with the exit code of the first. more: of those that are not among them."""
 
-    def __init__(self, errors: list[CgmError]):
-        super().__init__("\n\n".join(error.message for error in errors))
+    def __init__(self, errors: list[CgmError], more: int = 0):
+        super().__init__(told([error.message for error in errors[:MOST_TOLD]], len(errors[MOST_TOLD:]) + more))
         self.errors = errors
         self.exit_code = errors[0].exit_code
 

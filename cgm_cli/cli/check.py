@@ -18,6 +18,7 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
     """
+    from cgm_cli.errors import MOST_TOLD
     from cgm_cli.spec.faults import Fault, SpecError
     from cgm_cli.spec.load import describe_error, load, locate
 
@@ -30,10 +31,11 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
             error.message = describe_error(error, loaded)
             raise
         if isinstance(error, SpecError):
-            faults = error.faults
+            faults, more = error.faults, error.more
         else:
-            faults = [locate(each, loaded) or Fault(each.message) for each in error.each]
-        _print_json({"ok": False, "faults": [_fault(fault) for fault in faults]})
+            faults = [locate(each, loaded) or Fault(each.message) for each in error.each[:MOST_TOLD]]
+            more = len(error.each[MOST_TOLD:])
+        _print_json({"ok": False, "faults": [_fault(fault) for fault in faults], "more": more})
         raise typer.Exit(error.exit_code) from None
     if json:
         _print_json({"ok": True, **facts})

@@ -8,13 +8,6 @@ from typing import Annotated
 import typer
 
 from cgm_cli.cli.streams import tell
-from cgm_cli.errors import CgmError
-
-
-class FileError(CgmError):
-    """A file that the user named cannot be written."""
-
-    exit_code = 2
 
 
 def init(
@@ -27,6 +20,9 @@ def init(
 ) -> None:
     """Write a commented spec of a template. It runs as it stands."""
     from cgm_cli.blocks import registry
+    from cgm_cli.errors import ProblemError
+    from cgm_cli.readers.files import FILE, NOTHING, standing
+    from cgm_cli.runs.files import refusal, replacing
     from cgm_cli.spec.faults import did_you_mean
     from cgm_cli.spec.skeleton import skeleton
 
@@ -39,11 +35,14 @@ def init(
         typer.echo(text, nl=False)
         return
     path = out if out is not None else Path(f"{template}.yaml")
+    found = standing(path)
+    if found not in (FILE, NOTHING):
+        raise ProblemError(f"{path} cannot be written: it is {found}")
+    if found == FILE and not force:
+        raise ProblemError(f"{path} exists; --force overwrites it")
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise FileError(f"{path} exists; --force overwrites it") from None
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}") from None
+        raise refusal(f"{path} cannot be written: {error.strerror}", error) from None
     tell(f"wrote {path}; `cgm check {path}` checks it, `cgm solve {path}` solves it")

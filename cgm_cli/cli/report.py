@@ -59,7 +59,7 @@ def report(
 
     A key is a dotted parameter of the spec (solver.beta0), its last part where that is unambiguous (beta0), or a figure
     of the result (objective, bound, gap, infeasibility, iterations, seconds, status, a metric). Exit codes: 0 shown, 2
-    usage, 3 there is no run to show.
+    usage, 3 there is no run to show, 4 a file cannot be written.
     """
     from cgm_cli.reports.collect import collect
     from cgm_cli.reports.query import filtered, ordered

@@ -68,7 +68,7 @@ def run(
 ) -> None:
     """Solve a spec at every point of a sweep file. What is done already is skipped.
 
-    Exit codes: 0 done, 2 sweep file or spec, 3 data file, 5 some runs failed, 75 told to leave, 130 interrupted.
+    Exit codes: 0 done, 2 sweep file or spec, 3 data file, 4 disk, 5 some runs failed, 75 preempted, 130 interrupted.
     """
     from cgm_cli.runs.signals import stop_on_signals
 

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import finished
 
-# suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name.
+# suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name; such files may be
+# packed, and their readers ask for `copies`, too.
 _IMAGE = ("cgm_cli.readers.images:read_image", False)
 _READERS = {
     ".mat": ("cgm_cli.readers.matlab:read_mat", True),
@@ -30,29 +31,30 @@ _READERS = {
 
 
 def read_array(
-    path: Path, key: str | None = None, transpose: bool = False, name: str | None = None
+    path: Path, key: str | None = None, transpose: bool = False, name: str | None = None, copies: int = 1
 ) -> np.ndarray | sp.csr_array:
     """The array in a file: float64, C-contiguous or CSR, at most two dimensions, every entry finite.
 
+    Entries of a sparse matrix that are given more than once add up, as float64, whatever their type in the file.
     key: which array of a .mat, .npz or .h5 file, not needed where it holds only one. transpose: of a matrix. name: what
-    messages call the file. DataError for anything that cannot be read as that.
+    messages call the file. copies: how often the array has to fit into memory, for what is done with it later: a packed
+    file for which there is no room is refused before it is unpacked.
+
+    DataError for anything that cannot be read as that.
     """
     name = name or str(path)
-    reader = _reader(path, key, name)
+    reader = _reader(path, key, name, max(copies, 2 if transpose else 1))
     try:
         # What a library finds odd in a file is either an error below, or nothing to the user.
         with warnings.catch_warnings(action="ignore"):
-            array = finished(name, reader(path, name=name))
+            return finished(name, reader(path, name=name), transpose)
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
     except MemoryError:
         raise DataError(f"{name}: does not fit into memory") from None
-    if not transpose:
-        return array
-    return array.T.tocsr() if sp.issparse(array) else np.ascontiguousarray(array.T)
 
 
-def _reader(path: Path, key: str | None, name: str) -> Callable[..., np.ndarray | sp.sparray]:
+def _reader(path: Path, key: str | None, name: str, copies: int) -> Callable[..., np.ndarray | sp.sparray]:
     suffix = path.suffix.lower()
     if suffix not in _READERS:
         raise DataError(f"{name}: files of type `{suffix}` are not known (known: {', '.join(_READERS)})")
@@ -61,4 +63,4 @@ def _reader(path: Path, key: str | None, name: str) -> Callable[..., np.ndarray 
         raise DataError(f"{name}: a {suffix} file holds one array and has no `key`")
     module, function = where.split(":")
     reader = getattr(import_module(module), function)
-    return partial(reader, key=key) if keyed else reader
+    return partial(reader, key=key, copies=copies) if keyed else reader

@@ -1,4 +1,9 @@
-"""What every array from a file must pass: numbers, at most two dimensions, not empty, every entry finite."""
+"""What every array from a file must pass: numbers, at most two dimensions, not empty, every entry finite.
+
+Numbers of every real type are widened to float64 before anything is computed with them: sums of int8, and opposites of
+unsigned numbers, wrap around without a word. Whole numbers beyond 2^53, and extended precision, are rounded to the
+nearest float64, as decimal numbers in a text are; what is beyond its range is refused as not finite.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +18,28 @@ from cgm_cli.readers.memory import check_fits
 from cgm_cli.spec.faults import did_you_mean, quoted, visible
 
 
-def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """DataError unless an array of this form can be float64 in at most two dimensions; to call before allocating."""
-    if dtype.kind not in "biuf":
-        kinds = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
-        raise DataError(f"{name}: holds {kinds.get(dtype.kind, f'`{dtype}`')}; real numbers are needed")
+def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype, fortran: bool = False, copies: int = 1) -> None:
+    """DataError unless an array of this form can be float64 in at most two dimensions; to call before allocating.
+
+    dtype, fortran: type and order in which it is stored. What is not float64 in C order is there twice for a moment.
+    copies: how many of float64 there have to be room for.
+    """
+    check_real(name, dtype)
     if len(shape) > 2:
         raise DataError(f"{name}: has {len(shape)} dimensions ({_times(shape)}); at most two are supported")
     if 0 in shape:
         raise DataError(f"{name}: is empty ({_times(shape)})")
-    check_fits(name, 8 * math.prod(int(length) for length in shape))
+    copied = dtype != np.float64 or (fortran and len(shape) == 2 and min(shape) > 1)
+    check_fits(name, max(8 + copied * dtype.itemsize, 8 * copies) * math.prod(int(length) for length in shape))
+
+
+def check_real(name: str, dtype: np.dtype) -> None:
+    """DataError unless the numbers of this type are real."""
+    if dtype.kind not in "biuf":
+        kinds = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
+        # MATLAB's way to write complex numbers into HDF5.
+        kind = "c" if dtype.names == ("real", "imag") else dtype.kind
+        raise DataError(f"{name}: holds {kinds.get(kind, f'`{dtype}`')}; real numbers are needed")
 
 
 def check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
@@ -32,23 +49,62 @@ def check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
     matrix.check_format(full_check=True)
 
 
-def finished(name: str, array: np.ndarray | sp.sparray) -> np.ndarray | sp.csr_array:
-    """The array as float64, C-contiguous or CSR; DataError if its form is wrong or an entry is nan or infinite."""
+def sparse(
+    name: str,
+    kind: type[sp.csr_array] | type[sp.csc_array] | type[sp.coo_array],
+    values: np.ndarray,
+    places: Sequence[np.ndarray],
+    shape: tuple[int, int],
+) -> sp.csr_array | sp.csc_array | sp.coo_array:
+    """A float64 matrix of SciPy's constructors `kind`, for parts that were found in a file.
+
+    places: indices and index pointers, or rows and columns. ValueError if they are not whole numbers, do not belong
+    together, or lead out of the matrix; DataError if it would not fit into memory as CSR.
+    """
+    check_real(name, values.dtype)
+    check_fits(name, sparse_bytes(shape, values.size))
+    if any(part.dtype.kind not in "iu" for part in places):
+        raise ValueError("the indices of a sparse matrix are not whole numbers")
+    # Those of uint64 beyond the range come out negative, and are refused as such.
+    first, second = (part.astype(np.int64) for part in places)
+    if kind is sp.coo_array:
+        return kind((values.astype(float), (first, second)), shape=shape)
+    matrix = kind((values.astype(float), first, second), shape=shape)
+    check_compressed(matrix)
+    return matrix
+
+
+def sparse_bytes(shape: tuple[int, int], entries: int, copies: int = 1) -> int:
+    """What a sparse matrix takes on its way to CSR besides its parts as they are stored: every value with two indices,
+    as it is and as CSR, and pointers. copies: how many of the matrix in CSR there have to be room for.
+    """
+    return max(48, 16 * copies) * entries + 8 * max(2, copies) * (shape[0] + 1)
+
+
+def finished(name: str, array: np.ndarray | sp.sparray, transpose: bool = False) -> np.ndarray | sp.csr_array:
+    """The array, or its transpose, as float64, C-contiguous or CSR.
+
+    DataError if its form is wrong, an entry is nan or infinite, or there is no memory to copy it.
+    """
+    array = array if sp.issparse(array) else np.asarray(array)
+    check_real(name, array.dtype)
+    if array.ndim > 2 or 0 in array.shape:
+        check_form(name, array.shape, array.dtype)
+    array = array.T if transpose else array
     if sp.issparse(array):
-        check_form(name, (1,) * array.ndim, array.dtype)
-        if 0 in array.shape:
-            raise DataError(f"{name}: is empty ({_times(array.shape)})")
-        array = sp.csr_array(array, dtype=float)
+        check_fits(name, 16 * array.nnz + 8 * (array.shape[0] + 1) if array.format != "csr" else 0)
+        # Widened first: what turns a matrix into CSR adds up the entries at the same place.
+        array = sp.csr_array(array.astype(float, copy=False))
         array.sum_duplicates()
         values = array.data
     else:
-        array = np.asarray(array)
-        check_form(name, array.shape, array.dtype)
+        kept = array.dtype == np.float64 and array.flags.c_contiguous and array.flags.writeable
+        check_fits(name, 0 if kept else 8 * array.size)
         array = np.require(array, float, ["C", "W"])
-        values = array
-    finite = np.isfinite(values)
-    if not finite.all():
-        raise DataError(f"{name}: {_not_finite(array, finite)}")
+        values = array.reshape(-1)
+    bad = [start for start in range(0, values.size, _BLOCK) if not np.isfinite(values[start : start + _BLOCK]).all()]
+    if bad:
+        raise DataError(f"{name}: {_not_finite(array, values, bad, transpose)}")
     return array
 
 
@@ -78,20 +134,22 @@ def _listed(keys: Sequence[str]) -> str:
     return ", ".join(f"`{quoted(key)}`" for key in keys[:20]) + more
 
 
-def _not_finite(array: np.ndarray | sp.csr_array, finite: np.ndarray) -> str:
-    count = int(finite.size - np.count_nonzero(finite))
-    first = int(np.argmin(finite.reshape(-1)))
+def _not_finite(array: np.ndarray | sp.csr_array, values: np.ndarray, bad: list[int], transposed: bool) -> str:
+    """values: the numbers of the array; bad: where the blocks of them begin that are not all finite."""
+    blocks = [values[start : start + _BLOCK] for start in bad]
+    count = sum(block.size - int(np.count_nonzero(np.isfinite(block))) for block in blocks)
+    first = bad[0] + int(np.argmin(np.isfinite(blocks[0])))
     if sp.issparse(array):
-        row = int(np.searchsorted(array.indptr, first, side="right"))
-        place, value = f"row {row}, column {int(array.indices[first]) + 1}", array.data[first]
+        index = int(np.searchsorted(array.indptr, first, side="right")) - 1, int(array.indices[first])
     else:
         index = np.unravel_index(first, array.shape)
-        value = array[index]
-        axes = zip(_AXES[array.ndim], index, strict=True)
-        place = ", ".join(f"{axis} {int(i) + 1}" for axis, i in axes) or "the number"
-    return f"{count} {'entry is' if count == 1 else 'entries are'} not finite, the first at {place}: {value}"
+    # The place is that in the file.
+    axes = zip(_AXES[array.ndim], index[::-1] if transposed else index, strict=True)
+    place = ", ".join(f"{axis} {int(i) + 1}" for axis, i in axes) or "the number"
+    return f"{count} {'entry is' if count == 1 else 'entries are'} not finite, the first at {place}: {values[first]}"
 
 
+_BLOCK = 1 << 20
 _AXES = {0: (), 1: ("entry",), 2: ("row", "column")}
 
 

@@ -67,22 +67,26 @@ class BuildContext:
             raise DataError(odd)
         source = self.sources.get(name)
         looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
-        get = f". Get it from {source.from_}" if source else ""
+        get = f". {source.advice}" if source else ""
         raise DataError(f"no data file `{quoted(name)}`{looked}{get}")
 
-    def array(self, value: ArrayField) -> np.ndarray:
-        """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise."""
-        array = self.matrix(value)
+    def array(self, value: ArrayField, copies: int = 1) -> np.ndarray:
+        """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise.
+
+        copies: how many arrays of its size there will be at the same time, itself included, in what is done with it
+        first: where they do not fit into memory, a large file is refused before it is unpacked.
+        """
+        array = self.matrix(value, copies)
         if sp.issparse(array):
             name = value.file if isinstance(value, FileArray) else "matrix"
             check_fits(name, 8 * array.shape[0] * array.shape[1])
             return array.toarray()
         return array
 
-    def matrix(self, value: ArrayField) -> np.ndarray | sp.csr_array:
+    def matrix(self, value: ArrayField, copies: int = 1) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, name=visible(value.file))
+            return read_array(self.find(value.file), value.key, value.transpose, visible(value.file), copies)
         _check_rows(value)
         array = np.array(value, dtype=float)
         if array.size == 0:
@@ -136,7 +140,7 @@ class BuildContext:
         if digest != source.sha256.lower():
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
-                f"not {source.sha256.lower()}. Get it from {source.from_}"
+                f"not {source.sha256.lower()}. {source.advice}"
             )
 
 

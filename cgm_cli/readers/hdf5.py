@@ -10,25 +10,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import check_compressed, check_form, choose, reason
+from cgm_cli.readers.checks import check_form, choose, reason, sparse
 from cgm_cli.readers.memory import check_fits
 
 _FEW_CHUNKS = 10_000
 _MOST_NODES, _MOST_LEVELS = 10_000, 50
 
 
-def read_hdf5(path: Path, key: str | None, name: str) -> np.ndarray:
+def read_hdf5(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray:
     """The dataset `key` of an HDF5 file, as it is stored."""
     try:
         with h5py.File(path, "r") as file:
-            return _dataset(file[choose(name, key and key.strip("/"), _datasets(file, name))], name)
-    except CgmError:
+            return _dataset(file[choose(name, key and key.strip("/"), _datasets(file, name))], name, copies)
+    except (CgmError, MemoryError):
         raise
     except Exception as error:  # What a damaged file leads h5py to is open-ended.
         raise DataError(f"{name}: not a readable HDF5 file: {reason(error)}") from None
 
 
-def read_matlab73(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
+def read_matlab73(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
     """The variable `key` of a MATLAB 7.3 file, full or sparse, in MATLAB's orientation."""
     try:
         with h5py.File(path, "r") as file:
@@ -38,8 +38,8 @@ def read_matlab73(path: Path, key: str | None, name: str) -> np.ndarray | sp.spa
                 return _sparse(node, name)
             if node.attrs.get("MATLAB_empty", 0):
                 raise DataError(f"{name}: `{node.name.strip('/')}` is empty")
-            return _dataset(node, name).T
-    except CgmError:
+            return _dataset(node, name, copies, turned=True).T
+    except (CgmError, MemoryError):
         raise
     except Exception as error:  # What a damaged file leads h5py to is open-ended.
         raise DataError(f"{name}: not a readable MATLAB 7.3 file: {reason(error)}") from None
@@ -91,12 +91,13 @@ def _datasets(file: h5py.File, name: str) -> list[str]:
     return sorted(keys)
 
 
-def _dataset(dataset: h5py.Dataset, name: str) -> np.ndarray:
+def _dataset(dataset: h5py.Dataset, name: str, copies: int = 1, turned: bool = False) -> np.ndarray:
+    """turned: its transpose is what is wanted."""
     if dataset.external or dataset.is_virtual:
         raise DataError(f"{name}: `{dataset.name}` refers to other files; copy the data into this one")
     if dataset.shape is None:
         raise DataError(f"{name}: `{dataset.name}` is empty")
-    check_form(name, dataset.shape, dataset.dtype)
+    check_form(name, dataset.shape, dataset.dtype, turned, copies)
     check_fits(name, stored_bytes(dataset))
     return np.asarray(dataset[()])
 
@@ -116,7 +117,4 @@ def _sparse(group: h5py.Group, name: str) -> sp.csc_array:
     if None in parts:
         raise DataError(f"{name}: `{group.name.strip('/')}` refers to other places")
     data, indices, starts = (_dataset(part, name) for part in parts)
-    check_fits(name, 8 * rows)
-    matrix = sp.csc_array((data, indices.astype(np.int64), starts.astype(np.int64)), shape=(rows, starts.size - 1))
-    check_compressed(matrix)
-    return matrix
+    return sparse(name, sp.csc_array, data, (indices, starts), (rows, starts.size - 1))

@@ -20,11 +20,12 @@ def read_image(path: Path, name: str) -> np.ndarray:
 
     try:
         with Image.open(path) as image:
-            check_fits(name, 8 * 4 * image.width * image.height)
+            # Of each pixel: up to four bytes and a level in every band, and the grey that they become.
+            check_fits(name, (12 * len(image.getbands()) + 8) * image.width * image.height)
             if image.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
                 image = image.convert("RGB")
             pixels = np.asarray(image)
-    except CgmError:
+    except (CgmError, MemoryError):
         raise
     except Exception as error:  # Each format has its own decoder with its own exceptions.
         raise DataError(f"{name}: not a readable image: {reason(error)}") from None

@@ -17,15 +17,15 @@ from cgm_cli.readers.matlab5 import is_matlab5, read_matlab5
 from cgm_cli.readers.memory import check_fits
 
 
-def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
+def read_mat(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
     """The variable `key`, full or sparse, in MATLAB's orientation."""
     if h5py.is_hdf5(path):
-        return read_matlab73(path, key, name)
+        return read_matlab73(path, key, name, copies)
     check_fits(name, path.stat().st_size)
     raw = path.read_bytes()
     try:
-        return read_matlab5(raw, key, name) if is_matlab5(raw) else _read_matlab4(path, key, name)
-    except CgmError:
+        return read_matlab5(raw, key, name, copies) if is_matlab5(raw) else _read_matlab4(path, key, name)
+    except (CgmError, MemoryError):
         raise
     except Exception as error:  # What a damaged file leads to is open-ended, in SciPy's parser above all.
         raise DataError(f"{name}: not a readable MATLAB file: {reason(error)}") from None
@@ -34,7 +34,7 @@ def read_mat(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
 def _read_matlab4(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
     shapes = {item: shape for item, shape, kind in scipy.io.whosmat(path) if kind not in ("char", "unknown")}
     key = choose(name, key, list(shapes))
-    check_fits(name, 8 * math.prod(int(length) for length in shapes[key]))
+    check_fits(name, 16 * math.prod(int(length) for length in shapes[key]))
     array = scipy.io.loadmat(path, variable_names=[key])[key]
     if sp.issparse(array):
         check_compressed(array)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers.checks import check_compressed, choose
+from cgm_cli.readers.checks import choose, sparse
 from cgm_cli.readers.memory import check_fits
 
 _MATRIX, _COMPRESSED = 14, 15
@@ -40,7 +40,7 @@ class _Variable:
     shape: tuple[int, ...]
     size: int
     offset: int
-    body: Callable[[int], bytes]
+    body: Callable[[int], memoryview]
 
 
 def is_matlab5(raw: bytes) -> bool:
@@ -48,7 +48,7 @@ def is_matlab5(raw: bytes) -> bool:
     return len(raw) >= 128 and raw[126:128] in (b"IM", b"MI")
 
 
-def read_matlab5(raw: bytes, key: str | None, name: str) -> np.ndarray | sp.csc_array:
+def read_matlab5(raw: bytes, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.csc_array:
     """The variable `key` of a file with the contents `raw`; ValueError, struct.error or zlib.error if it is damaged."""
     order = "<" if raw[126:128] == b"IM" else ">"
     found = {variable.name: variable for variable in _variables(raw, order)}
@@ -58,7 +58,8 @@ def read_matlab5(raw: bytes, key: str | None, name: str) -> np.ndarray | sp.csc_
     if variable.is_complex:
         raise DataError(f"{name}: holds complex numbers; real numbers are needed")
     # Compressed zeros are small in the file: what they become is looked at before it is made.
-    check_fits(name, max(variable.size, 8 * math.prod(variable.shape) if variable.kind != _SPARSE else 0))
+    written_out = 8 * math.prod(variable.shape) if variable.kind != _SPARSE else 0
+    check_fits(name, max(variable.size + written_out, copies * written_out))
     body = variable.body(variable.size)
     if variable.kind != _SPARSE:
         values, _ = _numbers(body, variable.offset, order)
@@ -69,11 +70,7 @@ def read_matlab5(raw: bytes, key: str | None, name: str) -> np.ndarray | sp.csc_
     # A logical matrix says that it stores doubles, and stores bytes.
     values, _ = _numbers(body, offset, order, "u1" if variable.is_logical else None)
     stored = int(starts[-1]) if starts.size else 0
-    check_fits(name, 8 * rows)
-    parts = (values[:stored].astype(float), indices[:stored].astype(np.int64), starts.astype(np.int64))
-    matrix = sp.csc_array(parts, shape=(rows, columns))
-    check_compressed(matrix)
-    return matrix
+    return sparse(name, sp.csc_array, values[:stored], (indices[:stored], starts), (rows, columns))
 
 
 def _variables(raw: bytes, order: str) -> Iterator[_Variable]:
@@ -92,7 +89,7 @@ def _variables(raw: bytes, order: str) -> Iterator[_Variable]:
                 yield from _header(_skipped(body), size, order)
 
 
-def _header(body: Callable[[int], bytes], size: int, order: str) -> Iterator[_Variable]:
+def _header(body: Callable[[int], memoryview], size: int, order: str) -> Iterator[_Variable]:
     """The variable, or nothing if it is of a class without dimensions or name."""
     head = body(min(size, _HEADER_BYTES))
     flags, offset = _numbers(head, 0, order)
@@ -110,7 +107,7 @@ def _header(body: Callable[[int], bytes], size: int, order: str) -> Iterator[_Va
         yield _Variable(label, kind, is_complex, is_logical, lengths, size, offset, body)
 
 
-def _numbers(body: bytes, offset: int, order: str, dtype: str | None = None) -> tuple[np.ndarray, int]:
+def _numbers(body: memoryview, offset: int, order: str, dtype: str | None = None) -> tuple[np.ndarray, int]:
     """One element of numbers, of the type it says or of `dtype`, and where the next one begins."""
     (word,) = struct.unpack_from(order + "I", body, offset)
     if word >> 16:
@@ -129,14 +126,14 @@ def _numbers(body: bytes, offset: int, order: str, dtype: str | None = None) -> 
     return np.frombuffer(body[start : start + size], order + (dtype or _STORED[kind])), following
 
 
-def _plain(raw: bytes, start: int, size: int) -> Callable[[int], bytes]:
-    return lambda count: raw[start : start + min(count, size)]
+def _plain(raw: bytes, start: int, size: int) -> Callable[[int], memoryview]:
+    return lambda count: memoryview(raw)[start : start + min(count, size)]
 
 
-def _compressed(raw: bytes, start: int, stop: int) -> Callable[[int], bytes]:
-    return lambda count: zlib.decompressobj().decompress(raw[start:stop], count)
+def _compressed(raw: bytes, start: int, stop: int) -> Callable[[int], memoryview]:
+    return lambda count: memoryview(zlib.decompressobj().decompress(memoryview(raw)[start:stop], count))
 
 
-def _skipped(body: Callable[[int], bytes]) -> Callable[[int], bytes]:
+def _skipped(body: Callable[[int], memoryview]) -> Callable[[int], memoryview]:
     """Without the tag in front."""
     return lambda count: body(count + 8)[8:]

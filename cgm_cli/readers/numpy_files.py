@@ -1,9 +1,15 @@
-""".npy and .npz, without pickles, and without believing a header that the file's size contradicts."""
+"""NumPy's .npy and .npz, and SciPy's sparse .npz, without pickles, and without believing a header that the file's size
+contradicts.
+
+A few bytes of an archive may stand for gigabytes: what the headers of its members announce is held against the memory
+before any of the numbers is unpacked.
+"""
 
 from __future__ import annotations
 
 import math
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.checks import check_compressed, check_form, choose, reason
+from cgm_cli.readers.checks import check_form, check_real, choose, reason, sparse, sparse_bytes
 from cgm_cli.readers.memory import check_fits
 
 _SPARSE_KEYS = {"format", "shape", "data"}
@@ -20,83 +26,121 @@ _SPARSE_FORMS = {
     "csc": (sp.csc_array, "indices", "indptr"),
     "coo": (sp.coo_array, "row", "col"),
 }
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_LONGEST_HEADER = 10_000  # bytes, as in NumPy
+_AT_A_TIME = 1 << 24  # bytes
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What stands before the numbers of an array."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.dtype.itemsize
 
 
 def read_npy(path: Path, name: str) -> np.ndarray:
     """The array of a .npy file."""
     with path.open("rb") as file:
-        return _read_stream(file, path.stat().st_size, name)
+        header = _header(file, path.stat().st_size, name)
+        check_form(name, header.shape, header.dtype, header.fortran)
+        return _numbers(file, header, name)
 
 
-def read_npz(path: Path, key: str | None, name: str) -> np.ndarray | sp.sparray:
+def read_npz(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
     """The array `key` of a .npz file, or the one matrix of a file written by scipy.sparse.save_npz."""
     try:
         with zipfile.ZipFile(path) as archive:
-            sizes = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-            if sizes.keys() >= _SPARSE_KEYS and key is None:
-                return _read_sparse(archive, sizes, name)
-            return _member(archive, sizes[choose(name, key, list(sizes))], name)
-    except (CgmError, OSError):
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            if members.keys() >= _SPARSE_KEYS and key is None:
+                return _read_sparse(archive, members, name, copies)
+            info = members[choose(name, key, list(members))]
+            header = _peek(archive, info, name)
+            check_form(name, header.shape, header.dtype, header.fortran, copies)
+            return _member(archive, info, name)
+    except (CgmError, OSError, MemoryError):
         raise
     except Exception as error:  # zipfile raises a dozen kinds of error for damaged bytes.
         raise DataError(f"{name}: not a readable .npz file: {reason(error)}") from None
 
 
-def _read_stream(stream: BinaryIO, size: int, name: str) -> np.ndarray:
-    """One array in .npy format from a stream of `size` bytes."""
+def _header(stream: BinaryIO, size: int, name: str) -> _Header:
+    """The header of a stream of `size` bytes in .npy format, which is left where the numbers begin."""
     try:
         version = np.lib.format.read_magic(stream)
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }.get(version)
-        if read_header is None:
+        if version not in _HEADERS:
             raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
-        shape, fortran, dtype = read_header(stream)
+        # Read before NumPy reads the header: its length may be a lie of gigabytes.
+        where = stream.tell()
+        if int.from_bytes(stream.read(2 * version[0]), "little") > _LONGEST_HEADER:
+            raise ValueError("its header is too long")
+        stream.seek(where)
+        header = _Header(*_HEADERS[version](stream))
     except Exception as error:  # The header is parsed as Python text: what a damaged one raises is open-ended.
         raise DataError(f"{name}: not a readable .npy file: {reason(error)}") from None
-    if any(length < 0 for length in shape):
+    if any(length < 0 for length in header.shape):
         raise DataError(f"{name}: the header gives a negative length")
-    check_form(name, shape, dtype)
-    needed, left = math.prod(shape) * dtype.itemsize, size - stream.tell()
-    if needed != left:
-        word = "truncated" if needed > left else "longer than its header says"
-        raise DataError(f"{name}: is {word}: the header asks for {needed} bytes of data, the file has {left}")
-    raw = stream.read(needed)
-    if len(raw) != needed:
-        raise DataError(f"{name}: is truncated: {len(raw)} of {needed} bytes")
-    return np.frombuffer(raw, dtype).reshape(shape, order="F" if fortran else "C")
+    check_real(name, header.dtype)
+    left = size - stream.tell()
+    if header.nbytes != left:
+        word = "truncated" if header.nbytes > left else "longer than its header says"
+        raise DataError(f"{name}: is {word}: the header asks for {header.nbytes} bytes of data, the file has {left}")
+    return header
+
+
+def _numbers(stream: BinaryIO, header: _Header, name: str) -> np.ndarray:
+    """The array that stands behind its header, as it is stored."""
+    flat = np.empty(header.count, header.dtype)
+    raw = memoryview(flat.view(np.uint8))
+    # In parts: what unpacks an archive gathers what it is asked for before it hands it over.
+    for start in range(0, header.nbytes, _AT_A_TIME):
+        part = stream.read(min(_AT_A_TIME, header.nbytes - start))
+        raw[start : start + len(part)] = part
+        if start + len(part) < min(start + _AT_A_TIME, header.nbytes):
+            raise DataError(f"{name}: is truncated: {start + len(part)} of {header.nbytes} bytes")
+    return flat.reshape(header.shape, order="F" if header.fortran else "C")
+
+
+def _peek(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> _Header:
+    """The header of a member, of which no more is unpacked than that."""
+    # A small archive may hold much; that it holds what it says is seen when it is read.
+    with archive.open(info) as stream:
+        return _header(stream, info.file_size, name)
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.ndarray:
-    # A small archive may hold much; that it holds what it says is seen when it is read.
-    check_fits(name, info.file_size)
     with archive.open(info) as stream:
-        return _read_stream(stream, info.file_size, name)
+        return _numbers(stream, _header(stream, info.file_size, name), name)
 
 
-def _read_sparse(archive: zipfile.ZipFile, sizes: dict[str, zipfile.ZipInfo], name: str) -> sp.sparray:
+def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str, copies: int) -> sp.sparray:
     """What scipy.sparse.save_npz wrote, member by member: SciPy would believe the header of each."""
-    check_fits(name, sum(info.file_size for info in sizes.values()))
     try:
-        with archive.open(sizes["format"]) as stream:
+        with archive.open(members["format"]) as stream:
             said = stream.read(1000)
         # An array of one text, in bytes or in characters of four bytes.
         form = next((form for form in _SPARSE_FORMS if said.endswith((form.encode(), form.encode("utf-32-le")))), None)
         if form is None:
             raise ValueError(f"its format is none of {', '.join(_SPARSE_FORMS)}; save it as csr")
-        rows, columns = (int(length) for length in _member(archive, sizes["shape"], name))
-        check_fits(name, 8 * rows)
-        kind, *indices = _SPARSE_FORMS[form]
-        parts = [_member(archive, sizes[part], name) for part in ("data", *indices)]
-        data, where = parts[0], [part.astype(np.int64, casting="safe") for part in parts[1:]]
-        if form == "coo":
-            return kind((data, tuple(where)), shape=(rows, columns))
-        matrix = kind((data, *where), shape=(rows, columns))
-        # Indices out of range would be read as memory out of range.
-        check_compressed(matrix)
-    except CgmError:
+        kind, *places = _SPARSE_FORMS[form]
+        parts = [members[part] for part in ("data", *places)]
+        headers = {info.filename: _peek(archive, info, name) for info in (members["shape"], *parts)}
+        stored, entries = sum(header.nbytes for header in headers.values()), headers[parts[0].filename].count
+        check_fits(name, stored + sparse_bytes((0, 0), entries, copies))
+        rows, columns = (int(length) for length in _member(archive, members["shape"], name))
+        check_fits(name, stored + sparse_bytes((rows, columns), entries, copies))
+        data, *found = (_member(archive, info, name) for info in parts)
+        return sparse(name, kind, data, found, (rows, columns))
+    except (CgmError, OSError, MemoryError):
         raise
     except Exception as error:  # Any member may be damaged or of a wrong kind.
         raise DataError(f"{name}: not a readable sparse .npz file: {reason(error)}") from None
-    return matrix

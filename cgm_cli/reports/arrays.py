@@ -14,7 +14,7 @@ from cgm_cli.readers.files import FILE, standing
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
-from cgm_cli.runs.files import write_fault
+from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.faults import did_you_mean, quoted
 
@@ -73,12 +73,10 @@ def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -
     if standing(path) == FILE and not force:
         raise ProblemError(f"{path} exists; --force overwrites it.")
     data = writer(path, name, array)
-    temporary = ready(path, force).with_name(f".{path.name}.tmp")
     try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        with replacing(ready(path, force)) as temporary:
+            temporary.write_bytes(data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise write_fault(path, error) from error
 
 

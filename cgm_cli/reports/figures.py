@@ -19,7 +19,7 @@ from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.output import MARK, ready
 from cgm_cli.reports.pictures import pictures
 from cgm_cli.reports.query import as_number
-from cgm_cli.runs.files import write_fault
+from cgm_cli.runs.files import replacing, write_fault
 
 FORMATS = ("pdf", "png", "svg")
 _WIDTH = 3.35
@@ -215,7 +215,8 @@ def _save(plt: Any, figure: Any, stem: Path, kinds: Sequence[str], written: list
         for kind in kinds:
             path = ready(stem.with_name(f"{stem.name}.{kind}"), force)
             try:
-                figure.savefig(path, metadata=about[kind])
+                with replacing(path) as temporary:
+                    figure.savefig(temporary, format=kind, metadata=about[kind])
             except OSError as error:
                 raise write_fault(path, error) from error
             written.append(path)

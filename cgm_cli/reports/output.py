@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.files import FILE, NOTHING, standing
-from cgm_cli.runs.files import write_atomically, write_fault
+from cgm_cli.runs.files import refusal, write_atomically, write_fault
 
 MARK = "Written by cgm report"
 """Stands in every page, table and figure of a report, so that the next report may replace them."""
@@ -16,14 +16,15 @@ _LOOKED_AT = 65_536
 
 
 def ready(path: Path, force: bool = False) -> Path:
-    """The path, its folder made. Raises ProblemError (exit code 2) where no file can be written.
+    """The path, its folder made. Raises ProblemError (exit code 2) where there is no place for a file, and CgmError (4)
+    where the file system refuses.
 
     A file that stands there already may be replaced if a report wrote it, or it is empty, or with `force`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ProblemError(f"The folder {path.parent} cannot be made: {error.strerror}.") from error
+        raise refusal(f"The folder {path.parent} cannot be made: {error.strerror}.", error) from error
     found = standing(path)
     if found not in (FILE, NOTHING):
         raise ProblemError(f"{path} cannot be written: it is {found}.")

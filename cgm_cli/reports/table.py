@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cgm_cli.errors import MOST_TOLD
 from cgm_cli.reports.cells import Column, best_rows, cell, clipped, columns, labels
 from cgm_cli.reports.collect import Fault
 from cgm_cli.reports.entry import FIGURES, Entry
@@ -25,13 +26,16 @@ _WIDTH_OF_A_FILE = 10_000
 
 
 def print_report(entries: Sequence[Entry], faults: Sequence[Fault], console: Console) -> None:
-    """Print the table of the runs, then those that are not finished and paths without a run, each with its reason."""
+    """Print the table of the runs, then those that are not finished and paths without a run, with their reasons.
+
+    Of either the first MOST_TOLD: the last line counts them all.
+    """
     if entries:
         _print_table(entries, console)
     unfinished = [(label, entry) for label, entry in zip(labels(entries), entries, strict=True) if entry.reason]
-    for label, entry in unfinished:
+    for label, entry in unfinished[:MOST_TOLD]:
         _say(console, f"{clipped(label)}: {entry.state}. {visible(entry.reason)}", "yellow")
-    for fault in faults:
+    for fault in faults[:MOST_TOLD]:
         _say(console, f"{visible(str(fault.path))}: {visible(fault.reason)}", "red")
     done = len(entries) - len(unfinished)
     parts = [f"{done} finished"] if done else []

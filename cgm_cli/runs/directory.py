@@ -23,7 +23,7 @@ from typing import Any
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
-from cgm_cli.runs.files import to_json, utc_now, write_atomically
+from cgm_cli.runs.files import refusal, to_json, utc_now, write_atomically
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
 _BEFORE_STATUS = ("spec.yaml", "resolved.yaml")
@@ -48,8 +48,8 @@ class RunDirectory:
         again: `out` may hold what a process has left that died before its run had begun (see `has_begun`).
 
         The id is the UTC time with a random suffix, so that solves started in the same second never share a folder.
-        Raises ProblemError (exit code 2) when `out` is not empty, is being written by another process, or no folder can
-        be made there.
+        Raises ProblemError (exit code 2) when `out` is not empty, is being written by another process, or is no place
+        for a folder; CgmError (4) when the file system refuses.
         """
         try:
             if out is None:
@@ -64,7 +64,8 @@ class RunDirectory:
             raise ProblemError(f"{error.filename} is a file; a run needs a folder.") from error
         except OSError as error:
             where = error.filename or out or root
-            raise ProblemError(f"The run folder {where} cannot be made or written to: {error.strerror}.") from error
+            message = f"The run folder {where} cannot be made or written to: {error.strerror}."
+            raise refusal(message, error) from error
         folder = cls(path, lock)
         try:
             _refuse_unless_empty(path, again)
@@ -75,13 +76,13 @@ class RunDirectory:
 
     @classmethod
     def reopen(cls, path: Path) -> RunDirectory:
-        """Take the folder of a run that is no longer written. Raises ProblemError (exit code 2) if it still is, or if
-        the folder cannot be written to.
+        """Take the folder of a run that is no longer written. Raises ProblemError (exit code 2) if it still is, and
+        CgmError (4) if the folder cannot be written to.
         """
         try:
             folder = cls(path, _acquire(path, "wait for its end"))
         except OSError as error:
-            raise ProblemError(f"The run folder {path} cannot be written to: {error.strerror}.") from error
+            raise refusal(f"The run folder {path} cannot be written to: {error.strerror}.", error) from error
         for left_over in path.glob(".*.tmp"):  # of a process that was killed while it wrote
             with suppress(OSError):
                 left_over.unlink()

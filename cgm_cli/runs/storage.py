@@ -13,7 +13,7 @@ from pathlib import Path
 
 import h5py
 
-from cgm_cli.runs.files import rename_durably, write_fault
+from cgm_cli.runs.files import replacing, write_fault
 
 
 def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool = False) -> None:
@@ -22,26 +22,16 @@ def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool =
     The earliest format has no flags of consistency that a reader could stumble over. Raises CgmError (exit code 4), and
     leaves the old file, if the disk refuses.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        try:
+        with replacing(path, durable) as temporary:
             storage = ForgivingFile(temporary)
             try:
                 with h5py.File(storage, "w", libver="earliest") as file:
                     fill(file)
-                if durable:
-                    storage.synchronise()
             finally:
                 storage.close()
             if storage.fault is not None:
                 raise storage.fault
-            if durable:
-                rename_durably(temporary, path)
-            else:
-                os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise write_fault(path, error) from error
 
@@ -100,14 +90,6 @@ class ForgivingFile(io.RawIOBase):
         except OSError as error:
             self.fault = error
         return self._size
-
-    def synchronise(self) -> None:
-        """Bring what was written from the operating system to the disk itself."""
-        try:
-            if self.fault is None:
-                os.fsync(self._descriptor)
-        except OSError as error:
-            self.fault = error
 
     def close(self) -> None:
         if not self.closed:

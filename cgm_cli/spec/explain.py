@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from cgm_cli.blocks import registry
+from cgm_cli.errors import MOST_TOLD
 from cgm_cli.spec.faults import did_you_mean, quoted
 from cgm_cli.spec.fields import SHA256, SLUG, TERM_NAME
 
@@ -61,17 +63,29 @@ class Complaint:
     at_key: bool = False
 
 
-def explain(error: ValidationError, tree: Any, schemas: dict[int, type]) -> list[Complaint]:
-    """Complaints about `tree`. `schemas` is the validation context: id of a mapping -> the model that validated it."""
-    alone: list[Complaint] = []
+_Finding = tuple[TreePath, Callable[[], Complaint]]
+
+
+def explain(
+    error: ValidationError, tree: Any, schemas: dict[int, type], place: Callable[[TreePath], tuple[int, int]]
+) -> tuple[list[Complaint], int]:
+    """Complaints about `tree`, the first MOST_TOLD of them in the order of their `place`, and how many more there are.
+
+    schemas: the validation context, id of a mapping -> the model that validated it.
+    """
+    found: list[_Finding] = []
     unions: dict[TreePath, list[tuple[TreePath, dict[str, Any]]]] = {}
     for entry in error.errors(include_url=False):
         path, branch = _locate(entry, tree)
         if branch is None:
-            alone.append(_complaint(entry, path, tree, schemas))
+            found.append((path, partial(_complaint, entry, path, tree, schemas)))
         else:
             unions.setdefault(branch, []).append((path, entry))
-    return alone + [c for branch, members in unions.items() for c in _union(branch, members, tree, schemas)]
+    for branch, members in unions.items():
+        found += _union(branch, members, tree, schemas)
+    # Words are found last, and only for those that are told: a likely name takes a while to find.
+    found.sort(key=lambda finding: place(finding[0]))
+    return [complaint() for _, complaint in found[:MOST_TOLD]], len(found[MOST_TOLD:])
 
 
 def shown(value: Any) -> str:
@@ -115,19 +129,23 @@ def _has(node: Any, step: str | int) -> bool:
 
 def _union(
     branch: TreePath, members: Sequence[tuple[TreePath, dict[str, Any]]], tree: Any, schemas: dict[int, type]
-) -> list[Complaint]:
+) -> list[_Finding]:
     """One complaint for a value that fits no member of a union; those of the member that went deepest if one did."""
     inside = [(path, entry) for path, entry in members if len(path) > len(branch)]
     if inside:
-        return [_complaint(entry, path, tree, schemas) for path, entry in inside]
+        return [(path, partial(_complaint, entry, path, tree, schemas)) for path, entry in inside]
     for _, entry in members:
         if entry["type"] in _TELLING:
-            return [_complaint(entry, branch, tree, schemas)]
-    expected = list(dict.fromkeys(_expected(entry) for _, entry in members))
+            return [(branch, partial(_complaint, entry, branch, tree, schemas))]
+    return [(branch, partial(_no_member, branch, [entry for _, entry in members], tree))]
+
+
+def _no_member(branch: TreePath, entries: Sequence[dict[str, Any]], tree: Any) -> Complaint:
+    expected = list(dict.fromkeys(_expected(entry) for entry in entries))
     value = _node(tree, branch)
-    names = [name.strip("'") for _, entry in members if entry["type"] == "literal_error" for name in _choices(entry)]
+    names = [name.strip("'") for entry in entries if entry["type"] == "literal_error" for name in _choices(entry)]
     hint = (did_you_mean(value, names) if isinstance(value, str) else None) or _number_hint(value)
-    return [Complaint(branch, f"expected {' or '.join(expected)}, got {shown(value)}", hint)]
+    return Complaint(branch, f"expected {' or '.join(expected)}, got {shown(value)}", hint)
 
 
 def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[int, type]) -> Complaint:

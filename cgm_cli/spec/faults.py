@@ -1,4 +1,4 @@
-"""Faults of a spec: where each is, what is wrong, and what was probably meant; all of them told at once."""
+"""Faults of a spec: where each is, what is wrong, and what was probably meant; many of them told at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
-from cgm_cli.errors import CgmError
+from cgm_cli.errors import MOST_TOLD, CgmError, told
 
 # What YAML counts as a line break; str.splitlines knows more of them and would shift the line numbers.
 LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
@@ -47,13 +48,18 @@ class Fault:
 
 
 class SpecError(CgmError):
-    """The spec cannot be used as it stands. `faults` holds everything found, in the order of the text."""
+    """The spec cannot be used as it stands.
+
+    faults: the first MOST_TOLD that were found, in the order of the text. more: how many there are besides.
+    """
 
     exit_code = 2
 
-    def __init__(self, faults: Sequence[Fault], name: str = "spec", text: str = ""):
-        self.faults = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))
-        super().__init__("\n\n".join(fault.render(name, text) for fault in self.faults), self.faults[0].path)
+    def __init__(self, faults: Sequence[Fault], name: str = "spec", text: str = "", more: int = 0):
+        self.faults = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))[:MOST_TOLD]
+        self.more = more + len(faults) - len(self.faults)
+        rendered = [fault.render(name, text) for fault in self.faults]
+        super().__init__(told(rendered, self.more), self.faults[0].path)
 
 
 def did_you_mean(given: str, known: Sequence[str]) -> str | None:
@@ -67,17 +73,23 @@ def visible(text: str) -> str:
     return "".join(character if character.isprintable() else " " if character == "\t" else "�" for character in text)
 
 
-def quoted(text: str) -> str:
-    """`text` as a message may hold it: visible, and cut if it is long."""
-    return visible(text if len(text) <= 60 else text[:57] + "...")
+def quoted(text: str, most: int = 60) -> str:
+    """`text` as a message may hold it: visible, and cut if it has more than `most` characters."""
+    return visible(text if len(text) <= most else text[: most - 3] + "...")
 
 
 def _excerpt(text: str, line: int, column: int) -> list[str]:
-    lines = LINE_BREAK.split(text)
+    lines = _lines(text)
     if not 1 <= line <= len(lines):
         return []
-    source, start = visible(lines[line - 1]), 0
+    source, start = lines[line - 1], 0
     if len(source) > _WIDTH:
         start = max(0, min(column - 1 - _WIDTH // 2, len(source) - _WIDTH))
         source = source[start : start + _WIDTH]
-    return [f"  {source}", "  " + " " * (column - 1 - start) + "^"]
+    return [f"  {visible(source)}", "  " + " " * (column - 1 - start) + "^"]
+
+
+@lru_cache(maxsize=2)
+def _lines(text: str) -> list[str]:
+    # Kept: each of many faults in a long text asks for its line.
+    return LINE_BREAK.split(text)

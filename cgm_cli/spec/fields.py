@@ -7,6 +7,7 @@ there in YAML is validated by the schema that its `kind` names in the registry, 
 from __future__ import annotations
 
 from functools import cache
+from itertools import islice
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, 
 from pydantic_core import PydanticCustomError, core_schema
 
 from cgm_cli.blocks import registry
+from cgm_cli.errors import MOST_TOLD
 from cgm_cli.spec.faults import did_you_mean
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -208,7 +210,8 @@ def _by_keys(models: list[type[StrictModel]], value: dict[str, Any]) -> type[Str
     def rank(model: type[StrictModel]) -> tuple[int, int, int]:
         names = _keys(model)
         exact = sum(key in names for key in value)
-        close = sum(did_you_mean(str(key), names) is not None for key in value)
+        # Names that are close take a while to find: the first keys tell.
+        close = sum(did_you_mean(str(key), names) is not None for key in islice(value, MOST_TOLD))
         return exact, close, -sum(name not in value for name in _keys(model, required=True))
 
     best = max(models, key=rank)

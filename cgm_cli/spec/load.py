@@ -11,12 +11,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from cgm_cli.errors import CgmError
+from cgm_cli.errors import MOST_TOLD, CgmError, told
 from cgm_cli.spec.explain import Complaint, explain
 from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.overrides import apply
-from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value, read
+from cgm_cli.spec.yaml_reader import Document, Position, TreePath, parse, plain_value, read
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
@@ -59,7 +59,8 @@ def locate(error: CgmError, spec: Spec | None) -> Fault | None:
 def describe_error(error: CgmError, spec: Spec | None) -> str:
     """The message of an error raised after loading, with the place in the spec that its `path` leads to."""
     if len(error.each) > 1:
-        return "\n\n".join(describe_error(inner, spec) for inner in error.each)
+        first, others = error.each[:MOST_TOLD], error.each[MOST_TOLD:]
+        return told([describe_error(inner, spec) for inner in first], len(others))
     fault = locate(error, spec)
     if fault is None or spec is None or spec.document is None:
         return error.message
@@ -85,14 +86,13 @@ def _validate(document: Document, overrides: Sequence[str]) -> Spec:
     try:
         origins = apply(tree, overrides)
     except SpecError as error:
-        raise SpecError(error.faults, document.name, document.text) from None
+        raise SpecError(error.faults, document.name, document.text, error.more) from None
     tree.setdefault("name", default_name(document.path))
     schemas: dict[int, type] = {}
     try:
         spec = Spec.model_validate(tree, context=schemas)
     except ValidationError as error:
-        faults = [place(complaint, document, origins) for complaint in explain(error, tree, schemas)]
-        raise SpecError(faults, document.name, document.text) from None
+        raise refused(error, tree, schemas, document, origins) from None
     spec._document = document
     spec._overrides = tuple(overrides)
     return spec
@@ -103,20 +103,46 @@ def is_sweep(tree: Mapping[str, Any]) -> bool:
     return "sweep" in tree and "problem" not in tree
 
 
+def refused(
+    error: ValidationError,
+    tree: Any,
+    schemas: dict[int, type],
+    document: Document,
+    origins: Mapping[TreePath, str],
+) -> SpecError:
+    """What pydantic refuses in `tree`, which was read from the document and changed by overrides, as a SpecError."""
+
+    def where(path: TreePath) -> tuple[int, int]:
+        return (0, 0) if _override(path, origins) else _position(path, document).key
+
+    complaints, more = explain(error, tree, schemas, where)
+    faults = [place(complaint, document, origins) for complaint in complaints]
+    return SpecError(faults, document.name, document.text, more)
+
+
 def place(complaint: Complaint, document: Document, origins: Mapping[TreePath, str]) -> Fault:
     """The complaint with its line and column, or with the override that set the value."""
-    path = complaint.path
-    dotted = tuple(str(step) for step in path)
-    for length in range(len(dotted), 0, -1):
-        if dotted[:length] in origins:
-            return Fault(complaint.message, path, hint=complaint.hint, override=origins[dotted[:length]])
-    known = path
-    while known not in document.positions:
-        # A key that is not in the text, because it has a default or a template made it: its nearest ancestor is.
-        known = known[:-1]
-    position = document.positions[known]
+    override = _override(complaint.path, origins)
+    if override is not None:
+        return Fault(complaint.message, complaint.path, hint=complaint.hint, override=override)
+    position = _position(complaint.path, document)
     line, column = position.key if complaint.at_key else position.value
-    return Fault(complaint.message, path, line, column, complaint.hint)
+    return Fault(complaint.message, complaint.path, line, column, complaint.hint)
+
+
+def _override(path: TreePath, origins: Mapping[TreePath, str]) -> str | None:
+    """The override that set the value at `path`, or one that it is inside of."""
+    if not origins:
+        return None
+    dotted = tuple(str(step) for step in path)
+    return next((origins[dotted[:n]] for n in range(len(dotted), 0, -1) if dotted[:n] in origins), None)
+
+
+def _position(path: TreePath, document: Document) -> Position:
+    while path not in document.positions:
+        # A key that is not in the text, because it has a default or a template made it: its nearest ancestor is.
+        path = path[:-1]
+    return document.positions[path]
 
 
 def _origins(overrides: Sequence[str]) -> dict[TreePath, str]:

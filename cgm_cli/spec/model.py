@@ -16,6 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
+from cgm_cli.spec.faults import quoted
 from cgm_cli.spec.fields import (
     SHA256,
     SLUG,
@@ -200,6 +201,11 @@ class SourceSpec(StrictModel):
 
     from_: str = Field(alias="from", min_length=1, description="where to get the file: told when it is missing")
     sha256: str | None = Field(None, pattern=SHA256, description="checked when the file is read")
+
+    @property
+    def advice(self) -> str:
+        """What a message says that misses the file."""
+        return f"Get it from {quoted(self.from_, 500)}"
 
 
 class ComposedProblem(StrictModel):

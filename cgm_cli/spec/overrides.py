@@ -16,6 +16,7 @@ def apply(tree: dict[str, Any], overrides: Sequence[str]) -> dict[TreePath, str]
     """
     origins: dict[TreePath, str] = {}
     faults: list[Fault] = []
+    more = 0
     for override in overrides:
         try:
             path, value = _parse(override)
@@ -23,8 +24,9 @@ def apply(tree: dict[str, Any], overrides: Sequence[str]) -> dict[TreePath, str]
             origins[path] = override
         except SpecError as error:
             faults += error.faults
+            more += error.more
     if faults:
-        raise SpecError(faults)
+        raise SpecError(faults, more=more)
     return origins
 
 
@@ -37,7 +39,7 @@ def _parse(override: str) -> tuple[TreePath, Any]:
         value = parse_value(text).tree
     except SpecError as error:
         faults = [Fault(fault.message, hint=fault.hint, override=override) for fault in error.faults]
-        raise SpecError(faults) from None
+        raise SpecError(faults, more=error.more) from None
     return tuple(steps), value
 
 

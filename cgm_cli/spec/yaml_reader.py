@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from cgm_cli.errors import MOST_TOLD
 from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError, quoted
 
 MAX_BYTES = 5_000_000
 MAX_NODES = 200_000
 MAX_DEPTH = 64
-MAX_FAULTS = 50
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -125,7 +125,7 @@ def parse_value(text: str, path: Path | None = None) -> Document:
     except _Stop:
         pass
     if builder.faults:
-        raise SpecError(builder.faults, name, text)
+        raise SpecError(builder.faults, name, text, builder.more)
     return Document(text, path, builder.root, builder.positions)
 
 
@@ -170,6 +170,7 @@ class _Builder:
         self.root: Any = None
         self.positions: dict[TreePath, Position] = {(): Position((1, 1), (1, 1))}
         self.faults: list[Fault] = []
+        self.more = 0  # faults beyond those that are kept
         self._open: list[_Open] = []
         self._nodes = 0
         self._documents = 0
@@ -258,9 +259,10 @@ class _Builder:
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
     def _fault(self, message: str, at: tuple[int, int], path: TreePath = ()) -> None:
-        self.faults.append(Fault(message, path or (self._open[-1].path if self._open else ()), *at))
-        if len(self.faults) >= MAX_FAULTS:
-            raise _Stop
+        if len(self.faults) < MOST_TOLD:
+            self.faults.append(Fault(message, path or (self._open[-1].path if self._open else ()), *at))
+        else:
+            self.more += 1
 
     def _stop(self, message: str, at: tuple[int, int]) -> None:
         self._fault(message, at)

@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cgm_cli.errors import CgmError, DataError, Several
+from cgm_cli.errors import MOST_TOLD, CgmError, DataError, Several
 from cgm_cli.spec.explain import Complaint, explain
 from cgm_cli.spec.faults import Fault, SpecError, quoted
-from cgm_cli.spec.load import default_name, dump, is_sweep, place
+from cgm_cli.spec.load import default_name, dump, is_sweep, place, refused
 from cgm_cli.spec.model import Spec
-from cgm_cli.spec.yaml_reader import MAX_FAULTS, Document, TreePath, read
+from cgm_cli.spec.yaml_reader import Document, TreePath, read
 from cgm_cli.sweeps.expansion import Assignment, expand, label, placed
 from cgm_cli.sweeps.identity import digest, files_of, identity
 from cgm_cli.sweeps.model import SweepSpec
@@ -95,7 +95,7 @@ class Sweep:
                 new, digests[new] = self._find(name)
             except OSError as error:
                 source = spec.source.get(name)
-                get = f". Get it from {source.from_}" if source else ""
+                get = f". {source.advice}" if source else ""
                 missing.append(DataError(f"no data file `{quoted(name)}`; looked in {error}{get}", path))
             else:
                 renamed[name] = new
@@ -135,8 +135,7 @@ def load_sweep(path: str | Path) -> Sweep:
     try:
         spec = SweepSpec.model_validate(tree, context=schemas)
     except ValidationError as error:
-        faults = [place(complaint, document, {}) for complaint in explain(error, tree, schemas)]
-        raise SpecError(faults, document.name, document.text) from None
+        raise refused(error, tree, schemas, document, {}) from None
     sweep = Sweep(spec, document, _base(spec, document))
     try:
         below = sweep._below
@@ -170,9 +169,9 @@ def _fault(document: Document, path: TreePath, message: str) -> SpecError:
 
 
 def _validate(sweep: Sweep) -> None:
-    """Fill in the points; raises what is wrong with any of them."""
+    """Fill in the points; raises what is wrong with any of them, or with the first ones if that is much."""
     faults = _Faults(sweep)
-    data: dict[str, CgmError] = {}
+    unseen = 0
     for number, assignment in enumerate(sweep._assignments, start=1):
         schemas: dict[int, type] = {}
         tree = None
@@ -181,55 +180,69 @@ def _validate(sweep: Sweep) -> None:
             spec = Spec.model_validate(tree, context=schemas)
             resolved, digests = sweep._resolved(spec)
         except ValidationError as error:
-            for complaint in explain(error, tree, schemas):
+            complaints, more = explain(error, tree, schemas, lambda path: (0, 0))
+            for complaint in complaints:
                 faults.add(number, assignment, complaint)
+            faults.more += more
         except ValueError as error:
             # A key that leads nowhere: the deepest one is to blame.
             deepest = max(assignment, key=lambda key: key.count("."))
             faults.add(number, assignment, Complaint(tuple(deepest.split(".")), str(error), at_key=True))
         except CgmError as error:
             for each in error.each:
-                told = faults.described(assignment, each)
-                data.setdefault(told.message, told)
+                faults.add_error(assignment, each)
         else:
             values = {key: cell.value for key, cell in assignment.items()}
             point = Point(number, identity(resolved, digests), values, spec.threads, spec.stop.time)
             sweep.points.append(point)
-        if len(faults) >= MAX_FAULTS:
+        if len(faults) >= MOST_TOLD:
+            unseen = len(sweep._assignments) - number
             break
-    errors = [*faults.errors(), *data.values()]
+    errors = faults.errors()
     if errors:
-        raise errors[0] if len(errors) == 1 else Several(errors)
+        error = errors[0] if len(errors) == 1 and not faults.more else Several(errors, faults.more)
+        if unseen:
+            error.message += f"\n\n{unseen:,} of {len(sweep._assignments):,} points have not been looked at"
+        raise error
 
 
 class _Faults:
-    """The faults of the points, each told once, however many points have it."""
+    """The faults of the points, each told once, however many points have it; at most MOST_TOLD. more: those besides."""
 
     def __init__(self, sweep: Sweep):
+        self.more = 0
         self._sweep = sweep
         self._points: dict[tuple[bool, Fault], list[str]] = {}
+        self._data: dict[tuple[bool, Fault], CgmError] = {}
 
     def __len__(self) -> int:
-        return len(self._points)
+        return len(self._points) + len(self._data)
 
     def add(self, number: int, assignment: Assignment, complaint: Complaint) -> None:
         key = self._located(assignment, complaint)
-        self._points.setdefault(key, []).append(f"point {number}: {label(assignment)}")
+        if key in self._points or len(self) < MOST_TOLD:
+            self._points.setdefault(key, []).append(f"point {number}: {label(assignment)}")
+        else:
+            self.more += 1
 
-    def errors(self) -> list[SpecError]:
-        """One error for each of the two files that have faults."""
-        found = []
+    def add_error(self, assignment: Assignment, error: CgmError) -> None:
+        """An error of a point, to be told with the line in the sweep file or in the base that its path leads to."""
+        key = self._located(assignment, Complaint(error.path, error.message))
+        if key in self._data or len(self) < MOST_TOLD:
+            here, fault = key
+            document = self._sweep.document if here else self._sweep.base
+            self._data.setdefault(key, type(error)(fault.render(document.name, document.text)))
+        else:
+            self.more += 1
+
+    def errors(self) -> list[CgmError]:
+        """One error for each of the two files that have faults, then those of the data."""
+        found: list[CgmError] = []
         for here, document in ((True, self._sweep.document), (False, self._sweep.base)):
             faults = [_told(fault, points) for (at, fault), points in self._points.items() if at is here]
             if faults:
                 found.append(SpecError(faults, document.name, document.text))
-        return found
-
-    def described(self, assignment: Assignment, error: CgmError) -> CgmError:
-        """The error of a point, with the line in the sweep file or in the base that its path leads to."""
-        here, fault = self._located(assignment, Complaint(error.path, error.message))
-        document = self._sweep.document if here else self._sweep.base
-        return type(error)(fault.render(document.name, document.text))
+        return [*found, *self._data.values()]
 
     def _located(self, assignment: Assignment, complaint: Complaint) -> tuple[bool, Fault]:
         """Whether the fault stands in the sweep file, and the fault with its place there or in the base."""

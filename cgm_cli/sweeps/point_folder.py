@@ -13,7 +13,6 @@ trace that would have to be healed.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from cgm_cli.runs.files import replacing
 from cgm_cli.sweeps import lease
 
 HEADING = "=== "
@@ -129,10 +129,8 @@ class PointFolder:
 
 
 def _replace(path: Path, text: str) -> None:
-    # Under a name of its own: another sweep may write the same file at the same time.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path, durable=False) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:

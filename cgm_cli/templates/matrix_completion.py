@@ -106,7 +106,7 @@ class MatrixCompletion(Template):
         def _matrix(self, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
             """The matrix that entries are observed of, and the one sought: without noise, log-odds instead of signs."""
             if not isinstance(self.matrix, RandomMatrix):
-                full = context.array(self.matrix)
+                full = context.array(self.matrix, copies=4)  # three for what is observed and completed
                 if full.ndim != 2:
                     raise ProblemError(f"what is to be completed must be a matrix, but is {named(full.shape)}")
                 return (signs(full, full.shape) if self.loss == "logistic" else full), full

@@ -52,7 +52,7 @@ class MatrixGame(Template):
                     shape = self.payoff.rows, self.payoff.columns
                     context.reserve("payoffs", 8 * shape[0] * shape[1])
                     return MatrixGame(np.random.default_rng([context.seed, 3]).uniform(-1.0, 1.0, shape))
-                return MatrixGame(context.matrix(self.payoff))
+                return MatrixGame(context.matrix(self.payoff, copies=3))  # two for its norm
 
     def __init__(self, payoff: np.ndarray | sp.sparray):
         """payoff: A (m, n). Raises ProblemError for anything but a matrix."""

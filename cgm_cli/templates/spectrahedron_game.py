@@ -88,7 +88,8 @@ def symmetric(matrix: np.ndarray | sp.sparray) -> np.ndarray | sp.sparray:
     gaps = abs(matrix - matrix.T)
     worst = float(gaps.max()) if min(matrix.shape) else 0.0
     if worst > ROUNDING * float(abs(matrix).max()):
-        row, column = np.argwhere(gaps.toarray() == worst)[0] if sp.issparse(gaps) else np.argwhere(gaps == worst)[0]
+        # In either case not written out: a sparse matrix may be as large as no full one can be.
+        row, column = next(zip(*(gaps == worst).nonzero(), strict=True))
         raise ProblemError(
             f"a symmetric matrix is needed, but entries ({row}, {column}) and ({column}, {row}) of this one, counted "
             f"from 0, differ by {worst:.2g}"

@@ -97,7 +97,7 @@ def _read(data: str | Arrays, context: BuildContext) -> tuple[np.ndarray, np.nda
 
         return load_breast_cancer(return_X_y=True)
     with located("features"):
-        features = context.array(data.features)
+        features = context.array(data.features, copies=3)  # two for what is made of them
         if features.ndim != 2:
             raise ProblemError(f"the features must be a matrix, one row per sample, but are {named(features.shape)}")
     with located("target"):

@@ -24,10 +24,10 @@ class InlineContext:
     domain: object = None
     seed: int = 0
 
-    def array(self, value) -> np.ndarray:
+    def array(self, value, copies=1) -> np.ndarray:
         return np.array(value, dtype=float)
 
-    def matrix(self, value) -> np.ndarray:
+    def matrix(self, value, copies=1) -> np.ndarray:
         return self.array(value)
 
     def reserve(self, what: str, nbytes: int) -> None:

@@ -19,6 +19,8 @@ from PIL import Image
 from cgm_cli.errors import DataError
 from cgm_cli.readers import checks, memory
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.spec.load import load
+from cgm_cli.templates.build import build
 
 M = np.array([[1.0, 2.0, 3.0], [4.0, 5.5, -6.0]])
 S = sp.csr_array(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]]))
@@ -348,6 +350,128 @@ def test_npz_bomb(tmp_path, monkeypatch):
     fails(path, "would take 8 MB in memory, and only 1 MB are available")
 
 
+# ---- what is refused before it is unpacked: the numbers behind the headers are damaged, and nobody gets to see it
+
+
+def damage(path):
+    skip = 10_000  # the headers, and what is unpacked with them at once
+    if path.suffix == ".npz":
+        with zipfile.ZipFile(path) as archive:
+            skip += max(archive.infolist(), key=lambda info: info.compress_size).header_offset
+    raw = path.read_bytes()
+    path.write_bytes(raw[:skip] + bytes(byte ^ 0x55 for byte in raw[skip : skip + 20_000]) + raw[skip + 20_000 :])
+
+
+def bombs(path, kind):
+    """A damaged file of 10^5 numbers, or about as many; what reading it takes."""
+    numbers = np.random.default_rng(0).random((100, 1000))
+    if kind == "npz":
+        np.savez_compressed(path, x=numbers)
+        needed = "800 kB"
+    elif kind == "npz of float32":
+        np.savez_compressed(path, x=numbers.astype(np.float32))
+        needed = "1.2 MB"
+    elif kind == "npz in Fortran order":
+        np.savez_compressed(path, x=np.asfortranarray(numbers))
+        needed = "1.6 MB"
+    elif kind in ("csr", "csc", "coo"):
+        matrix = sp.csr_array(numbers).asformat(kind)
+        sp.save_npz(path, matrix)
+        needed = "6.0 MB" if kind != "coo" else "6.4 MB"
+    elif kind == "mat":
+        scipy.io.savemat(path, {"x": numbers}, do_compression=True)
+        needed = "1.6 MB"
+    elif kind == "mat 7.3":
+        with h5py.File(path, "w", userblock_size=512) as file:
+            file.create_dataset("x", data=numbers, chunks=(100, 1000), compression="gzip")
+        needed = "1.6 MB"
+    else:
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=numbers.astype(np.float32), chunks=(100, 1000), compression="gzip")
+        needed = "1.2 MB"
+    damage(path)
+    return needed
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["npz", "npz of float32", "npz in Fortran order", "csr", "csc", "coo", "mat", "mat 7.3", "h5"],
+)
+def test_what_does_not_fit_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, kind):
+    suffix = "npz" if kind in ("csr", "csc", "coo") else kind.split()[0]
+    path = tmp_path / f"a.{suffix}"
+    needed = bombs(path, kind)
+    fails(path, "not a readable")
+    monkeypatch.setattr(memory, "available_memory", lambda: 790_000)
+    fails(path, f"would take {needed} in memory, and only 790 kB are available".replace(".0", "(.0)?"))
+
+
+@pytest.mark.parametrize("kind", ["npz", "csr", "mat", "mat 7.3", "h5"])
+def test_room_for_copies_is_asked_for_before_anything_is_unpacked(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"a.{'npz' if kind == 'csr' else kind.split()[0]}"
+    bombs(path, kind)
+    monkeypatch.setattr(memory, "available_memory", lambda: 8_000_000)
+    fails(path, "not a readable")
+    fails(path, "would take (80|161) MB in memory", copies=100)
+
+
+def test_a_quadratic_asks_for_room_for_its_copies(tmp_path, monkeypatch):
+    """Its matrix fits, but not what is made of it to see whether it is symmetric."""
+    np.savez_compressed(tmp_path / "q.npz", x=np.random.default_rng(0).random((400, 400)))
+    damage(tmp_path / "q.npz")
+    (tmp_path / "s.yaml").write_text(
+        "problem: {domain: {kind: box, size: 400, lower: 0, upper: 1},\n"
+        "  objective: {kind: quadratic, matrix: {file: q.npz}}}\n"
+    )
+    monkeypatch.setattr(memory, "available_memory", lambda: 2_000_000)
+    with pytest.raises(DataError, match=r"would take 3\.8 MB in memory, and only 2 MB are available"):
+        build(load(tmp_path / "s.yaml"))
+
+
+def test_npz_of_gigabytes(tmp_path, monkeypatch):
+    """3.2 GB of int32, which take three times as much; the file has a thousand bytes of them."""
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", npy_header("(20000, 40000)", "<i4", data=bytes(1000)))
+    raw = bytearray(path.read_bytes())
+    size = len(npy_header("(20000, 40000)", "<i4")) + 4 * 20000 * 40000
+    start = raw.rindex(b"PK\x01\x02") + 24
+    raw[start : start + 4] = struct.pack("<I", size)
+    path.write_bytes(raw)
+    monkeypatch.setattr(memory, "available_memory", lambda: 5 * 10**9)
+    fails(path, "would take 9.6 GB in memory, and only 5 GB are available")
+    fails(path, "would take 9.6 GB in memory, and only 5 GB are available", key="x")
+
+
+def test_npz_whose_header_is_gigabytes(tmp_path):
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**31) + b" " * 10**6)
+    fails(path, "its header is too long")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_a_copy_in_another_order_is_made_only_if_it_fits(tmp_path, monkeypatch, order, transpose):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.asarray(np.ones((100, 1000)), order=order))
+    monkeypatch.setattr(checks, "check_fits", check := Fits())
+    read_array(path, transpose=transpose)
+    # What is there as it was read is not taken once more, unless it has to be copied.
+    assert max(check.asked) == 800_000 * (1 if order == "C" and not transpose else 2)
+    assert check.asked[-1] == (0 if transpose == (order == "F") else 800_000)
+
+
+class Fits:
+    """In place of `check_fits`: notes what it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, name, nbytes):
+        self.asked.append(nbytes)
+
+
 def test_npz_that_lies_about_its_size(tmp_path):
     path = tmp_path / "a.npz"
     buffer = io.BytesIO()
@@ -500,7 +624,7 @@ def test_matlab_bomb(tmp_path, monkeypatch):
     path = tmp_path / "a.mat"
     scipy.io.savemat(path, {"x": np.zeros((1000, 1000))}, do_compression=True)
     monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000)
-    fails(path, "would take 8 MB")
+    fails(path, "would take 16 MB in memory, and only 1 MB are available")  # as unpacked, and in C order
 
 
 def test_wrong_matlab73(tmp_path):

@@ -126,7 +126,7 @@ def test_a_folder_without_permission(spec, tmp_path):
     out = tmp_path / "locked"
     out.mkdir(mode=0o555)
     done = cgm("solve", spec, "--out", out, preexec_fn=without_privileges)
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert f"{out / '.lock'} cannot be made or written to: Permission denied" in done.stderr
     assert list(out.iterdir()) == []
 
@@ -135,7 +135,7 @@ def test_a_read_only_disk(spec, tmp_path):
     with small_disk(tmp_path / "small", 2**20) as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         done = cgm("solve", spec, "--out", disk / "run")
-        assert done.returncode == 2
+        assert done.returncode == 4
         assert "Read-only file system" in done.stderr
         assert "Traceback" not in done.stderr
 
@@ -145,7 +145,7 @@ def test_a_finished_run_that_may_not_be_written_is_refused_and_untouched(spec, t
     cgm("solve", spec, "--out", out, "--quiet", "--set", "solver.iterations=20")
     out.chmod(0o555)
     done = cgm("resume", out, "--set", "solver.iterations=40", preexec_fn=without_privileges)
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert f"{out} cannot be written to: Permission denied" in done.stderr
     assert load_run(out).trace["k"].tolist() == list(range(21))
 

@@ -13,7 +13,7 @@ import pytest
 
 import cgm_cli
 from cgm_cli.cli import main
-from cgm_cli.errors import DataError
+from cgm_cli.errors import DataError, ProblemError, Several
 from cgm_cli.spec.load import load
 
 pytestmark = pytest.mark.usefixtures("stub_registry")
@@ -136,7 +136,24 @@ def test_check_faults_as_json(cgm, spec_file, tmp_path):
     assert json.loads(out) == {
         "ok": False,
         "faults": [{**fault, "hint": "did you mean `seed`?", "override": None}],
+        "more": 0,
     }
+
+
+@pytest.mark.parametrize("error", [None, ProblemError("does not fit", ("problem", "domain"))])
+def test_faults_beyond_the_first_fifty_are_counted(cgm, build, spec_file, tmp_path, error):
+    """Those of the spec, and those of building it."""
+    path = tmp_path / "bad.yaml"
+    path.write_text(SPEC + "".join(f"key{i}: 1\n" for i in range(1234) if error is None))
+    build.error = error and Several([error] * 1234)
+    code, out, err = cgm("check", str(path))
+    assert (code, out) == (2, "")
+    assert err.count(f"{path}:") == 50 and err.endswith("\n\nand 1,184 more\n")
+    code, out, err = cgm("check", str(path), "--json")
+    assert (code, err) == (2, "")
+    assert len(json.loads(out)["faults"]) == 50 and json.loads(out)["more"] == 1184
+    code, out, err = cgm("show", str(path))
+    assert error or (code == 2 and err.endswith("\n\nand 1,184 more\n"))
 
 
 def test_check_places_the_errors_of_building(cgm, build, spec_file):

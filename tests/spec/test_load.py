@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.errors import DataError, Gathering, ProblemError, Several, located
+from cgm_cli.spec import explain
+from cgm_cli.spec import faults as words
 from cgm_cli.spec.faults import SpecError, visible
 from cgm_cli.spec.load import describe_error, dump, load, loads, one_line, resolved
 from cgm_cli.spec.yaml_reader import parse_value
@@ -352,3 +354,108 @@ def test_any_tree_loads_or_is_a_spec_error(tree):
         loads(dump(tree))
     except SpecError as error:
         assert all(fault.line is not None for fault in error.faults)
+
+
+# ---- many faults
+
+
+_MANY = {
+    "unknown keys": (TEMPLATE + "".join(f"key{i}: 1\n" for i in range(4000)), 4000),
+    "unknown keys on one line": (
+        "problem: {template: max-cut, graph: {file: g.txt, " + ", ".join(f"key{i}: 1" for i in range(4000)) + "}}\n",
+        4000,
+    ),
+    "text among numbers": (GOOD.replace("[1, 2e-3]", "[" + "abc, " * 4000 + "]"), 4000),
+    "terms": (GOOD.replace("  penalties:\n", "  penalties:\n" + "    - {kind: nope}\n" * 4000), 4000),
+    "sources": (TEMPLATE + "source:\n" + "".join(f"  f{i}: 1\n" for i in range(4000)), 4000),
+    "duplicate keys": (TEMPLATE + "seed: 1\n" * 4001, 4000),
+    "aliases": (TEMPLATE + "stop: &a 1\n" + "".join(f"k{i}: *a\n" for i in range(3999)), 4000),
+    "whole numbers that are too large": (TEMPLATE + "seed: [" + "99999999999999999999, " * 4000 + "]\n", 4000),
+}
+
+
+@pytest.mark.parametrize("case", _MANY)
+def test_fifty_faults_are_told_and_the_others_counted(case, monkeypatch):
+    """Nor is more looked for than is told: no likely name, and no line of the text, for a fault that is not shown."""
+    text, count = _MANY[case]
+    calls = []
+    for module in (words, explain):
+        monkeypatch.setattr(module, "did_you_mean", lambda given, known: calls.append(given))
+    words._lines.cache_clear()
+    with pytest.raises(SpecError) as caught:
+        loads(text, path="x.yaml")
+    error = caught.value
+    assert len(error.faults) == 50 and error.more == count - 50
+    assert error.message.count("x.yaml:") == 50
+    assert error.message.endswith(f"\n\nand {count - 50:,} more")
+    # In the order of the text.
+    places = [(fault.line, fault.column) for fault in error.faults]
+    assert places == sorted(places) and places[-1] < max((i, len(line)) for i, line in enumerate(text.split("\n"), 1))
+    assert len(calls) <= 50
+    assert words._lines.cache_info().misses == 1
+    assert len(error.message) < 50 * 600
+
+
+def test_the_first_faults_of_the_text_are_told_whatever_finds_them():
+    """Unknown keys come last in pydantic's order, and here first in the text."""
+    text = "zzz: 1\n" + GOOD.replace("[1, 2e-3]", "[" + "abc, " * 100 + "]")
+    assert faults(text)[0].message == "unknown key `zzz`"
+
+
+def test_many_overrides_that_cannot_be_applied():
+    with pytest.raises(SpecError) as caught:
+        loads(
+            TEMPLATE + "seed: 1\n",
+            [f"seed.x{i}=1" for i in range(200)] + ["seed=[" + "*a, " * 200 + "]"],
+            path="x.yaml",
+        )
+    assert (len(caught.value.faults), caught.value.more) == (50, 350)
+    with pytest.raises(SpecError) as caught:
+        loads(TEMPLATE, [f"x{i}=1" for i in range(200)], path="x.yaml")
+    assert (len(caught.value.faults), caught.value.more) == (50, 150)
+
+
+def test_many_errors_after_loading():
+    spec = loads(GOOD.replace("  penalties:\n", "  penalties:\n" + "    - {kind: l1}\n" * 200))
+    gathering = Gathering()
+    for index in range(200):
+        with gathering.part("problem", "penalties", index):
+            raise ProblemError("does not fit")
+    with pytest.raises(Several) as caught:
+        gathering.settle()
+    assert caught.value.message.count("does not fit") == 50 and caught.value.message.endswith("and 150 more")
+    message = describe_error(caught.value, spec)
+    assert message.count("<spec>:") == 50 and message.endswith("\n\nand 150 more")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("kind: l1", "kind: {}"),
+        GOOD.replace("kind: l1", "{}: l1"),
+        GOOD.replace('"012"', '"{}!"'),
+        GOOD.replace("1h30m", "{}"),
+        GOOD.replace("beta0: 0.5", "beta0: {}"),
+        GOOD.replace("mode: exact", "mode: {}"),
+        GOOD.replace("{kind: identity}", "!{} {kind: identity}"),
+        GOOD.replace("name: good", "name: {} x"),
+        TEMPLATE + "seed: {}\n",
+        TEMPLATE + "{}: 1\n",
+        TEMPLATE + "{0}: 1\n{0}: 2\n",
+        TEMPLATE + "x: &{} 1\n",
+        TEMPLATE + "x: *{}\n",
+        TEMPLATE + '"{}\n',
+    ],
+)
+@pytest.mark.parametrize("word", ["k", "4"])
+def test_what_is_long_is_cut(text, word):
+    long = word * 100_000
+    with pytest.raises(SpecError) as caught:
+        loads(text.replace("{0}", long).replace("{}", long), path="x.yaml")
+    assert len(caught.value.message) < 1500
+
+
+def test_where_a_file_is_to_be_had_is_cut():
+    spec = loads(GOOD.replace("https://example.org/", "https://example.org/" + "x" * 10_000))
+    assert spec.source["x.npy"].advice.startswith("Get it from https://example.org/xxx")
+    assert len(spec.source["x.npy"].advice) < 600

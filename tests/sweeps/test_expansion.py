@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from cgm_cli.errors import CgmError, DataError
+from cgm_cli.errors import CgmError, DataError, Several
 from cgm_cli.spec.faults import SpecError
 from cgm_cli.spec.load import load, loads
 from cgm_cli.sweeps.load import load_sweep
@@ -289,3 +289,38 @@ def test_a_fault_ends_with_exit_code_2_and_nothing_is_started(tmp_path):
     _, errors = sweep(tmp_path, "s.yaml", code=2)
     assert "expected more than 0, got -1" in errors
     assert not (tmp_path / "runs").exists()
+
+
+# Many faults
+
+
+def test_fifty_faulty_points_are_told_and_the_others_not_looked_at(tmp_path):
+    sizes = "".join(f"      - abc{i}\n" for i in range(1234))
+    told = fault(tmp_path, BASE + "sweep:\n  grid:\n    problem.size:\n" + sizes)
+    assert told.count("s.yaml:") == 50
+    assert told.endswith("\n\n1,184 of 1,234 points have not been looked at")
+
+
+def test_fifty_missing_files_of_points_are_told(tmp_path):
+    files = "".join(f"      - {{file: none{i}.npy}}\n" for i in range(1234))
+    told = fault(tmp_path, BASE + "sweep:\n  grid:\n    problem.start:\n" + files, Several)
+    assert told.count("s.yaml:") == 50
+    assert told.endswith("\n\n1,184 of 1,234 points have not been looked at")
+
+
+def test_fifty_of_many_faults_of_the_base_are_told(tmp_path):
+    unknown = "".join(f"  key{i}: 1\n" for i in range(1234))
+    told = fault(
+        tmp_path,
+        "base:\n  problem: {template: minimax-ball, size: 2, radius: 1.0}\n" + unknown + "sweep: {repeat: 3}\n",
+        Several,
+    )
+    assert told.count("s.yaml:") == 50
+    assert told.endswith("\n\nand 1,184 more\n\n2 of 3 points have not been looked at")
+
+
+def test_fifty_of_many_faults_of_a_sweep_file_are_told(tmp_path):
+    told = fault(tmp_path, BASE + "sweep: {repeat: 3}\n" + "".join(f"key{i}: 1\n" for i in range(1234)))
+    assert told.count("s.yaml:") == 50 and told.endswith("\n\nand 1,184 more")
+    told = fault(tmp_path, BASE + "sweep:\n  grid:\n" + "".join(f"    a..{i}: [1]\n" for i in range(1234)))
+    assert told.count("s.yaml:") == 50 and told.endswith("\n\nand 1,184 more")

@@ -47,7 +47,8 @@ class Quadratic(Loss):
 
         def build(self, context, in_shape: tuple[int, ...]) -> Quadratic:
             context.reserve("images", 2 * 8 * math.prod(in_shape))  # of x, and the linear term
-            return Quadratic(context.matrix(self.matrix), context.array(self.linear), in_shape)
+            # Q, and what its symmetry and its norm are seen from.
+            return Quadratic(context.matrix(self.matrix, copies=3), context.array(self.linear), in_shape)
 
     def __init__(self, matrix: np.ndarray | sp.sparray, linear: np.ndarray, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix does not fit, is not symmetric, or is not positive semidefinite."""

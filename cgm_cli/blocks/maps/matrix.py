@@ -34,7 +34,7 @@ class MatrixMap(LinearMap):
         ]
 
         def build(self, context, in_shape: tuple[int, ...]) -> MatrixMap:
-            return MatrixMap(context.matrix(self.matrix), in_shape)
+            return MatrixMap(context.matrix(self.matrix, copies=3), in_shape)  # two for its norm
 
     def __init__(self, matrix: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix has not one column per entry of the point."""
