@@ -256,7 +256,7 @@ def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
 
     def work() -> Row:
         sign = problem.sense_sign
-        found = recompute_bound(problem, run.duals, run.loss_image, sign * claimed if kind == "certified" else None)
+        found = recompute_bound(problem, run.duals, run.loss_image, sign * claimed)
         recomputed, tolerance = sign * float(found.value), float(found.error)
         proven = sign * claimed <= float(found.value) + tolerance and not found.faults
         if proven:
