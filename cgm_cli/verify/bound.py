@@ -2,7 +2,8 @@
 
     F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>,   v = M^T h'(z) + sum_i A_i^T y_i
 
-It holds for every z and y_i, so whatever is saved there proves the number that comes out.
+It holds for every z and y_i, so whatever is saved there proves the number that comes out; less what a quadratic h that
+is convex only but for rounding takes off (cgm_cli.verify.convexity).
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import scipy.sparse as sp
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.verify.convexity import loss_of_convexity
 from cgm_cli.verify.definite import Factor, by_inverse_iteration, by_lanczos, factorised
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
 from cgm_cli.verify.minimum import ORDER, minimum_over
 from cgm_cli.verify.penalties import conjugate
-from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, is_finite, norm, product
+from cgm_cli.verify.precision import EPS, ZERO, Missing, Total, Unchecked, extended, is_finite, norm, product
 
 MOVED = 1e-8
 """How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
@@ -57,25 +59,28 @@ def recompute_bound(
     loss_image: np.ndarray | None,
     claimed: float | None = None,
 ) -> Recomputed:
-    """The bound that the duals, by term, and the image of the loss prove. Raises Unchecked where they are missing or
-    the minimum is out of reach. claimed: a bound of the minimisation: where the minimum itself is out of reach, that one
+    """The bound that the duals, by term, and the image of the loss prove. Raises Missing where these are not there, and
+    Unchecked where the minimum is out of reach. claimed: a bound of the minimisation: where the minimum itself is out of reach, that one
     is proven or refuted.
     """
-    faults: list[str] = []
-    constant, pieces = ZERO, []
+    faults, remarks = [], []
+    constant, pieces, slack = ZERO, [], 0.0
     if problem.loss is not None:
         if loss_image is None:
-            raise Unchecked("the image of the objective at the bound's point was not saved")
+            raise Missing("the image of the objective at the bound's point is not there")
         shape = problem.loss.map.out_shape
         if loss_image.shape != shape or not is_finite(loss_image):
             return Recomputed(np.nan, 0.0, False, ("the image of the objective is no finite array of its shape",))
         view = view_loss(problem.loss, loss_image)
-        constant = view.constant
+        lost, slack = loss_of_convexity(problem.loss, problem.domain, loss_image)
+        constant = view.constant + Total(-lost, lost)
+        if lost > 0.0:
+            remarks.append(f"the objective is convex only but for rounding, which takes {lost:.3g} off")
         pieces.append((matrix_of(problem.loss.map), view.gradient))
     for term in problem.terms:
         y = duals.get(term.name.replace("/", "_"))
         if y is None:
-            raise Unchecked(f"the dual of {term.name} was not saved")
+            raise Missing(f"the dual of {term.name} is not there")
         if y.shape != term.penalty.shape or not is_finite(y):
             return Recomputed(np.nan, 0.0, False, (f"the dual of {term.name} is no finite array of its shape",))
         moved, value = conjugate(term.penalty, y)
@@ -85,12 +90,12 @@ def recompute_bound(
         constant = constant + -value
         pieces.append((matrix_of(term.map), moved))
     if claimed is not None:  # of the minimum, but for the rounding of the sum
-        claimed -= float(constant.value) + 16 * EPS * (float(constant.size) + abs(claimed))
+        claimed -= float(constant.value) + slack + 16 * EPS * (float(constant.size) + abs(claimed))
     least = minimum_of(problem.domain, pieces, claimed)
     whole = constant + least.value
-    rounding = 16 * EPS * float(whole.size) + least.error
-    remarks = (least.remark,) if least.remark else ()
-    return Recomputed(whole.value, rounding, least.proof, tuple(faults), remarks)
+    rounding = 16 * EPS * float(whole.size) + least.error + slack
+    remarks += [least.remark] if least.remark else []
+    return Recomputed(whole.value, rounding, least.proof, tuple(faults), tuple(remarks))
 
 
 @dataclass(frozen=True)
