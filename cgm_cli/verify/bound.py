@@ -60,8 +60,8 @@ def recompute_bound(
     claimed: float | None = None,
 ) -> Recomputed:
     """The bound that the duals, by term, and the image of the loss prove. Raises Missing where these are not there, and
-    Unchecked where the minimum is out of reach. claimed: a bound of the minimisation: where the minimum itself is out of reach, that one
-    is proven or refuted.
+    Unchecked where the minimum is out of reach. claimed: a bound of the minimisation: where the minimum itself is out
+    of reach, that one is proven or refuted.
     """
     faults, remarks = [], []
     constant, pieces, slack = ZERO, [], 0.0
@@ -150,7 +150,7 @@ def _of_large(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]
             raise Unchecked(f"n = {n} is too large for a full decomposition, and no factor proves what Lanczos found")
         return least(t, factor.distance, True, "the smallest eigenvalue is no smaller, by a factor")
     t = (claimed if domain.fixed_trace else min(claimed, 0.0)) / r
-    beyond, remark = "", f"the claim is proven by a factor, to {{:.1e}}; what is recomputed is a Rayleigh quotient"
+    beyond, remark = "", "the claim is proven by a factor, to {:.1e}; what is recomputed is a Rayleigh quotient"
     try:
         factor = proof_of(t)
         if factor is not None:

@@ -294,7 +294,7 @@ def _rounding_rows(run: Run, claims: Claims, template: object, sign: float) -> l
             else:
                 figure = formulas[name](template, run.solution, claims)
                 row = compared(name, plain(claimed), figure.value, figure.error)
-            against = contradiction(template, name, claims, sign, row.tolerance or 0.0)
+            against = contradiction(template, name, claims, sign)
             return replace(row, verdict=Verdict.FAILS, note=against) if against else row
 
         rows.append(attempted(name, plain(claimed), work))

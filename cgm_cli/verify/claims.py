@@ -71,8 +71,8 @@ def plain(value: object) -> float | None:
 
 
 def rebuild(run: Run) -> tuple[Spec, Instance]:
-    """The spec of resolved.yaml and its problem. Data files are looked up beside the spec that the run was started with, and where
-    `cgm solve` looks. Raises DataError where a file is missing or the spec cannot be built.
+    """The spec of resolved.yaml and its problem. Data files are looked up beside the spec that the run was started
+    with, and where `cgm solve` looks. Raises DataError where a file is missing or the spec cannot be built.
     """
     spec = None
     try:

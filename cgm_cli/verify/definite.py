@@ -125,7 +125,7 @@ def by_lanczos(matrix: sp.csr_array, below: float = -np.inf) -> Ritz:
     Linear Algebra Appl. 34, 1980).
     """
     n = matrix.shape[0]
-    most = int(min(PRODUCTS, n, max(20.0, WORK / (matrix.nnz + 5 * n))))
+    most = int(min(PRODUCTS, 4 * n, max(20.0, WORK / (matrix.nnz + 5 * n))))
     diagonal, beside = np.zeros(most), np.zeros(most)
     former, x = np.zeros(n), np.random.default_rng(0).standard_normal(n)
     x /= np.linalg.norm(x)
@@ -136,7 +136,7 @@ def by_lanczos(matrix: sp.csr_array, below: float = -np.inf) -> Ritz:
         image -= diagonal[step] * x
         beside[step] = np.linalg.norm(image)
         scale = np.abs(diagonal[: step + 1]).max() + beside[: step + 1].max()
-        over = step + 1 == most or beside[step] <= EPS * scale
+        over = step + 1 == most or beside[step] <= 16 * EPS * scale
         if over or (step + 1) % 50 == 0:
             value, vector = scipy.linalg.eigh_tridiagonal(
                 diagonal[: step + 1], beside[:step], select="i", select_range=(0, 0)

@@ -83,8 +83,8 @@ class Point:
 def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | None = None) -> Point:
     """The point that the arrays under /solution make up.
 
-    kind: how the run says that it kept x. Raises Unchecked where x was not kept, Unfit where the arrays are not a finite
-    point of the domain's shape, or not those of that kind.
+    kind: how the run says that it kept x. Raises Unchecked where x was not kept, Unfit where the arrays are not those
+    of that kind, or no finite point of the domain's shape.
     """
     shape = domain.shape
     if not solution.keys() >= KINDS.get(kind, set()):

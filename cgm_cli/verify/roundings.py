@@ -43,25 +43,30 @@ def _saved(solution: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     return solution[name]
 
 
+def _cut_error(template: MaxCut, value: float) -> float:
+    """Of s^T L s / 4, in which every weight takes part, cut or not."""
+    return RELATIVE * float(total(template.adjacency.data).size)
+
+
 def _cut(template: MaxCut, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
-    """The weights of the edges between the two sides, each edge once. Rounding is that of s^T L s / 4, in which every
-    weight takes part, cut or not.
-    """
+    """The weights of the edges between the two sides, each edge once."""
     side = _saved(solution, "partition")
     edges = sp.coo_array(sp.triu(template.adjacency, k=1))
     if side.shape != (template.adjacency.shape[0],) or not np.isin(side, (-1, 1)).all():
         return NONE
     tails, heads = edges.coords
-    cut = total(edges.data[side[tails] != side[heads]])
-    return Figure(cut.value, RELATIVE * float(total(edges.data).size))
+    value = float(total(edges.data[side[tails] != side[heads]]).value)
+    return Figure(value, _cut_error(template, value))
+
+
+def _clustering_error(template: KMeansSDP, value: float) -> float:
+    """Of the sum of |x - m|^2 with means m that are off by rounding, d in all: 2 d times the root of it, and d^2."""
+    off = (len(template.points) + 8) * EPS * float(norm(template.points))
+    return RELATIVE * value + 2.0 * off * float(np.sqrt(max(value, 0.0))) + off**2
 
 
 def _clustering(template: KMeansSDP, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
-    """sum over clusters C of the squared distances of all pairs in C over |C|: no mean is needed.
-
-    The claim is the sum of |x - m|^2 with means m that are off by rounding, d in all: by 2 d times the root of it, and
-    d^2.
-    """
+    """sum over clusters C of the squared distances of all pairs in C over |C|: no mean is needed."""
     clusters = _saved(solution, "clusters")
     points = extended(template.points)
     if clusters.shape != points.shape[:1] or np.unique(clusters).size > template.spec.clusters:
@@ -72,8 +77,7 @@ def _clustering(template: KMeansSDP, solution: Mapping[str, np.ndarray], claims:
         pairs = sum(((inside[i + 1 :] - inside[i]) ** 2).sum() for i in range(len(inside)))
         parts.append(pairs / len(inside))
     value = float(sum(parts))
-    off = (len(points) + 8) * EPS * float(norm(points))
-    return Figure(value, RELATIVE * value + 2.0 * off * np.sqrt(value) + off**2)
+    return Figure(value, _clustering_error(template, value))
 
 
 def _independent_set(template: LovaszTheta, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
@@ -125,21 +129,17 @@ def _claimed(name: str) -> Callable[..., Figure]:
     return formula
 
 
-def _against_bound(
-    value: Callable[..., Figure], figure: Callable[[Any, float], Any], slope: Callable[[float], float]
-) -> Callable[..., Figure]:
-    """A figure made of a value and the claimed bound, which is a certified one. slope: by how much it changes with the
-    value, at the most.
-    """
+def _against_bound(value: Callable[..., Figure], figure: Callable[[Any, float], Any]) -> Callable[..., Figure]:
+    """A figure made of a value, which it grows with, and the claimed bound, which is a certified one."""
 
     def formula(template: Any, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
         bound = claims.certified
         if bound is None:
             raise Missing("there is no certified bound to compare with")
         base = value(template, solution, claims)
-        steep = slope(bound)
-        found = figure(base.value, bound)
-        return Figure(found, steep * (base.error + RELATIVE * abs(base.value)) + RELATIVE * abs(found))
+        off = base.error + RELATIVE * (abs(base.value) + abs(bound))
+        found, above, below = (float(figure(base.value + shift, bound)) for shift in (0.0, off, -off))
+        return Figure(found, max(above - found, found - below) + RELATIVE * abs(found))
 
     return formula
 
@@ -158,55 +158,57 @@ def _feasible_gap(value: Any, bound: float) -> Any:
     return (value - bound) / max(1.0, abs(value), abs(bound))
 
 
-_PER_BOUND = {
-    "ratio": lambda bound: 1.0 / abs(bound),
-    "percent": lambda bound: 200.0 / abs(bound),
-    "gap": lambda bound: 2.0 / max(1.0, abs(bound)),
-    "difference": lambda bound: 1.0,
-}
-
 ROUNDINGS: dict[type, dict[str, Callable[..., Figure]]] = {
-    MaxCut: {"cut": _cut, "certified_ratio": _against_bound(_cut, _ratio, _PER_BOUND["ratio"])},
+    MaxCut: {"cut": _cut, "certified_ratio": _against_bound(_cut, _ratio)},
     KMeansSDP: {
         "kmeans_value": _clustering,
-        "certified_percent": _against_bound(_clustering, _percent, _PER_BOUND["percent"]),
-        "kmeanspp_certified_percent": _against_bound(_claimed("kmeanspp_value"), _percent, _PER_BOUND["percent"]),
+        "certified_percent": _against_bound(_clustering, _percent),
+        "kmeanspp_certified_percent": _against_bound(_claimed("kmeanspp_value"), _percent),
     },
     LovaszTheta: {"independent_set": _independent_set},
     RobustPCA: {
         "feasible_objective": _feasible_objective,
-        "feasible_gap": _against_bound(_feasible_objective, _feasible_gap, _PER_BOUND["gap"]),
+        "feasible_gap": _against_bound(_feasible_objective, _feasible_gap),
     },
-    MatrixGame: {"exploitability": _against_bound(_gain, lambda value, bound: value - bound, _PER_BOUND["difference"])},
+    MatrixGame: {"exploitability": _against_bound(_gain, lambda value, bound: value - bound)},
 }
 """By template and name: the figure that the saved arrays give. Raises Missing where they are not there."""
 
 
-BEYOND: dict[type, dict[str, float]] = {
-    MaxCut: {"cut": 1.0, "hyperplane_cut": 1.0},
-    KMeansSDP: {"kmeans_value": 0.5, "kmeanspp_value": 0.5},
-    LovaszTheta: {"independent_set": 1.0},
-    RobustPCA: {"feasible_objective": 1.0},
-}
-"""By template and name: the part of the bound that no figure of a feasible point can pass."""
-
-
-NO_MORE: dict[type, dict[str, str]] = {MaxCut: {"hyperplane_cut": "cut"}}
-"""By template and name: the figure that a search from this one has ended at, which is no less."""
-
-
-def contradiction(template: object, name: str, claims: Claims, sign: float, error: float = 0.0) -> str:
-    """Why a figure cannot be what it is claimed to be, beside the certified bound and the other figures, or nothing.
-
-    sign: 1 for a minimisation, -1 for a maximisation. error: of rounding in the figure.
+@dataclass(frozen=True)
+class Limit:
+    """What a figure of a feasible point cannot pass: a part of the bound, which is one on that figure. end: the figure
+    that a search which began with this one has ended at: it is no less. error: of rounding in the figure.
     """
-    value, bound = plain(claims.metrics.get(name)), claims.certified
-    part = BEYOND.get(type(template), {}).get(name)
-    if value is not None and None not in (bound, part):
-        if sign * value < sign * part * bound - RELATIVE * (abs(value) + abs(part * bound)) - error:
-            return f"it lies beyond {part * bound:.10g}, which the certified bound excludes"
-    end = NO_MORE.get(type(template), {}).get(name)
-    most = plain(claims.metrics.get(end)) if end else None
-    if None not in (value, most) and value > most + RELATIVE * (abs(value) + abs(most)) + error:
-        return f"it is more than `{end}`, which was found from there"
+
+    part: float
+    error: Callable[[Any, float], float] = lambda template, value: 0.0
+    end: str | None = None
+
+
+LIMITS: dict[type, dict[str, Limit]] = {
+    MaxCut: {"cut": Limit(1.0, _cut_error), "hyperplane_cut": Limit(1.0, _cut_error, "cut")},
+    KMeansSDP: {"kmeans_value": Limit(0.5, _clustering_error), "kmeanspp_value": Limit(0.5, _clustering_error)},
+    LovaszTheta: {"independent_set": Limit(1.0)},
+    RobustPCA: {"feasible_objective": Limit(1.0)},
+}
+"""By template and name."""
+
+
+def contradiction(template: object, name: str, claims: Claims, sign: float) -> str:
+    """Why a figure cannot be what it is claimed to be, beside the certified bound and the other figures; or nothing.
+
+    sign: 1 for a minimisation, -1 for a maximisation.
+    """
+    value, limit = plain(claims.metrics.get(name)), LIMITS.get(type(template), {}).get(name)
+    if value is None or limit is None:
+        return ""
+    error = limit.error(template, value)
+    if claims.certified is not None:
+        most = limit.part * claims.certified
+        if sign * value < sign * most - error - RELATIVE * (abs(value) + abs(most)):
+            return f"it lies beyond {most:.10g}, which the certified bound excludes"
+    end = plain(claims.metrics.get(limit.end)) if limit.end else None
+    if end is not None and value > end + error + RELATIVE * (abs(value) + abs(end)):
+        return f"it is more than `{limit.end}`, which was found from there"
     return ""
