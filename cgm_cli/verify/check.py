@@ -124,6 +124,8 @@ class _Solution:
         rows = [attempted("domain", 0.0, lambda: self._membership(point))]
         claimed = claims.number("objective")
         rows.append(attempted("objective", claimed, lambda: self._objective(point, "objective", claimed)))
+        if not all(term.penalty.is_set for term in self.problem.terms):
+            rows.append(attempted("penalties", self.claims.last.get("penalty"), lambda: self._penalty_row(point)))
         for term in (term for term in self.problem.terms if term.penalty.is_set):
             name, missed = f"infeasibility of {term.name}", claims.infeasibilities.get(term.name)
 
@@ -207,22 +209,33 @@ class _Solution:
         return _Image(value, drift)
 
     def _objective(self, point: Point, name: str, claimed: float | None) -> Row:
-        value, drift = ZERO, 0.0
+        value, drift = self._penalties(point)
         loss = self.problem.loss
         if loss is not None:
             image = self._image(matrix_of(loss.map), loss.map.out_shape, point)
             view = view_loss(loss, image.value)
-            value = view.value
+            value = view.value + value
             # |h(z + d) - h(z)| <= |h'(z)| |d| + the rest, which is quadratic; h' is Lipschitz with L_f / |M|^2.
             curvature = loss.lipschitz / loss.map.norm**2 if loss.map.norm > 0.0 else 0.0
-            drift = float(norm(view.gradient)) * image.drift + 0.5 * curvature * image.drift**2
+            drift += float(norm(view.gradient)) * image.drift + 0.5 * curvature * image.drift**2
+        tolerance = RELATIVE * float(value.size) + drift
+        return compared(name, claimed, self.sign * value.value, tolerance)
+
+    def _penalties(self, point: Point) -> tuple[Total, float]:
+        """The sum of the finite g_i, and how far the images that the solve kept may have moved it."""
+        value, drift = ZERO, 0.0
         for term in self.problem.terms:
             if not term.penalty.is_set:
                 image = self._image(matrix_of(term.map), term.map.out_shape, point)
                 value = value + penalty_value(term.penalty, image.value)
                 drift += term.penalty.lipschitz * image.drift
+        return value, drift
+
+    def _penalty_row(self, point: Point) -> Row:
+        """Beside the objective, which has them in it."""
+        value, drift = self._penalties(point)
         tolerance = RELATIVE * float(value.size) + drift
-        return compared(name, claimed, self.sign * value.value, tolerance)
+        return compared("penalties", self.claims.last.get("penalty"), self.sign * value.value, tolerance)
 
     def _infeasibility(self, term: Term, point: Point, name: str, claimed: float | None) -> Row:
         image = self._image(matrix_of(term.map), term.map.out_shape, point)

@@ -204,7 +204,7 @@ def _slope(column: str) -> Callable[[Mapping[str, np.ndarray]], tuple[float, flo
         if column not in trace:
             raise Missing(f"the trace has no column {column}")
         k, values = trace["k"].astype(float), np.abs(trace[column])
-        used = (k >= max(1.0, 0.1 * k.max())) & (values > 0.0) & np.isfinite(values)
+        used = (k >= max(1.0, 0.1 * k.max(initial=0.0))) & (values > 0.0) & np.isfinite(values)
         if used.sum() < 2:
             raise Missing("the trace has nothing to fit")
         x, y = np.log(extended(k[used])), np.log(extended(values[used]))
