@@ -30,7 +30,7 @@ MOVED = 1e-8
 """How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
 
 
-RESIDUAL = 1e-7
+RESIDUAL = 1e-9
 """How far, relative to a matrix, the product of a factor may be from it to prove anything."""
 
 MARGIN = 1e-6

@@ -130,7 +130,7 @@ def _claimed(name: str) -> Callable[..., Figure]:
 
 
 def _against_bound(value: Callable[..., Figure], figure: Callable[[Any, float], Any]) -> Callable[..., Figure]:
-    """A figure made of a value, which it grows with, and the claimed bound, which is a certified one."""
+    """A figure made of a value and the claimed bound, which is a certified one."""
 
     def formula(template: Any, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
         bound = claims.certified
@@ -139,7 +139,7 @@ def _against_bound(value: Callable[..., Figure], figure: Callable[[Any, float], 
         base = value(template, solution, claims)
         off = base.error + RELATIVE * (abs(base.value) + abs(bound))
         found, above, below = (float(figure(base.value + shift, bound)) for shift in (0.0, off, -off))
-        return Figure(found, max(above - found, found - below) + RELATIVE * abs(found))
+        return Figure(found, max(abs(above - found), abs(found - below)) + RELATIVE * abs(found))
 
     return formula
 

@@ -144,8 +144,6 @@ def record_row(run: Run, claims: Claims, spec: Spec, sense: str) -> Row:
         differing.append("sense")
     if run.state.get("exit_code") != run.status.exit_code:
         differing.append("exit_code")
-    if run.state.get("sentence") != run.status.sentence:
-        differing.append("sentence")
     if claims.number("seconds") != last.get("seconds") or _longer_than_it_was(run, last.get("seconds", np.nan)):
         differing.append("seconds")
     for name, column in _SAME.items():

@@ -138,7 +138,7 @@ def ended(status: Status) -> Callable[[Path], None]:
     """Another status, in every record of it."""
 
     def change(run: Path) -> None:
-        words = {"status": status.value, "sentence": status.sentence, "exit_code": status.exit_code}
+        words = {"status": status.value, "exit_code": status.exit_code}
         _state(run, lambda state: state.update(words))
         result(status=status.value)(run)
         attribute(status=status.value)(run)

@@ -217,6 +217,18 @@ def test_a_matrix_too_large_for_a_decomposition(tmp_path, monkeypatch):
     assert found.verdict is Verdict.UNCHECKED and "neither proven nor refuted by 3 products" in found.note
 
 
+def test_a_dense_cost_too_large_to_be_written_out_is_not_checked(tmp_path, monkeypatch):
+    solve({"name": "theta", "problem": {"template": "lovasz-theta", "graph": {"cycle": 40}}},
+          ["solver.iterations=5"], out=tmp_path / "run")  # fmt: skip
+    for module in ("bound", "point", "membership", "matrices"):
+        monkeypatch.setattr(f"cgm_cli.verify.{module}.WRITTEN_OUT", 1000)
+    report = verify(tmp_path / "run")
+    assert report.holds and not report.as_dict()["complete"]
+    for name in ("objective", "upper bound"):
+        found = row(report, name)
+        assert found.verdict is Verdict.UNCHECKED and "too large to be written out" in found.note
+
+
 def claim_a_better_bound(run) -> None:
     """In every record, with the gap that goes with it."""
     state = json.loads((run / "status.json").read_text())
