@@ -29,6 +29,9 @@ DENSE = 10_000
 BAND = 1.3e8
 """The most numbers in a band: a gigabyte, as in the certificates of a run."""
 
+STRIPE = 512
+"""Columns of a factor that are looked at together."""
+
 PRODUCTS = 3000
 """Steps of Lanczos, at the most: seconds for a sparse matrix of order 50000."""
 
@@ -71,11 +74,12 @@ def _of_band(band: np.ndarray, order: np.ndarray) -> Factor | None:
     if broken or not np.isfinite(factor[0]).all():
         return None
     width, n = factor.shape[0] - 1, factor.shape[1]
-    columns, rows = np.zeros(n), np.zeros(n)  # the column sums of |L|, and the row sums of |L| |L|^T
-    for below in range(width + 1):
-        columns[: n - below] += np.abs(factor[below, : n - below])
-    for below in range(width + 1):
-        rows[below:] += np.abs(factor[below, : n - below]) * columns[: n - below]
+    rows = np.zeros(n + width)  # the row sums of |L| |L|^T
+    for at in range(0, n, STRIPE):
+        stripe = np.abs(factor[:, at : at + STRIPE], order="C")
+        stripe *= stripe.sum(axis=0)  # the column sums of |L|, as every column is there as a whole
+        for below, diagonal in enumerate(stripe):
+            rows[at + below : at + below + diagonal.size] += diagonal
 
     def solve(b: np.ndarray) -> np.ndarray:
         x = np.empty_like(b)
@@ -89,9 +93,11 @@ def _of_full(matrix: np.ndarray) -> Factor | None:
     factor, broken = lapack.dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
     if broken or not np.isfinite(factor.diagonal()).all():
         return None
-    n, step = len(factor), 256
-    columns = np.concatenate([np.abs(factor[:, at : at + step]).sum(axis=0) for at in range(0, n, step)])
-    rows = sum(np.abs(factor[:, at : at + step]) @ columns[at : at + step] for at in range(0, n, step))
+    n = len(factor)
+    rows = np.zeros(n)
+    for at in range(0, n, STRIPE):
+        stripe = np.abs(factor[:, at : at + STRIPE])
+        rows += stripe @ stripe.sum(axis=0)
 
     def solve(b: np.ndarray) -> np.ndarray:
         return scipy.linalg.cho_solve((factor, True), b, check_finite=False)
