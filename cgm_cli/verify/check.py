@@ -30,7 +30,7 @@ from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, norm
 from cgm_cli.verify.report import Report, Row, Verdict, attempted
 from cgm_cli.verify.roundings import ROUNDINGS, contradiction
 from cgm_cli.verify.status import Ending, status_row
-from cgm_cli.verify.trace import SLOPES, bounds_row, record_row, trace_rows
+from cgm_cli.verify.trace import SLOPES, bounds_row, record_row, relative_gap, trace_rows
 
 
 def verify(path: str | Path) -> Report:
@@ -259,7 +259,7 @@ class _Solution:
         bound = claims.number("bound")
         if bound is not None and objective.recomputed is not None:
             scale = max(1.0, abs(objective.recomputed), abs(bound))
-            gap = abs(objective.recomputed - bound) / scale
+            gap = float(relative_gap(objective.recomputed, bound))
             tolerance = 2.0 * (objective.tolerance + 16 * EPS * scale) / scale * (1.0 + gap)
             out.append(compared("gap", claims.number("gap"), gap, tolerance, "with the bound as claimed"))
         return out

@@ -37,6 +37,11 @@ def trace_rows(run: Run) -> list[Row]:
     return rows
 
 
+def relative_gap(total: np.ndarray | float, bound: np.ndarray | float) -> np.ndarray:
+    """|total - bound| / max(1, |total|, |bound|)."""
+    return np.abs(total - bound) / np.maximum(1.0, np.maximum(np.abs(total), np.abs(bound)))
+
+
 def _wrong_rows(trace: Mapping[str, np.ndarray]) -> list[int]:
     objective, penalty, total, bound, gap = (trace[name] for name in ("objective", "penalty", "total", "bound", "gap"))
     slack = 8 * EPS * (np.abs(objective) + np.abs(penalty))
@@ -44,8 +49,7 @@ def _wrong_rows(trace: Mapping[str, np.ndarray]) -> list[int]:
     known = np.isfinite(bound)
     wrong |= np.isinf(bound) | (np.isnan(bound) & ~np.isnan(gap))
     with np.errstate(invalid="ignore"):
-        scale = np.maximum(1.0, np.maximum(np.abs(total), np.abs(bound)))
-        wrong |= known & ~(np.abs(np.abs(total - bound) / scale - gap) <= 16 * EPS)
+        wrong |= known & ~(np.abs(relative_gap(total, bound) - gap) <= 16 * EPS)
         parts = [column for name, column in trace.items() if name.startswith("infeasibility_")]
         wrong |= (np.max(parts, axis=0) if parts else 0.0) != trace["infeasibility"]
         wrong |= ~(trace["infeasibility"] >= 0.0)

@@ -16,8 +16,9 @@ from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import load_run
 from cgm_cli.templates.max_cut import MaxCut
-from cgm_cli.verify.bound import recompute_bound
+from cgm_cli.verify.bound import minimum_of, recompute_bound
 from cgm_cli.verify.check import verify
+from cgm_cli.verify.matrices import matrix_of
 from cgm_cli.verify.report import Verdict
 from tests.verify.support import altered, composed, copied, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
@@ -253,3 +254,9 @@ def test_a_cycle_of_negative_weights_ends_at_once():
     assert found.proof and found.value + found.error >= -1e-7 and abs(found.value) < 1e-9
     found = recompute_bound(problem, duals, image, 1e-5)
     assert not found.proof and found.value + found.error < 1e-5
+    # Without a claim, it is a bound from below that comes out, and nearly the value.
+    diagonal = matrix_of(problem.terms[0].map)
+    least = minimum_of(problem.domain, [(matrix_of(problem.loss.map), np.ones(()))])
+    assert least.proof and -1e-4 < least.value.value - least.error <= 0.0
+    shifted = minimum_of(problem.domain, [(diagonal, np.full(n, 0.5))])
+    assert shifted.proof and 0.5 * n - 1e-4 < shifted.value.value - shifted.error <= 0.5 * n
