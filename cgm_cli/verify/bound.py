@@ -2,7 +2,8 @@
 
     F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>,   v = M^T h'(z) + sum_i A_i^T y_i
 
-It holds for every z and y_i, so whatever is saved there proves the number that comes out.
+It holds for every z and y_i, so whatever is saved there proves the number that comes out; less what a quadratic h that
+is convex only but for rounding takes off (cgm_cli.verify.convexity).
 """
 
 from __future__ import annotations
@@ -13,24 +14,30 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.verify.definite import indefiniteness
+from cgm_cli.verify.convexity import loss_of_convexity
+from cgm_cli.verify.definite import Factor, by_inverse_iteration, by_lanczos, factorised
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
 from cgm_cli.verify.minimum import ORDER, minimum_over
 from cgm_cli.verify.penalties import conjugate
-from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, extended, is_finite, norm, product
+from cgm_cli.verify.precision import EPS, ZERO, Missing, Total, Unchecked, extended, is_finite, norm, product
 
 MOVED = 1e-8
 """How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
 
 
 RESIDUAL = 1e-9
-"""How far, relative to a matrix, the product of its factors may be from it to prove anything."""
+"""How far, relative to a matrix, the product of a factor may be from it to prove anything."""
+
+MARGIN = 1e-6
+"""How far below an eigenvalue, relative to the matrix, a factor is sought that would find it."""
+
+SETTLED = 1e-6
+"""How large, relative to the matrix, the residual of a Ritz value may be for it to speak for a claim."""
 
 
 @dataclass(frozen=True)
@@ -52,25 +59,28 @@ def recompute_bound(
     loss_image: np.ndarray | None,
     claimed: float | None = None,
 ) -> Recomputed:
-    """The bound that the duals, by term, and the image of the loss prove. Raises Unchecked where they are missing or
-    the minimum is out of reach. claimed: a bound of the minimisation said to be certified: where the minimum itself
-    cannot be proven, that one is, or not.
+    """The bound that the duals, by term, and the image of the loss prove. Raises Missing where these are not there, and
+    Unchecked where the minimum is out of reach. claimed: a bound of the minimisation: where the minimum itself is out
+    of reach, that one is proven or refuted.
     """
-    faults: list[str] = []
-    constant, pieces = ZERO, []
+    faults, remarks = [], []
+    constant, pieces, slack = ZERO, [], 0.0
     if problem.loss is not None:
         if loss_image is None:
-            raise Unchecked("the image of the objective at the bound's point was not saved")
+            raise Missing("the image of the objective at the bound's point is not there")
         shape = problem.loss.map.out_shape
         if loss_image.shape != shape or not is_finite(loss_image):
             return Recomputed(np.nan, 0.0, False, ("the image of the objective is no finite array of its shape",))
         view = view_loss(problem.loss, loss_image)
-        constant = view.constant
+        lost, slack = loss_of_convexity(problem.loss, problem.domain, loss_image)
+        constant = view.constant + Total(-lost, lost)
+        if lost > 0.0:
+            remarks.append(f"the objective is convex only but for rounding, which takes {lost:.3g} off")
         pieces.append((matrix_of(problem.loss.map), view.gradient))
     for term in problem.terms:
         y = duals.get(term.name.replace("/", "_"))
         if y is None:
-            raise Unchecked(f"the dual of {term.name} was not saved")
+            raise Missing(f"the dual of {term.name} is not there")
         if y.shape != term.penalty.shape or not is_finite(y):
             return Recomputed(np.nan, 0.0, False, (f"the dual of {term.name} is no finite array of its shape",))
         moved, value = conjugate(term.penalty, y)
@@ -79,11 +89,13 @@ def recompute_bound(
             faults.append(f"the conjugate of {term.name} is infinite at its dual, which is off by {distance:.3g}")
         constant = constant + -value
         pieces.append((matrix_of(term.map), moved))
-    least = minimum_of(problem.domain, pieces, None if claimed is None else claimed - float(constant.value))
+    if claimed is not None:  # of the minimum, but for the rounding of the sum
+        claimed -= float(constant.value) + slack + 16 * EPS * (float(constant.size) + abs(claimed))
+    least = minimum_of(problem.domain, pieces, claimed)
     whole = constant + least.value
-    rounding = 16 * EPS * float(whole.size) + least.error
-    remarks = (least.remark,) if least.remark else ()
-    return Recomputed(whole.value, rounding, least.proof, tuple(faults), remarks)
+    rounding = 16 * EPS * float(whole.size) + least.error + slack
+    remarks += [least.remark] if least.remark else []
+    return Recomputed(whole.value, rounding, least.proof, tuple(faults), tuple(remarks))
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,7 @@ def minimum_of(
 ) -> Least:
     """The minimum over the domain of <v, .> with v the sum of matrix^T y. Raises Unchecked where it is out of reach.
 
-    claimed: what it is said not to be below.
+    claimed: what it is said not to be below: where it is no more than proven or refuted.
     """
     if math.prod(domain.shape) <= WRITTEN_OUT and (not domain.spectral or min(domain.shape) <= ORDER):
         v = np.zeros(math.prod(domain.shape), dtype=np.longdouble)
@@ -110,35 +122,66 @@ def minimum_of(
         return Least(*minimum_over(domain, v.reshape(domain.shape)))
     if not isinstance(domain, PSDTrace):
         raise Unchecked(f"{' x '.join(map(str, domain.shape))} is too large for a full decomposition")
-    return _by_arpack(domain, pieces, claimed)
+    return _of_large(domain, pieces, claimed)
 
 
-def _by_arpack(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]], claimed: float | None) -> Least:
-    """By ARPACK, whose value lies above the smallest eigenvalue: a check that a claim may fail, and no proof. The proof
-    of a claim t r is that v - t I is semidefinite, by the residual of its factors.
+def _of_large(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]], claimed: float | None) -> Least:
+    """That v - t I is semidefinite is proven, for a claim r t, by a factor of it; or the claim is refuted by a vector.
+
+    Raises Unchecked where neither is within reach, or, without a claim, where no number is proven.
     """
-    n = domain.shape[0]
+    n, r = domain.shape[0], domain.radius
+    v, error = _sum_of(pieces, n)
+    size = float(abs(v).sum(axis=1).max())
+    error = r * (error + n * EPS * float(norm(v.data)))
+
+    def least(value: float, more: float, proof: bool, remark: str) -> Least:
+        factor = value if domain.fixed_trace else min(value, 0.0)
+        return Least(Total(r * factor, r * abs(value)), error + r * more, proof, f"n = {n}: {remark}")
+
+    def proof_of(t: float) -> Factor | None:
+        found = factorised(sp.csr_array(v - sp.diags_array(np.full(n, t))))
+        return None if found is None or found.distance > RESIDUAL * max(size, abs(t)) else found
+
+    if claimed is None:
+        t = by_lanczos(v).value - MARGIN * size
+        factor = proof_of(t)
+        if factor is None:
+            raise Unchecked(f"n = {n} is too large for a full decomposition, and no factor proves what Lanczos found")
+        nearer = by_inverse_iteration(v, factor, rounds=50) - 16.0 * (error / r + factor.distance)
+        if (proof := proof_of(nearer)) is not None:
+            t, factor = nearer, proof
+        return least(t, factor.distance, True, "the smallest eigenvalue is no smaller, by a factor")
+    # What rounding may have done to v is allowed for: a claim that it decides is none that fails.
+    t = (claimed if domain.fixed_trace else min(claimed, 0.0)) / r - error / r
+    beyond, remark = "", "the claim is proven by a factor, to {:.1e}; what is recomputed is a Rayleigh quotient"
+    try:
+        factor = proof_of(t)
+        if factor is not None:
+            return least(by_inverse_iteration(v, factor), factor.distance, True, remark.format(r * factor.distance))
+    except Unchecked as reason:
+        beyond = f"; {reason}"
+    ritz = by_lanczos(v, t)
+    if ritz.value < t:
+        return least(ritz.value, 0.0, False, "a vector shows that the duals prove no more than that")
+    if not beyond and (factor := proof_of(t - MARGIN * size)) is not None:
+        value = by_inverse_iteration(v, factor, rounds=100)
+        if value < t:
+            return least(value, 0.0, False, "a vector shows that the duals prove no more than that")
+    if ritz.residual > SETTLED * size or not beyond:
+        raise Unchecked(f"neither proven nor refuted by {ritz.products} products{beyond}")
+    return least(ritz.value, ritz.residual, False, f"the eigenvalue is by Lanczos: a check, no proof{beyond}")
+
+
+def _sum_of(pieces: Sequence[tuple[sp.csr_array, np.ndarray]], n: int) -> tuple[sp.csr_array, float]:
+    """The symmetric part of the sum of matrix^T y, (n, n), and how far rounding may move an eigenvalue of it."""
     if sum(matrix.nnz for matrix, _ in pieces) > WRITTEN_OUT:
         raise Unchecked(f"n = {n} is too large for a full decomposition, and v is not sparse")
     # Entry by entry: a product with these matrices, of n^2 columns, would write one row of them out.
     entries = [sp.coo_array(matrix) for matrix, _ in pieces]
     values = [part.data * y.reshape(-1)[part.coords[0]] for part, (_, y) in zip(entries, pieces, strict=True)]
-    places = np.concatenate([part.coords[1] for part in entries])
-    v = sp.csr_array((np.concatenate(values).astype(float), np.divmod(places, n)), shape=(n, n))
-    v = 0.5 * (v + v.T)
-    try:
-        start = np.random.default_rng(0).standard_normal(n)
-        smallest = float(spla.eigsh(v, k=1, which="SA", v0=start, tol=1e-10, return_eigenvectors=False)[0])
-    except spla.ArpackNoConvergence:
-        raise Unchecked(f"n = {n} is too large for a full decomposition, and ARPACK did not converge") from None
-    factor = smallest if domain.fixed_trace else min(smallest, 0.0)
-    value = Total(domain.radius * factor, domain.radius * abs(smallest))
-    error = domain.radius * n * EPS * float(norm(v.data))
-    if claimed is not None and claimed <= float(value.value) + error:
-        size = float(abs(v).sum(axis=1).max())
-        distance = indefiniteness(sp.csr_array(v - sp.diags_array(np.full(n, claimed / domain.radius))))
-        if distance is not None and distance <= RESIDUAL * size:
-            remark = f"the eigenvalue is by ARPACK; the claim is proven by factors whose residual is {distance:.1e}"
-            return Least(value, error + domain.radius * distance, True, remark)
-    remark = f"n = {n} is too large for a full decomposition; the eigenvalue is by ARPACK: a check, no proof"
-    return Least(value, error, False, remark)
+    places = np.divmod(np.concatenate([part.coords[1] for part in entries]), n)
+    values = np.concatenate(values).astype(float)
+    v, sizes = (sp.csr_array((each, places), shape=(n, n)) for each in (values, np.abs(values)))
+    largest = max(float(sizes.sum(axis=axis).max()) for axis in (0, 1))
+    return sp.csr_array(0.5 * (v + v.T)), (len(pieces) + 2) * EPS * largest

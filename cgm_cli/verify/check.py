@@ -8,7 +8,6 @@ one-sided: it may lie below what is recomputed, and above it only by the roundin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,19 +18,19 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import Run, load_run
 from cgm_cli.verify.bound import minimum_of, recompute_bound
-from cgm_cli.verify.claims import Claims, read_claims, rebuild
+from cgm_cli.verify.claims import Claims, plain, read_claims, rebuild
+from cgm_cli.verify.convexity import diameter
+from cgm_cli.verify.data import data_rows
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of, operator_bound
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
 from cgm_cli.verify.point import Point, Unfit, read_point
-from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, norm
-from cgm_cli.verify.report import Report, Row, Verdict
-from cgm_cli.verify.roundings import ROUNDINGS
-from cgm_cli.verify.trace import record_row, trace_rows
-
-RELATIVE = 1e-9
-"""Rounding of a sum in double precision, relative to the magnitudes of its terms: that of 10^6 terms and more."""
+from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, norm
+from cgm_cli.verify.report import Report, Row, Verdict, attempted
+from cgm_cli.verify.roundings import ROUNDINGS, contradiction
+from cgm_cli.verify.status import Ending, status_row
+from cgm_cli.verify.trace import SLOPES, bounds_row, record_row, relative_gap, trace_rows
 
 
 def verify(path: str | Path) -> Report:
@@ -47,17 +46,34 @@ def verify(path: str | Path) -> Report:
                 Row("result", Verdict.FAILS, note=f"none is there, though the run is {run.status.value}")
             )
         return report
-    if not run.solution:
-        report.messages.append("run.h5 holds no solution: the log ends before the result.")
-    instance = rebuild(run)
-    report.rows.append(record_row(run, claims, instance.problem.sense))
-    solution = _Solution(run, claims, instance.problem, sketched=instance.form.kind == "sketch")
+    spec, instance = rebuild(run)
+    problem = instance.problem
+    report.rows += data_rows(run, instance.context)
+    report.rows.append(record_row(run, claims, spec, problem.sense))
+    report.rows.append(status_row(Ending(run, spec, problem, claims)))
+    report.rows.append(bounds_row(run, spec, problem))
+    solution = _Solution(run, claims, problem, sketched=instance.form.kind == "sketch")
     report.rows += solution.rows()
-    report.rows.append(_bound_row(run, claims, instance.problem))
+    report.rows.append(_bound_row(run, claims, problem))
     if run.status is Status.INFEASIBLE:
         report.rows.append(attempted("incompatible constraints", None, solution.incompatible))
-    report.rows += _rounding_rows(run, claims, instance.template)
+    report.rows += _rounding_rows(run, claims, instance.template, problem.sense_sign)
+    report.rows.append(_LOGGED if len(run.trace.get("k", ())) > 1 else _TIMES)
     return report
+
+
+_TIMES = Row(
+    "times",
+    Verdict.UNCHECKED,
+    note="how long something took leaves nothing to compute it from",
+    beyond=True,
+)
+_LOGGED = Row(
+    "earlier rows and times",
+    Verdict.UNCHECKED,
+    note="their iterates and duals were not saved, and times leave nothing to compute them from",
+    beyond=True,
+)
 
 
 def _unfinished(run: Run) -> str:
@@ -75,16 +91,6 @@ def compared(quantity: str, claimed: float | None, recomputed: float, tolerance:
         return Row(quantity, Verdict.FAILS, None, recomputed, tolerance, note or "no number is claimed")
     agrees = abs(recomputed - claimed) <= tolerance
     return Row(quantity, Verdict.HOLDS if agrees else Verdict.FAILS, claimed, recomputed, tolerance, note)
-
-
-def attempted(quantity: str, claimed: float | None, work: Callable[[], Row]) -> Row:
-    """The row that `work` makes, or one that says why there is none."""
-    try:
-        return work()
-    except Unchecked as reason:
-        return Row(quantity, Verdict.UNCHECKED, claimed, note=str(reason))
-    except MemoryError:
-        return Row(quantity, Verdict.UNCHECKED, claimed, note="out of memory")
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ class _Solution:
     def rows(self) -> list[Row]:
         claims = self.claims
         try:
-            point = read_point(self.run.solution, self.problem.domain)
+            point = read_point(self.run.solution, self.problem.domain, self.run.form.get("kind"))
         except Unfit as fault:
             return [Row("solution", Verdict.FAILS, note=str(fault))]
         except Unchecked as reason:
@@ -118,6 +124,8 @@ class _Solution:
         rows = [attempted("domain", 0.0, lambda: self._membership(point))]
         claimed = claims.number("objective")
         rows.append(attempted("objective", claimed, lambda: self._objective(point, "objective", claimed)))
+        if not all(term.penalty.is_set for term in self.problem.terms):
+            rows.append(attempted("penalties", self.claims.last.get("penalty"), lambda: self._penalty_row(point)))
         for term in (term for term in self.problem.terms if term.penalty.is_set):
             name, missed = f"infeasibility of {term.name}", claims.infeasibilities.get(term.name)
 
@@ -134,12 +142,12 @@ class _Solution:
         """What is claimed of the saved point itself, which has to hold without any allowance for a truncation."""
         metrics, itself = self.claims.metrics, replace(point, truncation=0.0)
         name = "saved objective"
-        claimed = _plain(metrics.get("saved_objective"))
+        claimed = plain(metrics.get("saved_objective"))
         rows = [attempted(name, claimed, lambda: self._objective(itself, name, claimed))]
         parts = []
         for term in (term for term in self.problem.terms if term.penalty.is_set):
             name, key = f"saved infeasibility of {term.name}", f"saved_infeasibility_{term.name}"
-            claimed = _plain(metrics.get(key if key in metrics else "saved_infeasibility"))
+            claimed = plain(metrics.get(key if key in metrics else "saved_infeasibility"))
 
             def work(term: Term = term, name: str = name, claimed: float | None = claimed) -> Row:
                 return self._infeasibility(term, itself, name, claimed)
@@ -148,8 +156,8 @@ class _Solution:
         rows += parts
         if len(parts) > 1 and all(row.recomputed is not None for row in parts):
             largest, tolerance = max(row.recomputed for row in parts), max(row.tolerance for row in parts)
-            rows.append(compared("saved infeasibility", _plain(metrics.get("saved_infeasibility")), largest, tolerance))
-        same = _plain(metrics.get("truncation")) == point.truncation
+            rows.append(compared("saved infeasibility", plain(metrics.get("saved_infeasibility")), largest, tolerance))
+        same = plain(metrics.get("truncation")) == point.truncation
         note = "what the saved x misses at most, in the nuclear norm; the rows of the solution allow for as much"
         rows.append(Row("truncation", Verdict.UNCHECKED if same else Verdict.FAILS, point.truncation, note=note))
         return rows
@@ -161,7 +169,7 @@ class _Solution:
         """
         problem, domain = self.problem, self.problem.domain
         try:
-            point = read_point(self.run.solution, domain)
+            point = read_point(self.run.solution, domain, self.run.form.get("kind"))
         except Unfit as fault:
             raise Unchecked(str(fault)) from None
         largest, error = ZERO, 0.0
@@ -169,13 +177,13 @@ class _Solution:
             matrix = matrix_of(problem.loss.map)
             view = view_loss(problem.loss, point.image(matrix).reshape(problem.loss.map.out_shape))
             smallest = minimum_of(domain, [(matrix, -view.gradient)])
-            bend = Total(0.5 * problem.loss.lipschitz * domain.diameter**2, 0.0)
+            bend = Total(0.5 * problem.loss.lipschitz * diameter(domain) ** 2, 0.0)
             largest, error = view.constant + -smallest.value + bend, smallest.error
         for term in problem.terms:
             if not term.penalty.is_set:
                 matrix = matrix_of(term.map)
                 value = penalty_value(term.penalty, point.image(matrix).reshape(term.map.out_shape))
-                rise = term.penalty.lipschitz * operator_bound(matrix) * domain.diameter
+                rise = term.penalty.lipschitz * operator_bound(matrix) * diameter(domain)
                 largest = largest + value + Total(rise, 0.0)
         bound = self.claims.number("bound")
         error += 16 * EPS * float(largest.size)
@@ -201,22 +209,33 @@ class _Solution:
         return _Image(value, drift)
 
     def _objective(self, point: Point, name: str, claimed: float | None) -> Row:
-        value, drift = ZERO, 0.0
+        value, drift = self._penalties(point)
         loss = self.problem.loss
         if loss is not None:
             image = self._image(matrix_of(loss.map), loss.map.out_shape, point)
             view = view_loss(loss, image.value)
-            value = view.value
+            value = view.value + value
             # |h(z + d) - h(z)| <= |h'(z)| |d| + the rest, which is quadratic; h' is Lipschitz with L_f / |M|^2.
             curvature = loss.lipschitz / loss.map.norm**2 if loss.map.norm > 0.0 else 0.0
-            drift = float(norm(view.gradient)) * image.drift + 0.5 * curvature * image.drift**2
+            drift += float(norm(view.gradient)) * image.drift + 0.5 * curvature * image.drift**2
+        tolerance = RELATIVE * float(value.size) + drift
+        return compared(name, claimed, self.sign * value.value, tolerance)
+
+    def _penalties(self, point: Point) -> tuple[Total, float]:
+        """The sum of the finite g_i, and how far the images that the solve kept may have moved it."""
+        value, drift = ZERO, 0.0
         for term in self.problem.terms:
             if not term.penalty.is_set:
                 image = self._image(matrix_of(term.map), term.map.out_shape, point)
                 value = value + penalty_value(term.penalty, image.value)
                 drift += term.penalty.lipschitz * image.drift
+        return value, drift
+
+    def _penalty_row(self, point: Point) -> Row:
+        """Beside the objective, which has them in it."""
+        value, drift = self._penalties(point)
         tolerance = RELATIVE * float(value.size) + drift
-        return compared(name, claimed, self.sign * value.value, tolerance)
+        return compared("penalties", self.claims.last.get("penalty"), self.sign * value.value, tolerance)
 
     def _infeasibility(self, term: Term, point: Point, name: str, claimed: float | None) -> Row:
         image = self._image(matrix_of(term.map), term.map.out_shape, point)
@@ -240,7 +259,7 @@ class _Solution:
         bound = claims.number("bound")
         if bound is not None and objective.recomputed is not None:
             scale = max(1.0, abs(objective.recomputed), abs(bound))
-            gap = abs(objective.recomputed - bound) / scale
+            gap = float(relative_gap(objective.recomputed, bound))
             tolerance = 2.0 * (objective.tolerance + 16 * EPS * scale) / scale * (1.0 + gap)
             out.append(compared("gap", claims.number("gap"), gap, tolerance, "with the bound as claimed"))
         return out
@@ -256,7 +275,7 @@ def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
 
     def work() -> Row:
         sign = problem.sense_sign
-        found = recompute_bound(problem, run.duals, run.loss_image, sign * claimed if kind == "certified" else None)
+        found = recompute_bound(problem, run.duals, run.loss_image, sign * claimed)
         recomputed, tolerance = sign * float(found.value), float(found.error)
         proven = sign * claimed <= float(found.value) + tolerance and not found.faults
         if proven:
@@ -271,23 +290,25 @@ def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
     return attempted(quantity, claimed, work)
 
 
-def _rounding_rows(run: Run, claims: Claims, template: object) -> list[Row]:
-    """Rows for the metrics of the template that have a formula; the others are named as not checked."""
-    formulas, rows = ROUNDINGS.get(type(template), {}), []
+def _rounding_rows(run: Run, claims: Claims, template: object, sign: float) -> list[Row]:
+    """Rows for the metrics of the template that have a formula; the others are named as not checked, but for what the
+    bound and other figures exclude.
+    """
+    formulas, rows = {**ROUNDINGS.get(type(template), {}), **SLOPES}, []
     for name, claimed in claims.metrics.items():
         if name == "truncation" or name.startswith("saved_"):
             continue  # of the solution, and checked with it
-        if name not in formulas:
-            rows.append(Row(name, Verdict.UNCHECKED, _plain(claimed), note="a figure of the template"))
-            continue
 
         def work(name: str = name, claimed: object = claimed) -> Row:
-            value: Total = formulas[name](template, run.solution, claims)
-            return compared(name, _plain(claimed), value.value, RELATIVE * float(value.size))
+            if name not in formulas:
+                row = Row(name, Verdict.UNCHECKED, plain(claimed), note="a figure of the template")
+            elif name in SLOPES:
+                row = compared(name, plain(claimed), *SLOPES[name](run.trace))
+            else:
+                figure = formulas[name](template, run.solution, claims)
+                row = compared(name, plain(claimed), figure.value, figure.error)
+            against = contradiction(template, name, claims, sign)
+            return replace(row, verdict=Verdict.FAILS, note=against) if against else row
 
-        rows.append(attempted(name, _plain(claimed), work))
+        rows.append(attempted(name, plain(claimed), work))
     return rows
-
-
-def _plain(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None

@@ -12,7 +12,9 @@ from cgm_cli.errors import CgmError, DataError
 from cgm_cli.runs.load import Run
 from cgm_cli.runs.resume import spec_of
 from cgm_cli.spec.load import describe_error
+from cgm_cli.spec.model import Spec
 from cgm_cli.templates.build import Instance, build
+from cgm_cli.verify.data import changed_files
 
 COLUMNS = ("k", "objective", "penalty", "total", "infeasibility", "bound", "certified", "gap")
 """What every trace has."""
@@ -29,6 +31,11 @@ class Claims:
         """A number of the summary; None where it claims none."""
         value = (self.summary or {}).get(name)
         return float(value) if isinstance(value, int | float) and np.isfinite(value) else None
+
+    @property
+    def certified(self) -> float | None:
+        """The bound, if it is said to be certified."""
+        return self.number("bound") if (self.summary or {}).get("bound_is") == "certified" else None
 
     @property
     def infeasibilities(self) -> dict[str, float]:
@@ -58,13 +65,21 @@ def read_claims(run: Run) -> Claims:
     return Claims(run.summary, last)
 
 
-def rebuild(run: Run) -> Instance:
-    """The problem of resolved.yaml. Data files are looked up beside the spec that the run was started with, and where
-    `cgm solve` looks. Raises DataError where a file is missing or the spec cannot be built.
+def plain(value: object) -> float | None:
+    """A claimed number; None for anything else."""
+    return float(value) if isinstance(value, int | float) else None
+
+
+def rebuild(run: Run) -> tuple[Spec, Instance]:
+    """The spec of resolved.yaml and its problem. Data files are looked up beside the spec that the run was started
+    with, and where `cgm solve` looks. Raises DataError where a file is missing or the spec cannot be built.
     """
     spec = None
     try:
         spec = spec_of(run)
-        return build(spec, run.spec_file, run.form.get("kind"))
+        return spec, build(spec, run.spec_file, run.form.get("kind"))
     except CgmError as error:
-        raise DataError(f"The problem of {run.path} cannot be built again.\n{describe_error(error, spec)}") from error
+        changed = [] if spec is None else changed_files(run, spec)
+        also = f"\nChanged since the run was started: {', '.join(changed)}." if changed else ""
+        what = f"The problem of {run.path} cannot be built again.\n{describe_error(error, spec)}{also}"
+        raise DataError(what) from error

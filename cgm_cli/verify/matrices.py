@@ -45,7 +45,10 @@ def operator_bound(matrix: sp.csr_array) -> float:
 
 def _sizes(linear: LinearMap) -> tuple[int, int]:
     sizes = math.prod(linear.out_shape), math.prod(linear.in_shape)
-    if isinstance(linear, Identity | Differences | RowSums) and sizes[1] > WRITTEN_OUT:
+    everything = isinstance(linear, Identity | Differences | RowSums) or (
+        isinstance(linear, InnerProduct) and not isinstance(linear.direction, SparseDirection)
+    )
+    if everything and sizes[1] > WRITTEN_OUT:
         raise Unchecked(f"a map of {sizes[1]} entries is too large to be written out")
     return sizes
 
@@ -66,7 +69,8 @@ def _inner_product(linear: InnerProduct) -> sp.coo_array:
         rows, columns = (part.astype(np.int64) for part in cost.coords)
         flat = rows * linear.in_shape[1] + columns
         return sp.coo_array((cost.data, (np.zeros(flat.size, dtype=np.int64), flat)), shape=_sizes(linear))
-    return sp.coo_array(direction.array.reshape(1, -1))
+    _, size = _sizes(linear)
+    return sp.coo_array(direction.array.reshape(1, size))
 
 
 def _row_sums(linear: RowSums) -> sp.coo_array:

@@ -10,11 +10,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import Domain
-from cgm_cli.blocks.domains.product import Product
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.precision import Unchecked, extended, is_finite, product
 
 _CHUNK = 10**6
+
+
+KINDS = {
+    "dense": {"x"},
+    "factored": {"left", "weights", "truncation"},
+    "sketch": {"left", "weights", "truncation"},
+    "samples": {"samples"},
+}
+"""By how x is kept, the arrays that every run saves of it."""
 
 
 class Unfit(Exception):
@@ -72,15 +80,18 @@ class Point:
         return out
 
 
-def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
+def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | None = None) -> Point:
     """The point that the arrays under /solution make up.
 
-    Raises Unchecked where x was not kept, Unfit where the arrays are not a finite point of the domain's shape.
+    kind: how the run says that it kept x. Raises Unchecked where x was not kept, Unfit where the arrays are not those
+    of that kind, or no finite point of the domain's shape.
     """
     shape = domain.shape
-    if not solution:
-        raise Unchecked("the run saved no solution")
-    if "samples" in solution:
+    if not solution.keys() >= KINDS.get(kind, set()):
+        raise Unfit(f"x was kept as {kind}, but the arrays of that are not there")
+    if kind == "dense" and "truncation" in solution:
+        raise Unfit("x was kept entry by entry, which loses nothing, and there is a truncation")
+    if kind == "samples" or "samples" in solution:
         raise Unchecked("x itself was not kept, only Gaussian samples of covariance x")
     truncation = solution.get("truncation", np.zeros(()))
     if truncation.shape != () or not is_finite(truncation) or truncation < 0.0:
@@ -97,10 +108,8 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain) -> Point:
         # The point of a split problem: `x` is the block that the objective acts on.
         array = solution.get("variables", solution.get("x"))
         if array is None:
-            raise Unchecked("the run saved no point x")
+            raise Unfit("no point x is there")
         if array.shape != shape:
-            if isinstance(domain, Product) and "variables" not in solution:
-                raise Unchecked("of the blocks of variables only x was kept")
             raise Unfit(f"the solution is {array.shape}, but a point of the domain is {shape}")
         arrays, point = (array,), Point(shape, array, None)
     if not all(map(is_finite, arrays)):

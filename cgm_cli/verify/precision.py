@@ -9,12 +9,19 @@ import scipy.sparse as sp
 
 EPS = float(np.finfo(float).eps)
 
+RELATIVE = 1e-9
+"""Rounding of a sum in double precision, relative to the magnitudes of its terms: that of 10^6 terms and more."""
+
 EXTENDED_ENTRIES = 4 * 10**6
 """Entries of a matrix up to which its products are taken in extended precision: beyond, that takes seconds."""
 
 
 class Unchecked(Exception):
     """Why something could not be recomputed, in words for the report."""
+
+
+class Missing(Exception):
+    """What a claim stands on was not saved, though every run that makes the claim saves it; in words for the report."""
 
 
 @dataclass(frozen=True)

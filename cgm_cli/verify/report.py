@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from cgm_cli.verify.precision import Missing, Unchecked
 
 
 class Verdict(Enum):
@@ -23,7 +26,7 @@ class Verdict(Enum):
 @dataclass(frozen=True)
 class Row:
     """One claim. claimed, recomputed: in the user's sense. tolerance: how far they may be apart; None where nothing was
-    compared. note: one sentence, or nothing.
+    compared. note: one sentence, or nothing. beyond: nothing that any run saves could tell.
     """
 
     quantity: str
@@ -32,6 +35,7 @@ class Row:
     recomputed: float | None = None
     tolerance: float | None = None
     note: str = ""
+    beyond: bool = False
 
     @property
     def difference(self) -> float | None:
@@ -49,6 +53,18 @@ class Row:
             "verdict": self.verdict.value,
             "note": self.note,
         }
+
+
+def attempted(quantity: str, claimed: float | None, work: Callable[[], Row]) -> Row:
+    """The row that `work` makes, or one that says why there is none."""
+    try:
+        return work()
+    except Missing as fault:
+        return Row(quantity, Verdict.FAILS, claimed, note=str(fault))
+    except Unchecked as reason:
+        return Row(quantity, Verdict.UNCHECKED, claimed, note=str(reason))
+    except MemoryError:
+        return Row(quantity, Verdict.UNCHECKED, claimed, note="out of memory")
 
 
 @dataclass
@@ -85,12 +101,15 @@ class Report:
         return " ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """What `cgm verify --json` prints. holds: no claim failed; complete: nothing was left unchecked."""
+        """What `cgm verify --json` prints. holds: no claim failed; complete: nothing was left unchecked that could have
+        been checked.
+        """
         return {
             "run": str(self.run),
             "status": self.status,
             "holds": self.holds,
-            "complete": bool(self.rows) and not self.having(Verdict.UNCHECKED),
+            "complete": bool(self.rows)
+            and not any(row.verdict is Verdict.UNCHECKED and not row.beyond for row in self.rows),
             "checks": [row.as_dict() for row in self.rows],
             "messages": self.messages,
         }

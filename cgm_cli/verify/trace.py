@@ -1,17 +1,29 @@
-"""The trace and status.json against each other, and the arithmetic that every row of the trace must pass."""
+"""The trace against itself, its spec and status.json: the arithmetic that every row must pass, and the order in which
+bounds can follow each other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
 import numpy as np
 
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.record import kind_of
 from cgm_cli.runs.load import Run
-from cgm_cli.verify.claims import Claims
-from cgm_cli.verify.precision import EPS
+from cgm_cli.spec.model import Spec
+from cgm_cli.verify.claims import Claims, plain
+from cgm_cli.verify.precision import EPS, RELATIVE, Missing, extended
 from cgm_cli.verify.report import Row, Verdict
 
 _SAME = {"objective": "total", "bound": "bound", "gap": "gap", "infeasibility": "infeasibility", "iterations": "k"}
+
+CLOCKS = 5.0
+"""Seconds that two clocks, one of them read when files are written, may disagree by; and 5 % of the time."""
 
 
 def trace_rows(run: Run) -> list[Row]:
@@ -19,23 +31,30 @@ def trace_rows(run: Run) -> list[Row]:
     rows = []
     if len(run.trace.get("k", ())):
         wrong = sorted({*_wrong_rows(run.trace), *_misplaced(run)})
-        note = "total = objective + penalty, gap, infeasibility, and no iteration missing or twice"
+        note = "total = objective + penalty, gap, infeasibility, time, and no iteration missing or twice"
         note = f"rows {_listed(wrong)} do not add up" if wrong else note
         rows.append(Row("trace", Verdict.FAILS if wrong else Verdict.HOLDS, note=note))
     return rows
 
 
-def _wrong_rows(trace: dict[str, np.ndarray]) -> list[int]:
+def relative_gap(total: np.ndarray | float, bound: np.ndarray | float) -> np.ndarray:
+    """|total - bound| / max(1, |total|, |bound|)."""
+    return np.abs(total - bound) / np.maximum(1.0, np.maximum(np.abs(total), np.abs(bound)))
+
+
+def _wrong_rows(trace: Mapping[str, np.ndarray]) -> list[int]:
     objective, penalty, total, bound, gap = (trace[name] for name in ("objective", "penalty", "total", "bound", "gap"))
     slack = 8 * EPS * (np.abs(objective) + np.abs(penalty))
     wrong = ~(np.abs(objective + penalty - total) <= slack)
     known = np.isfinite(bound)
+    wrong |= np.isinf(bound) | (np.isnan(bound) & ~np.isnan(gap))
     with np.errstate(invalid="ignore"):
-        scale = np.maximum(1.0, np.maximum(np.abs(total), np.abs(bound)))
-        wrong |= known & ~(np.abs(np.abs(total - bound) / scale - gap) <= 16 * EPS)
+        wrong |= known & ~(np.abs(relative_gap(total, bound) - gap) <= 16 * EPS)
         parts = [column for name, column in trace.items() if name.startswith("infeasibility_")]
-        if parts:
-            wrong |= np.max(parts, axis=0) != trace["infeasibility"]
+        wrong |= (np.max(parts, axis=0) if parts else 0.0) != trace["infeasibility"]
+        wrong |= ~(trace["infeasibility"] >= 0.0)
+        if "seconds" in trace:
+            wrong |= ~(np.diff(trace["seconds"], prepend=0.0) >= 0.0)
     return np.flatnonzero(wrong).tolist()
 
 
@@ -52,32 +71,154 @@ def _misplaced(run: Run) -> list[int]:
     return np.flatnonzero(k != expected).tolist()
 
 
-def record_row(run: Run, claims: Claims, sense: str) -> Row:
+def kinds(trace: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What the bound of each row is said to be."""
+    pairs = zip(trace["certified"], trace["bound_failure"], strict=True)
+    named = [kind_of(bool(certified), failure) for certified, failure in pairs]
+    return np.where(np.isnan(trace["bound"]), "none", named)
+
+
+def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
+    """The flags of the bounds, and their order: what is certified, or probable, is never given up, so that
+
+    - every row after it shows a bound that is no worse, and one that is called less certain is better;
+    - the last row reports a certified bound, or else a probable one, if any row did;
+    - where the minimum over the domain has a closed form, every bound is certified;
+    - without constraints, no objective of any row lies beyond a certified bound.
+    """
+    trace, sign = run.trace, problem.sense_sign
+    name = "bounds of the trace"
+    if "bound_failure" not in trace or not len(trace["k"]):
+        return Row(name, Verdict.UNCHECKED, note="the trace does not say what its bounds are")
+    bound, kind = sign * trace["bound"], kinds(trace)
+    certified = kind == "certified"
+    failure = np.select([certified, kind == "probable"], [0.0, spec.bound.failure], np.nan)
+    odd = (trace["certified"] != certified) | ~np.isclose(trace["bound_failure"], failure, 0.0, 0.0, equal_nan=True)
+    if _in_closed_form(problem.domain) and not spec.solver.oracle.perturb:
+        odd |= (kind != "none") & ~certified
+    faults = {"flags of rows": np.flatnonzero(odd).tolist(), "bounds of rows": _given_up(bound, kind)}
+    proven = bound[certified]
+    if proven.size and not problem.has_constraints:
+        size = np.abs(trace["objective"]) + np.abs(trace["penalty"]) + abs(proven.max())
+        beyond = sign * trace["total"] < proven.max() - RELATIVE * size.max()
+        faults["objectives of rows"] = np.flatnonzero(beyond).tolist()
+    found = [f"{what} {_listed(rows)} contradict the others" for what, rows in faults.items() if rows]
+    note = "; ".join(found) or "what was certified or probable is never given up, and no row has a better one"
+    return Row(name, Verdict.FAILS if found else Verdict.HOLDS, note=note)
+
+
+def _given_up(bound: np.ndarray, kind: np.ndarray) -> list[int]:
+    """The rows whose bound is worse than one that was certified or probable before; bounds of the minimisation.
+
+    A row shows the largest bound, and of equals the most certain; the last one reports the most certain.
+    """
+    wrong, last, certified, probable = [], len(bound) - 1, -np.inf, -np.inf
+    for row, (value, this) in enumerate(zip(bound, kind, strict=True)):
+        best = max(certified, probable)
+        if row < last:
+            fits = {
+                "certified": value >= best,
+                "probable": value >= probable and value > certified,
+                "estimated": value > best,
+                "none": best == -np.inf,
+            }[str(this)]
+        elif certified > -np.inf:
+            fits = this == "certified" and value >= certified
+        else:
+            fits = probable == -np.inf or this == "certified" or (this == "probable" and value >= probable)
+        if not fits:
+            wrong.append(row)
+        certified = max(certified, value) if this == "certified" else certified
+        probable = max(probable, value) if this == "probable" else probable
+    return wrong
+
+
+def _in_closed_form(domain: Domain) -> bool:
+    return all(map(_in_closed_form, domain.blocks)) if isinstance(domain, Product) else not domain.spectral
+
+
+def record_row(run: Run, claims: Claims, spec: Spec, sense: str) -> Row:
     """The numbers of status.json stand in the last row of the trace too, and resolved.yaml in run.h5; it agrees with
     itself and with the problem.
     """
-    differing = []
-    if claims.summary.get("status") != run.status.value:
+    differing, summary, last = [], claims.summary, claims.last
+    if summary.get("status") != run.status.value:
         differing.append("status of the result")
-    if claims.summary.get("sense") != sense:
+    if summary.get("sense") != sense:
         differing.append("sense")
     if run.state.get("exit_code") != run.status.exit_code:
         differing.append("exit_code")
-    if claims.number("seconds") != claims.last.get("seconds"):
+    if claims.number("seconds") != last.get("seconds") or _longer_than_it_was(run, last.get("seconds", np.nan)):
         differing.append("seconds")
     for name, column in _SAME.items():
-        logged, claimed = claims.last.get(column, np.nan), claims.number(name)
+        logged, claimed = last.get(column, np.nan), claims.number(name)
         if (claimed is None) == np.isfinite(logged) or (claimed is not None and claimed != logged):
             differing.append(name)
-    logged = kind_of(bool(claims.last.get("certified", False)), claims.last.get("bound_failure", np.nan))
-    if np.isfinite(claims.last.get("bound", np.nan)) and claims.summary.get("bound_is") != logged:
+    failure = last.get("bound_failure", np.nan)
+    kind = kind_of(bool(last.get("certified", False)), failure) if np.isfinite(last.get("bound", np.nan)) else "none"
+    if summary.get("bound_is") != kind:
         differing.append("bound_is")
+    if not _adds_up(summary.get("certificate"), claims.number("bound"), failure, sense):
+        differing.append("certificate")
+    for name, value in claims.metrics.items():
+        logged = last.get(f"metric_{name}", np.nan)
+        if np.isfinite(logged) and plain(value) != logged:
+            differing.append(name)
     if run.provenance.get("status") != run.status.value:
         differing.append("status")
     if run.provenance.get("resolved") != _resolved(run):
         differing.append("resolved.yaml")
+    if run.provenance.get("seed") != spec.seed:
+        differing.append("seed")
+    if not run.form:
+        differing.append("how x was kept")
     note = f"differ: {', '.join(differing)}" if differing else "status.json, resolved.yaml and run.h5 agree"
     return Row("records", Verdict.FAILS if differing else Verdict.HOLDS, note=note)
+
+
+def _adds_up(certificate: object, bound: float | None, failure: float, sense: str) -> bool:
+    """Whether a certificate costs what lies between its estimate and the bound. None claims nothing."""
+    if not isinstance(certificate, Mapping):
+        return certificate is None
+    estimate, cost, said = (plain(certificate.get(key)) for key in ("estimate", "cost", "failure"))
+    if None in (bound, estimate, cost) or (np.isfinite(failure) and said != failure):
+        return False
+    sign = -1.0 if sense == "maximise" else 1.0
+    return abs(sign * (estimate - bound) - cost) <= 4 * EPS * (abs(estimate) + abs(bound))
+
+
+def _longer_than_it_was(run: Run, seconds: float) -> bool:
+    """Whether the iterations are said to have taken longer than the run was there."""
+    try:
+        began = datetime.fromisoformat(str(run.provenance.get("started")))
+        there = (datetime.fromisoformat(str(run.state.get("ended"))) - began).total_seconds()
+    except (ValueError, TypeError):
+        return False
+    return seconds > 1.05 * there + CLOCKS
+
+
+def _slope(column: str) -> Callable[[Mapping[str, np.ndarray]], tuple[float, float]]:
+    """Of log |column| against log k over the last nine tenths of the iterations, by least squares: the covariance over
+    the variance; and the error of rounding.
+    """
+
+    def formula(trace: Mapping[str, np.ndarray]) -> tuple[float, float]:
+        if column not in trace:
+            raise Missing(f"the trace has no column {column}")
+        k, values = trace["k"].astype(float), np.abs(trace[column])
+        used = (k >= max(1.0, 0.1 * k.max(initial=0.0))) & (values > 0.0) & np.isfinite(values)
+        if used.sum() < 2:
+            raise Missing("the trace has nothing to fit")
+        x, y = np.log(extended(k[used])), np.log(extended(values[used]))
+        x = x - x.mean()
+        slope = float((x * y).sum() / (x * x).sum())
+        return slope, RELATIVE * (abs(slope) + float(np.abs(x * y).sum() / (x * x).sum()))
+
+    return formula
+
+
+SLOPES = {"slope_residual": _slope("theory_residual"), "slope_infeasibility": _slope("infeasibility")}
+"""The rates at which a run is said to converge, from its trace."""
 
 
 def _resolved(run: Run) -> str | None:

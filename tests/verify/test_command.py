@@ -7,6 +7,7 @@ import json
 import h5py
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from cgm_cli.api import solve
@@ -14,7 +15,10 @@ from cgm_cli.cli import app
 from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import load_run
+from cgm_cli.templates.max_cut import MaxCut
+from cgm_cli.verify.bound import minimum_of, recompute_bound
 from cgm_cli.verify.check import verify
+from cgm_cli.verify.matrices import matrix_of
 from cgm_cli.verify.report import Verdict
 from tests.verify.support import altered, composed, copied, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
@@ -128,6 +132,9 @@ def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
     assert outcome.bound_is == "probable"
     assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.HOLDS
     monkeypatch.setattr("cgm_cli.verify.bound.ORDER", 20)
+    assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.HOLDS
+    monkeypatch.setattr("cgm_cli.verify.definite.DENSE", 20)
+    monkeypatch.setattr("cgm_cli.verify.definite.BAND", 20)
     assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.CONSISTENT
     with h5py.File(tmp_path / "run" / "run.h5", "r+") as file:
         file["duals/diagonal"][...] *= 0.5
@@ -184,7 +191,7 @@ def test_a_claim_about_the_sketched_x_that_is_wrong(name, tmp_path):
 
 
 def test_a_matrix_too_large_for_a_decomposition(tmp_path, monkeypatch):
-    """The claim is proven by factors, dense or sparse; where those fail, it is no more than consistent."""
+    """The claim is proven by a factor, of a band or in full; where that is out of reach, it is consistent at most."""
     solve(
         {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 40, "edges": 90}}}, out=tmp_path / "run"
     )
@@ -192,14 +199,64 @@ def test_a_matrix_too_large_for_a_decomposition(tmp_path, monkeypatch):
         monkeypatch.setattr(f"cgm_cli.verify.{module}.ORDER", 20)
     for module in ("bound", "point", "membership", "matrices"):
         monkeypatch.setattr(f"cgm_cli.verify.{module}.WRITTEN_OUT", 1000)
-    for largest in (10_000, 20):
-        monkeypatch.setattr("cgm_cli.verify.definite.DENSE", largest)
-        found = row(verify(tmp_path / "run"), "upper bound")
-        assert found.verdict is Verdict.HOLDS and "proven by factors" in found.note
-    monkeypatch.setattr("cgm_cli.verify.bound.indefiniteness", lambda matrix: None)
+    better = copied(tmp_path / "run", tmp_path / "better")
+    claim_a_better_bound(better)
+    found = row(verify(tmp_path / "run"), "upper bound")
+    assert found.verdict is Verdict.HOLDS and "proven by a factor" in found.note
+    assert row(verify(better), "upper bound").verdict is Verdict.FAILS
+    monkeypatch.setattr("cgm_cli.verify.definite.DENSE", 20)
+    monkeypatch.setattr("cgm_cli.verify.definite.BAND", 20)
     report = verify(tmp_path / "run")
     assert report.holds
     found = row(report, "upper bound")
-    assert found.verdict is Verdict.CONSISTENT and "ARPACK" in found.note
+    assert found.verdict is Verdict.CONSISTENT and "by Lanczos" in found.note
     for name in ("domain", "objective", "infeasibility of diagonal"):
         assert row(report, name).verdict is Verdict.HOLDS
+    assert row(verify(better), "upper bound").verdict is Verdict.FAILS
+    monkeypatch.setattr("cgm_cli.verify.definite.PRODUCTS", 3)
+    found = row(verify(tmp_path / "run"), "upper bound")
+    assert found.verdict is Verdict.UNCHECKED and "neither proven nor refuted by 3 products" in found.note
+
+
+def test_a_dense_cost_too_large_to_be_written_out_is_not_checked(tmp_path, monkeypatch):
+    solve({"name": "theta", "problem": {"template": "lovasz-theta", "graph": {"cycle": 40}}},
+          ["solver.iterations=5"], out=tmp_path / "run")  # fmt: skip
+    for module in ("bound", "point", "membership", "matrices"):
+        monkeypatch.setattr(f"cgm_cli.verify.{module}.WRITTEN_OUT", 1000)
+    report = verify(tmp_path / "run")
+    assert report.holds and not report.as_dict()["complete"]
+    for name in ("objective", "upper bound"):
+        found = row(report, name)
+        assert found.verdict is Verdict.UNCHECKED and "too large to be written out" in found.note
+
+
+def claim_a_better_bound(run) -> None:
+    """In every record, with the gap that goes with it."""
+    state = json.loads((run / "status.json").read_text())
+    result = state["result"]
+    result["bound"] *= 1.0 - 1e-4
+    total, bound = result["objective"], result["bound"]
+    result["gap"] = abs(total - bound) / max(1.0, abs(total), abs(bound))
+    (run / "status.json").write_text(json.dumps(state))
+    with h5py.File(run / "run.h5", "r+") as file:
+        for name in ("bound", "gap"):
+            file["trace"][name][-1] = result[name]
+
+
+def test_a_cycle_of_negative_weights_ends_at_once():
+    """Its smallest eigenvalues, 0 and some 1e-7, lie too close to be told apart by products; a factor needs none."""
+    n = 10_000
+    tails = np.arange(n)
+    edges = sp.coo_array((np.full(n, -1.0), (tails, (tails + 1) % n)), shape=(n, n))
+    problem = MaxCut(sp.csr_array(edges + edges.T)).problem
+    duals, image = {"diagonal": np.zeros(n)}, np.zeros(())
+    found = recompute_bound(problem, duals, image, -1e-7)
+    assert found.proof and found.value + found.error >= -1e-7 and abs(found.value) < 1e-9
+    found = recompute_bound(problem, duals, image, 1e-5)
+    assert not found.proof and found.value + found.error < 1e-5
+    # Without a claim, it is a bound from below that comes out, and nearly the value.
+    diagonal = matrix_of(problem.terms[0].map)
+    least = minimum_of(problem.domain, [(matrix_of(problem.loss.map), np.ones(()))])
+    assert least.proof and -1e-4 < least.value.value - least.error <= 0.0
+    shifted = minimum_of(problem.domain, [(diagonal, np.full(n, 0.5))])
+    assert shifted.proof and 0.5 * n - 1e-4 < shifted.value.value - shifted.error <= 0.5 * n

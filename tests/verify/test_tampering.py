@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from cgm_cli.api import solve
+from cgm_cli.errors import DataError
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.report import Verdict
 from tests.verify.support import altered, composed, copied, row
+from tests.verify.tampering import CAUGHT, KINDS, PAGE, REFUSED, honest, table, written
 from tests.verify.test_honest_runs import DIAGONAL, PSD, SPLIT
 
 CUT = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 30, "edges": 90}}}
@@ -54,16 +56,39 @@ def rewritten(run, **changes) -> None:
     (run / "status.json").write_text(json.dumps(state))
 
 
-def test_an_entry_of_the_solution(runs, tmp_path):
-    run = copied(runs / "psd", tmp_path / "run")
-    altered(run, "solution/left", lambda left: left + 1e-4 * (np.arange(left.size).reshape(left.shape) == 0))
-    assert {"objective", "infeasibility of equals", "domain"} <= failed(run)
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("originals")
+    honest(folder)
+    for name in ("cut", "large", "kmeans", "fit"):
+        assert verify(folder / name).holds
+    return folder
 
 
-def test_a_solution_outside_of_the_domain(runs, tmp_path):
-    run = copied(runs / "regression", tmp_path / "run")
-    altered(run, "solution/x", lambda x: x + 2.0)
-    assert "domain" in failed(run)
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+def test_tampering(originals, tmp_path, kind):
+    """Each kind leads to the outcome that the table of docs/verify.md promises, by the rows that it names."""
+    for name in ("graph.txt", "features.npy"):
+        (tmp_path / name).write_bytes((originals / name).read_bytes())
+    run = copied(originals / kind.run, tmp_path / "run")
+    state = json.loads((run / "status.json").read_text())
+    (run / "status.json").write_text(json.dumps(state | {"spec": str(tmp_path / "spec.yaml")}))
+    kind.change(run)
+    if kind.outcome == REFUSED:
+        with pytest.raises(DataError) as found:
+            verify(run)
+        assert kind.why.lower() in found.value.message.lower()
+        return
+    missed = set(kind.rows) - failed(run)
+    assert not missed, f"{missed} should fail, and {failed(run)} do"
+    assert bool(failed(run)) == (kind.outcome == CAUGHT) == bool(kind.rows)
+
+
+def test_the_table_of_the_page():
+    names = [kind.name for kind in KINDS]
+    assert len(names) == len(set(names)) >= 45
+    page = PAGE.read_text(encoding="utf-8")
+    assert table() in page and page == written(page), "run `python -m tests.verify.tampering`"
 
 
 def test_rows_that_do_not_sum_to_one(runs, tmp_path):
@@ -76,13 +101,6 @@ def test_rows_that_do_not_sum_to_one(runs, tmp_path):
     plain = copied(runs / "kmeans", tmp_path / "plain")
     altered(plain, "solution/x", lambda x: turn @ x @ turn.T)
     assert "domain" not in failed(plain)
-
-
-@pytest.mark.parametrize("change", [lambda x: x[:-1], lambda x: x * np.nan], ids=["shape", "nan"])
-def test_a_solution_that_is_no_point(runs, tmp_path, change):
-    run = copied(runs / "regression", tmp_path / "run")
-    altered(run, "solution/x", change)
-    assert "solution" in failed(run)
 
 
 @pytest.mark.parametrize("name", ["cut", "kmeans", "face", "psd", "split", "regression"])
@@ -111,32 +129,11 @@ def test_every_dual(runs, tmp_path, name):
             assert Verdict.FAILS in verdicts, term
 
 
-def test_a_dual_that_proves_less(runs, tmp_path):
-    run = copied(runs / "cut", tmp_path / "run")
-    altered(run, "duals/diagonal", lambda y: 0.5 * y)
-    assert failed(run) == {"upper bound (certified)"}
-
-
 def test_a_dual_outside_of_its_set(runs, tmp_path):
     run = copied(runs / "regression", tmp_path / "run")
     altered(run, "duals/flat", lambda y: y + 1.0)
     assert failed(run) == {"lower bound (certified)"}
     assert "the conjugate of flat is infinite" in row(verify(run), "lower bound").note
-
-
-def test_the_image_of_the_objective(runs, tmp_path):
-    run = copied(runs / "regression", tmp_path / "run")
-    altered(run, "loss/image", lambda z: z - 1.0)
-    assert failed(run) == {"lower bound (certified)"}
-
-
-def test_a_dual_that_is_missing_is_no_pass(runs, tmp_path):
-    run = copied(runs / "cut", tmp_path / "run")
-    with h5py.File(run / "run.h5", "r+") as file:
-        del file["duals/diagonal"]
-    report = verify(run)
-    assert row(report, "upper bound").verdict is Verdict.UNCHECKED
-    assert not report.as_dict()["complete"]
 
 
 @pytest.mark.parametrize("name", ["cut", "kmeans", "face", "psd", "split", "regression"])
@@ -151,61 +148,16 @@ def test_a_claim(runs, tmp_path, name, quantity):
     assert "trace" in found  # nor do the gap and the sum of the parts fit any more
 
 
-def test_a_claim_in_one_record_only(runs, tmp_path):
-    run = copied(runs / "cut", tmp_path / "run")
-    state = json.loads((run / "status.json").read_text())
-    state["result"]["bound"] *= 1.01  # an upper bound that is weaker, and as true
-    (run / "status.json").write_text(json.dumps(state))
-    assert "records" in failed(run)
-
-
-def test_an_infeasibility(runs, tmp_path):
-    run = copied(runs / "psd", tmp_path / "run")
-    with h5py.File(run / "run.h5", "r+") as file:
-        file["trace/infeasibility_equals"][-1] *= 0.5
-    rewritten(run, infeasibility=lambda value: 0.5 * value)
-    assert {"infeasibility of equals", "infeasibility"} <= failed(run)
-
-
-def test_another_row_of_the_trace(runs, tmp_path):
-    run = copied(runs / "psd", tmp_path / "run")
-    with h5py.File(run / "run.h5", "r+") as file:
-        file["trace/gap"][7] *= 0.9
-    assert failed(run) == {"trace"}
-    assert row(verify(run), "trace").note == "rows 7 do not add up"
-
-
-def test_the_problem(runs, tmp_path):
-    """Another seed is another graph, and the copy of the spec in run.h5 is not fooled."""
-    run = copied(runs / "cut", tmp_path / "run")
-    path = run / "resolved.yaml"
-    path.write_text(path.read_text().replace("seed: 0", "seed: 1"))
-    assert {"records", "objective", "cut"} <= failed(run)
-
-
-def test_roundings(runs, tmp_path):
-    run = copied(runs / "cut", tmp_path / "cut")
-    altered(run, "solution/partition", lambda side: np.where(np.arange(side.size) == 0, -side, side))
-    assert failed(run) == {"cut", "certified_ratio"}
-    run = copied(runs / "kmeans", tmp_path / "kmeans")
-    altered(run, "solution/clusters", lambda clusters: np.roll(clusters, 1))
-    assert "kmeans_value" in failed(run)
-
-
-def test_an_estimate_that_is_too_good_is_no_failure(runs, tmp_path):
-    run = copied(runs / "psd", tmp_path / "run")
-    state = json.loads((run / "status.json").read_text())
-    with h5py.File(run / "run.h5", "r+") as file:
-        file["trace/certified"][-1] = False
-        file["trace/bound_failure"][-1] = np.nan
-        state["result"] |= {"bound_is": "estimated"}
-    (run / "status.json").write_text(json.dumps(state))
-    assert verify(run).holds
-    rewritten(run, bound=lambda value: value + 1e-3)
+def test_an_estimate_that_is_too_good_is_no_failure(tmp_path):
+    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 70, "edges": 200}}}
+    run = tmp_path / "run"
+    solve(spec, ["solver.iterations=40", "bound.certify=never"], out=run)
+    assert row(verify(run), "upper bound (estimated)").verdict is Verdict.HOLDS
+    rewritten(run, bound=lambda value: value - 1.0)
     total, bound = (json.loads((run / "status.json").read_text())["result"][key] for key in ("objective", "bound"))
     rewritten(run, gap=lambda _: abs(total - bound) / max(1.0, abs(total), abs(bound)))
     report = verify(run)
     assert report.holds
-    found = row(report, "lower bound (estimated)")
+    found = row(report, "upper bound (estimated)")
     assert found.verdict is Verdict.UNCONFIRMED
-    assert "the estimate is off by 0.001" in found.note
+    assert "the estimate is off by" in found.note

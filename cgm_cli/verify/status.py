@@ -1,0 +1,143 @@
+"""How a run says that it ended, against the rules of its spec and the last row of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.status import Status
+from cgm_cli.runs.load import Run
+from cgm_cli.spec.model import Spec
+from cgm_cli.verify.claims import Claims
+from cgm_cli.verify.precision import Unchecked
+from cgm_cli.verify.report import Row, Verdict
+from cgm_cli.verify.trace import kinds
+
+STALLED = 0.98
+"""A figure that has not fallen by a hundredth has not fallen below this part of what it was."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What the end of a run is judged by."""
+
+    run: Run
+    spec: Spec
+    problem: CompositeProblem
+    claims: Claims
+
+    def last(self, column: str) -> float:
+        """The entry of the last row; nan where there is none, which meets no tolerance."""
+        return self.claims.last.get(column, np.nan)
+
+    @property
+    def tolerances(self) -> dict[str, float]:
+        """Column of the trace -> what it must not exceed in a run that converged: all that the spec asks for. Beside
+        constraints, a gap stands for the infeasibility as well.
+        """
+        stop, limits = self.spec.stop, {}
+        if stop.gap is not None:
+            limits["gap"] = stop.gap
+        if stop.infeasibility is not None:
+            limits["infeasibility"] = stop.infeasibility
+        elif stop.gap is not None and self.problem.has_constraints:
+            limits["infeasibility"] = stop.gap
+        return limits
+
+
+def status_row(ending: Ending) -> Row:
+    """Whether the status follows from the last row of the trace and the spec."""
+    status, budget = ending.run.status, ending.spec.solver.iterations
+    note = ""
+    if ending.last("k") > budget:
+        note = f"{ending.last('k'):.0f} iterations are more than the budget of {budget}"
+    elif status in RULES:
+        try:
+            note = RULES[status](ending)
+        except Unchecked as reason:
+            return Row("status", Verdict.UNCHECKED, note=f"{status.value}: {reason}")
+    else:
+        note = "a run with this status has no result"
+    agrees = "the rules of the spec and the last row of the trace agree"
+    return Row("status", Verdict.FAILS if note else Verdict.HOLDS, note=f"{status.value}: {note or agrees}")
+
+
+def _converged(ending: Ending) -> str:
+    limits = ending.tolerances
+    if not limits or (ending.spec.stop.objective is not None and "gap" not in limits):
+        return "the spec has no tolerance to be met"
+    missed = [
+        f"{column} {ending.last(column):.3g} is above {limit:g}"
+        for column, limit in limits.items()
+        if not ending.last(column) <= limit
+    ]
+    return " and ".join(missed)
+
+
+def _iteration_limit(ending: Ending) -> str:
+    budget = ending.spec.solver.iterations
+    return "" if ending.last("k") == budget else f"{ending.last('k'):.0f} iterations do not spend a budget of {budget}"
+
+
+def _time_limit(ending: Ending) -> str:
+    limit = ending.spec.stop.time
+    if limit is None:
+        return "the spec has no limit of time"
+    return "" if ending.last("seconds") >= limit else f"{ending.last('seconds'):.3g} s do not spend {limit:g} s"
+
+
+def _target_reached(ending: Ending) -> str:
+    stop, sign = ending.spec.stop, ending.problem.sense_sign
+    if stop.objective is None:
+        return "the spec has no target"
+    if not sign * ending.last("total") <= sign * stop.objective:
+        return f"the objective {ending.last('total'):.6g} does not reach {stop.objective:g}"
+    if stop.infeasibility is not None and not ending.last("infeasibility") <= stop.infeasibility:
+        return f"infeasibility {ending.last('infeasibility'):.3g} is above {stop.infeasibility:g}"
+    return ""
+
+
+def _stagnated(ending: Ending) -> str:
+    """max(gap, infeasibility) may not have fallen since. The last row has another bound than the rule looked at, and so
+    may one whose bound is of another kind than that before.
+    """
+    window, trace = ending.spec.stop.stagnation, ending.run.trace
+    if window is None:
+        return "the spec has no limit of stagnation"
+    end = ending.last("k")
+    if end < window:
+        return f"{end:.0f} iterations are fewer than {window} without progress"
+    since = (trace["k"] >= end - window) & (trace["k"] < end)
+    kind = kinds(trace)[since]
+    if ending.spec.log.every > 1 or not kind.size or (kind != kind[0]).any():
+        raise Unchecked("the rows that were logged do not show what its rule looked at")
+    figures = np.maximum(trace["gap"], trace["infeasibility"])[since]
+    return f"gap or infeasibility fell within {window} iterations" if (figures < STALLED * figures[0]).any() else ""
+
+
+def _infeasible(ending: Ending) -> str:
+    """That the bound is large enough is a row of its own."""
+    if not ending.problem.has_constraints:
+        return "the problem has no constraints"
+    return "" if (ending.claims.summary or {}).get("bound_is") == "certified" else "no certified bound proves it"
+
+
+def _told(ending: Ending) -> str:
+    raise Unchecked("that somebody asked for this end has left no trace")
+
+
+RULES: dict[Status, Callable[[Ending], str]] = {
+    Status.CONVERGED: _converged,
+    Status.ITERATION_LIMIT: _iteration_limit,
+    Status.TIME_LIMIT: _time_limit,
+    Status.TARGET_REACHED: _target_reached,
+    Status.STAGNATED: _stagnated,
+    Status.INFEASIBLE: _infeasible,
+    Status.STOPPED: _told,
+    Status.PREEMPTED: _told,
+    Status.INTERRUPTED: _told,
+}
+"""By status: what contradicts it, or nothing. Raises Unchecked where nothing could."""
