@@ -58,10 +58,18 @@ def verify(path: str | Path) -> Report:
     if run.status is Status.INFEASIBLE:
         report.rows.append(attempted("incompatible constraints", None, solution.incompatible))
     report.rows += _rounding_rows(run, claims, instance.template, problem.sense_sign)
+    if problem.has_constraints and "owed" in claims.last:
+        report.rows.append(replace(_OWED, claimed=claims.last["owed"]))
     report.rows.append(_LOGGED if len(run.trace.get("k", ())) > 1 else _TIMES)
     return report
 
 
+_OWED = Row(
+    "owed to infeasibility",
+    Verdict.UNCHECKED,
+    note="an estimate, from duals of the last point, which were not saved",
+    beyond=True,
+)
 _TIMES = Row(
     "times",
     Verdict.UNCHECKED,

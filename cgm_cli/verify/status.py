@@ -35,8 +35,8 @@ class Ending:
 
     @property
     def tolerances(self) -> dict[str, float]:
-        """Column of the trace -> what it must not exceed in a run that converged: all that the spec asks for. Beside
-        constraints, a gap stands for the infeasibility as well.
+        """Column of the trace -> what it must not exceed in a run that converged: all that the spec asks for, and what
+        follows from it. Beside constraints, a gap stands for the infeasibility as well.
         """
         stop, limits = self.spec.stop, {}
         if stop.gap is not None:
@@ -45,6 +45,8 @@ class Ending:
             limits["infeasibility"] = stop.infeasibility
         elif stop.gap is not None and self.problem.has_constraints:
             limits["infeasibility"] = stop.gap
+        if {"gap", "infeasibility"} <= limits.keys() and "owed" in self.claims.last:
+            limits["owed"] = max(limits.values())  # what the objective owes to infeasibility, where it was logged
         return limits
 
 

@@ -20,7 +20,14 @@ from cgm_cli.verify.claims import Claims, plain
 from cgm_cli.verify.precision import EPS, RELATIVE, Missing, extended
 from cgm_cli.verify.report import Row, Verdict
 
-_SAME = {"objective": "total", "bound": "bound", "gap": "gap", "infeasibility": "infeasibility", "iterations": "k"}
+_SAME = {
+    "objective": "total",
+    "bound": "bound",
+    "gap": "gap",
+    "infeasibility": "infeasibility",
+    "owed": "owed",
+    "iterations": "k",
+}
 
 CLOCKS = 5.0
 """Seconds that two clocks, one of them read when files are written, may disagree by; and 5 % of the time."""
@@ -94,7 +101,7 @@ def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
     certified = kind == "certified"
     failure = np.select([certified, kind == "probable"], [0.0, spec.bound.failure], np.nan)
     odd = (trace["certified"] != certified) | ~np.isclose(trace["bound_failure"], failure, 0.0, 0.0, equal_nan=True)
-    if _in_closed_form(problem.domain) and not spec.solver.oracle.perturb:
+    if _in_closed_form(problem.domain) and problem.is_proven_convex and not spec.solver.oracle.perturb:
         odd |= (kind != "none") & ~certified
     faults = {"flags of rows": np.flatnonzero(odd).tolist(), "bounds of rows": _given_up(bound, kind)}
     proven = bound[certified]
