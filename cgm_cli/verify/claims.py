@@ -61,6 +61,9 @@ def read_claims(run: Run) -> Claims:
     missing = [name for name in COLUMNS if run.trace and name not in run.trace]
     if missing:
         raise DataError(f"{run.path / 'run.h5'}: the trace has no column {', '.join(missing)}.")
+    odd = [name for name, column in run.trace.items() if column.dtype.kind not in "biuf"]
+    if odd:
+        raise DataError(f"{run.path / 'run.h5'}: the trace has no real numbers in the column {', '.join(odd)}.")
     last = {name: float(column[-1]) for name, column in run.trace.items() if len(column)}
     return Claims(run.summary, last)
 

@@ -103,7 +103,7 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | N
             raise Unfit(f"the factors are {left.shape} and {right.shape}, but a point of the domain is {shape}")
         if not left.shape[1] == right.shape[1] == weights.size:
             raise Unfit("the factors do not have one column per weight")
-        arrays, point = (left, weights, right), Point(shape, None, Factors(left, weights, right), float(truncation))
+        arrays = (left, weights, right)
     else:
         # The point of a split problem: `x` is the block that the objective acts on.
         array = solution.get("variables", solution.get("x"))
@@ -111,7 +111,11 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | N
             raise Unfit("no point x is there")
         if array.shape != shape:
             raise Unfit(f"the solution is {array.shape}, but a point of the domain is {shape}")
-        arrays, point = (array,), Point(shape, array, None)
+        arrays = (array,)
     if not all(map(is_finite, arrays)):
         raise Unfit("the solution has entries that are not finite numbers")
-    return point
+    if len(arrays) == 1:
+        return Point(shape, arrays[0].astype(float, copy=False), None)
+    left, weights, right = (part.astype(float, copy=False) for part in arrays)
+    # One array, where it was one: it tells that x is symmetric.
+    return Point(shape, None, Factors(left, weights, left if "right" not in solution else right), float(truncation))

@@ -21,7 +21,7 @@ from cgm_cli.verify.claims import Claims, plain
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of
 from cgm_cli.verify.penalties import penalty_value
-from cgm_cli.verify.precision import EPS, RELATIVE, Missing, extended, norm, product, total
+from cgm_cli.verify.precision import EPS, RELATIVE, Missing, extended, is_finite, norm, product, total
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,11 @@ def _clustering(template: KMeansSDP, solution: Mapping[str, np.ndarray], claims:
     """sum over clusters C of the squared distances of all pairs in C over |C|: no mean is needed."""
     clusters = _saved(solution, "clusters")
     points = extended(template.points)
-    if clusters.shape != points.shape[:1] or np.unique(clusters).size > template.spec.clusters:
+    if (
+        clusters.shape != points.shape[:1]
+        or not is_finite(clusters)
+        or np.unique(clusters).size > template.spec.clusters
+    ):
         return NONE
     parts = []
     for cluster in np.unique(clusters):

@@ -43,7 +43,8 @@ class Tampering:
 
 def honest(folder: Path) -> None:
     """Solve one run of each kind: `cut` (a graph from a file, constraints), `large` (the same by an iterative oracle),
-    `kmeans` (a template with scores), `fit` (closed forms, no constraints, data from a file; it converges).
+    `sketch` (x kept as a sketch), `kmeans` (a template with scores), `fit` (closed forms, no constraints, data from a
+    file; it converges).
     """
     rng = np.random.default_rng(0)
     pairs = [(i, j) for i in range(1, 31) for j in range(1, i) if rng.random() < 0.2]
@@ -55,6 +56,7 @@ def honest(folder: Path) -> None:
     specs = {
         "cut": {"template": "max-cut", "graph": {"file": "graph.txt"}},
         "large": {"template": "max-cut", "graph": {"nodes": 70, "edges": 200}},
+        "sketch": {"template": "max-cut", "graph": {"nodes": 30, "edges": 90}},
         "kmeans": {
             "template": "kmeans-sdp",
             "clusters": 3,
@@ -72,6 +74,7 @@ def honest(folder: Path) -> None:
     for name, problem in specs.items():
         (folder / f"{name}.yaml").write_text(json.dumps({"name": name, "problem": problem}))
         stop = ["stop.gap=0.05", "solver.iterations=2000"] if name == "fit" else ["solver.iterations=40"]
+        stop += ["solver.iterate=sketch", "solver.rank=8"] if name == "sketch" else []
         solve(folder / f"{name}.yaml", stop, out=folder / name)
 
 
@@ -236,7 +239,7 @@ LESS, MORE = (lambda value: value - 1e-3 * max(1.0, abs(value))), (lambda value:
 LOST = {"bound": np.nan, "certified": False, "bound_failure": np.nan}
 WORDS = "it makes no claim in figures"
 ENDED = "that somebody asked for an end leaves no trace; the row says `not checked`"
-INNER = "iterates and duals of earlier rows are not kept; the row `earlier rows and times` says so"
+INNER = "iterates and duals of earlier rows are not kept; the row `earlier rows, steps and times` says so"
 
 KINDS = [
     # What status.json claims.
@@ -355,6 +358,9 @@ KINDS = [
               rows=("bounds of the trace",)),
     Tampering("earlier row: smoothing, step, oracle", "cut", cells(7, beta=1.0, eta=0.5, lmo_value=0.0), outcome=OPEN,
               why=INNER),
+    Tampering("last row: smoothing, step, oracle, theory", "cut",
+              cells(-1, beta=1.0, eta=0.5, fw_gap=0.0, theory_smoothed_bound=0.0), outcome=OPEN,
+              why="nothing to compute them from is kept; the row `earlier rows, steps and times` says so"),
     Tampering("row taken out", "cut", rows(lambda k: k[k != 7]), rows=("trace",)),
     Tampering("row twice", "cut", rows(lambda k: np.insert(k, 7, 7)), rows=("trace",)),
     Tampering("last rows taken out", "cut", rows(lambda k: k[:-3]), rows=("records",)),
@@ -376,6 +382,11 @@ KINDS = [
               both(deleted("solution/left"), added("solution/samples", np.zeros((30, 3)))), rows=("solution",)),
     Tampering("solution: a truncation that would excuse it", "cut", array("solution/truncation", lambda _: 1e3),
               rows=("truncation",)),
+    Tampering("solution: a truncation that would excuse it, claimed as well", "sketch",
+              both(array("solution/truncation", lambda _: 1.0), metric("truncation", lambda _: 1.0)), outcome=OPEN,
+              why="what x misses was not saved; `saved objective` and `saved infeasibility` hold without it"),
+    Tampering("solution: the x that was recovered", "sketch", array("solution/left", lambda left: 1.001 * left),
+              rows=("saved objective", "saved infeasibility of diagonal")),
     Tampering("solution: a truncation of a dense x", "fit", added("solution/truncation", 1e3), rows=("solution",)),
     Tampering("dual: scaled", "cut", array("duals/diagonal", lambda y: 0.5 * y), rows=("upper bound (certified)",)),
     Tampering("dual: outside of where its conjugate is finite", "fit", array("duals/shrink", lambda y: y + 1.0),

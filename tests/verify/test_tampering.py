@@ -60,7 +60,7 @@ def rewritten(run, **changes) -> None:
 def originals(tmp_path_factory):
     folder = tmp_path_factory.mktemp("originals")
     honest(folder)
-    for name in ("cut", "large", "kmeans", "fit"):
+    for name in ("cut", "large", "sketch", "kmeans", "fit"):
         assert verify(folder / name).holds
     return folder
 
@@ -161,3 +161,28 @@ def test_an_estimate_that_is_too_good_is_no_failure(tmp_path):
     found = row(report, "upper bound (estimated)")
     assert found.verdict is Verdict.UNCONFIRMED
     assert "the estimate is off by" in found.note
+
+
+@pytest.mark.parametrize(
+    ("run", "place", "change"),
+    [
+        ("large", "solution/left", lambda x: np.full(x.shape, 1e300)),
+        ("cut", "solution/truncation", lambda _: 1e300),
+        ("kmeans", "solution/x", lambda x: x != 0.0),
+        ("kmeans", "solution/clusters", lambda x: x * np.nan),
+        ("fit", "duals/shrink", lambda y: np.full(y.shape, 1e300)),
+        ("cut", "trace/infeasibility", lambda column: column.astype(bool)),
+    ],
+)
+def test_arrays_of_another_kind_are_told_in_rows(originals, tmp_path, run, place, change):
+    """Whatever overflows, or is no number: no warning, no traceback, and no row that holds."""
+    damaged = copied(originals / run, tmp_path / "run")
+    altered(damaged, place, change)
+    assert failed(damaged)
+
+
+def test_a_trace_of_complex_numbers_is_none(originals, tmp_path):
+    damaged = copied(originals / "cut", tmp_path / "run")
+    altered(damaged, "trace/beta", lambda column: column + 1j)
+    with pytest.raises(DataError, match="no real numbers in the column beta"):
+        verify(damaged)
