@@ -9,7 +9,9 @@ has no need of them. So the question is asked of the point. Let
 
 over the entries that are active: all of an equation, of other sets those that are missed. If x + d lies in X, then
 F(x + d) is an upper bound on F*, and F(x + d) - F(x) is what x owes; where it does not, it is an estimate of the same
-size. |A_i| |d| over the residual says by how much A amplifies what is missed.
+size. |A_i| |d| over the residual says by how much A amplifies what is missed. Where that is much, d is long, x + d is
+likely to be far from X, and the way from x into X and onto the constraints is another one, of that length at least:
+then the most that F can change by over that length is what counts.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ AMPLIFIED, NOTICED = 30.0, 1e-3
 
 @dataclass(frozen=True)
 class Repair:
-    """length: |d|. cost: F(x + d) - F(x), 0 if that is negative. amplification: |d| over the residual that it mends, in
-    units of the maps' norms.
+    """length: |d|. cost: F(x + d) - F(x), 0 if that is negative; of a d that is AMPLIFIED, what F changes by at the
+    most, to first order. amplification: |d| over the residual that it mends, in units of the maps' norms.
     """
 
     length: float
@@ -75,7 +77,9 @@ def repair(problem: CompositeProblem, loss_image: np.ndarray | None, images: Seq
     operator = LinearOperator((residual.size, size), matvec=forward, rmatvec=adjoint)
     step = lsmr(operator, residual, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0].reshape(problem.domain.shape)
     moved = float(np.linalg.norm(step))
-    return Repair(moved, max(0.0, _change(problem, loss_image, images, step)), moved / length)
+    steep = moved > AMPLIFIED * length
+    cost = moved * _steepness(problem, loss_image) if steep else _change(problem, loss_image, images, step)
+    return Repair(moved, max(0.0, cost), moved / length)
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,13 @@ class _Missed:
         whole[self.active] = self.scale * y
         direction = self.map.adjoint(whole)
         return (direction.symmetrised() if symmetric else direction).dense()
+
+
+def _steepness(problem: CompositeProblem, loss_image: np.ndarray | None) -> float:
+    """At least the length of every subgradient of F at a point, but for the constraints."""
+    loss = problem.loss
+    own = 0.0 if loss is None else loss.map.adjoint(loss.gradient(loss_image)).size()
+    return own + sum(t.penalty.lipschitz * t.map.norm for t in problem.terms if not t.penalty.is_set)
 
 
 def _change(

@@ -398,7 +398,7 @@ def _remark(outcome: Outcome) -> str:
     if found is not None and found.amplification > AMPLIFIED and record.owed > NOTICED:
         remarks.append(
             f"The constraints are nearly dependent: x misses them by {record.infeasibility:.1e}, but to meet them it "
-            f"has to move by {found.length:.2g}, which raises the objective by {found.cost:.2g} (estimated). Ask for "
+            f"has to move by {found.length:.2g}, which may change the objective by {found.cost:.2g}. Ask for "
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
         )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
