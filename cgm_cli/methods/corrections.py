@@ -52,8 +52,11 @@ class FullyCorrective:
             return point.smoothed, hull.pull(point.direction)
 
         start = hull.project(hull.coordinates(state, atom, eta))
-        first_step = 1.0 / (max(smoothness, 1e-300) * hull.spread**2)
-        found, value = spectral_projected_gradient(evaluate, hull.project, start, self.evaluations, first_step)
+        curvature = smoothness * hull.spread**2
+        first_step = 1.0 / curvature if curvature > 0.0 else np.inf
+        found, value = spectral_projected_gradient(
+            evaluate, hull.project, start, self.evaluations, first_step, hull.diameter
+        )
         if value > state.segment(atom, beta).value(eta):
             hull.remember(state, start, self.atoms)
             return atom, eta
@@ -68,6 +71,7 @@ class _Subspace:
 
     def __init__(self, left: np.ndarray, right: np.ndarray, small: SpectralDomain):
         self._left, self._right, self._small = left, right, small
+        self.diameter = small.diameter
 
     @classmethod
     def extended(cls, state: State, atom: Atom) -> _Subspace | None:
@@ -121,6 +125,8 @@ def _orthonormal(known: np.ndarray | None, new: np.ndarray) -> np.ndarray:
 
 class _Hull:
     """Convex combinations sum_j w_j s_j of atoms of a vector domain: `atoms` (n, m), weights on the simplex."""
+
+    diameter = float(np.sqrt(2.0))
 
     def __init__(self, shape: tuple[int, ...], atoms: np.ndarray):
         self._shape, self._atoms = shape, atoms
