@@ -43,7 +43,8 @@ class DualAscent:
         residual = beta * float(np.sqrt(sum(offset.square / term.weight for term, offset in pairs)))
         if residual == 0.0:
             return
-        gain = 0.5 * (eta * self.diameter * self.norm / residual) ** 2 / beta
+        reach = eta * self.diameter * self.norm / residual
+        gain = 0.5 * reach * reach / beta  # infinite for a residual of rounding errors alone
         theta = min(1.0 / self.beta0, gain) * beta
         size = np.sqrt(sum(max(0.0, offset.size_after(theta)) / term.weight for term, offset in pairs))
         if size <= self.bound:

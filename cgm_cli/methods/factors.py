@@ -167,6 +167,8 @@ def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
 
     def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
         flat = chart.cleared(flat)
+        if not flat.any():  # which points nowhere
+            return np.inf, np.full_like(flat, np.nan)
         factor, shrink = chart.on_sphere(flat)
         value, gradient = smoothed(factor)
         return value, chart.tangent(flat, shrink, gradient)

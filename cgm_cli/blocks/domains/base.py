@@ -79,7 +79,7 @@ class Domain(ABC):
 
     @abstractmethod
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        """Whether x, of shape `self.shape`, lies within `tolerance` * max(1, radius) of X."""
+        """Whether x, of shape `self.shape`, lies within `tolerance` * radius of X."""
 
     @abstractmethod
     def start(self) -> Atom:

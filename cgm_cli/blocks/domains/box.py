@@ -71,7 +71,7 @@ class Box(Domain):
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         outside = x - np.clip(x, self.lower, self.upper)
-        return float(np.linalg.norm(outside.reshape(-1))) <= tolerance * max(1.0, self.radius)
+        return float(np.linalg.norm(outside.reshape(-1))) <= tolerance * self.radius
 
     def start(self) -> Atom:
         """The point nearest to zero."""

@@ -67,7 +67,7 @@ class Fantope(EigenDomain):
         return project_hypersimplex(values, float(self.rank))
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        slack = tolerance * max(1.0, self.radius)
+        slack = tolerance * self.radius
         if not is_symmetric(x, slack) or abs(float(np.trace(x)) - self.rank) > slack:
             return False
         values = scipy.linalg.eigvalsh(x)

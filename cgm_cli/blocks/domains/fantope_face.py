@@ -87,7 +87,7 @@ class FantopeFace(SpectralDomain):
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         off = x @ self.known - self.known
-        within = float(np.linalg.norm(off)) <= tolerance * max(1.0, self.radius)
+        within = float(np.linalg.norm(off)) <= tolerance * self.radius
         return within and Fantope(self.shape[0], self.rank).contains(x, tolerance)
 
     def start(self) -> Atom:

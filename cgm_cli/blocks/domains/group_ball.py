@@ -53,7 +53,7 @@ class GroupL1Ball(Domain):
         """The projection shrinks each x_G along itself: the distance is that of the group norms to the l1-ball."""
         norms = self.groups.norms(x)
         distance = float(np.linalg.norm(norms - project_l1_ball(norms, self.radius)))
-        return distance <= tolerance * max(1.0, self.radius)
+        return distance <= tolerance * self.radius
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)

@@ -60,7 +60,7 @@ class LatentGroupBall(Domain):
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         """Whether the gauge exceeds r by at most the tolerance; the distance is no larger than that excess."""
-        return bool(np.isfinite(x).all()) and self.gauge(x) - self.radius <= tolerance * max(1.0, self.radius)
+        return bool(np.isfinite(x).all()) and self.gauge(x) - self.radius <= tolerance * self.radius
 
     def gauge(self, x: np.ndarray) -> float:
         """min sum_G |v_G| over all splits sum_G v_G = x, from above, to 1e-12 where rounding allows.

@@ -52,7 +52,7 @@ class L1Ball(Domain):
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         outside = x - project_l1_ball(x, self.radius)
-        return float(np.linalg.norm(outside.reshape(-1))) <= tolerance * max(1.0, self.radius)
+        return float(np.linalg.norm(outside.reshape(-1))) <= tolerance * self.radius
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)
@@ -92,7 +92,7 @@ class L2Ball(Domain):
         return OracleAnswer(DenseAtom(scaled * (-self.radius / length)), value, value)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        return safe_norm(x) - self.radius <= tolerance * max(1.0, self.radius)
+        return safe_norm(x) - self.radius <= tolerance * self.radius
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)

@@ -122,7 +122,7 @@ class NuclearBall(SpectralDomain):
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return bool(
-            np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * max(1.0, self.radius)
+            np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * self.radius
         )
 
     def start(self) -> Atom:

@@ -68,7 +68,7 @@ class PSDTrace(EigenDomain):
         return least if self.fixed_trace else min(0.0, least)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        slack = tolerance * max(1.0, self.radius)
+        slack = tolerance * self.radius
         trace = float(np.trace(x))
         fits = abs(trace - self.radius) <= slack if self.fixed_trace else trace <= self.radius + slack
         return bool(is_symmetric(x, slack) and fits and scipy.linalg.eigvalsh(x)[0] >= -slack)

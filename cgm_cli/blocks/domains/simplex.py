@@ -52,7 +52,7 @@ class Simplex(Domain):
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         nearest = (project_capped_simplex if self.at_most else project_simplex)(x, self.radius)
-        return float(np.linalg.norm(x - nearest)) <= tolerance * max(1.0, self.radius)
+        return float(np.linalg.norm(x - nearest)) <= tolerance * self.radius
 
     def start(self) -> Atom:
         """Zero where allowed, otherwise the centre r/n (1, ..., 1)."""
