@@ -72,7 +72,9 @@ class LocalDescent:
         start = self._start(state, chart, atom, beta)
         # Beside images much larger than the factor, exact line searches cost more than they gain.
         fitted = None
-        if chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
+        if chart.is_zero(start):
+            found = start
+        elif chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
             point, moves = quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
             done = descend(point, int(moves), self.reduction)
             found, fitted = point.flat, point.multipliers()

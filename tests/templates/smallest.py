@@ -21,9 +21,9 @@ Problem = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """make(u, r): the problem of a spec with its costs in units of u and its lengths in units of r. optimum: for u = 1 and
-    r = 1. size: of the objective there, which errors are relative to. powers: of u and r in the optimum. folder: where
-    files are. refused: a part of the message of what has no solution to ask for, instead of an optimum.
+    """make(u, r): the problem of a spec with its costs in units of u and its lengths in units of r. optimum: for u = 1
+    and r = 1. size: of the objective there, which errors are relative to. powers: of u and r in the optimum. sense: -1
+    for a maximum. refused: a part of the message for what has no solution to ask for, in place of an optimum.
     """
 
     name: str
@@ -35,12 +35,16 @@ class Case:
     refused: str | None = None
 
     def units(self) -> list[tuple[float, float]]:
-        """Those that there are, of each kind with the other at one."""
-        found = [(1.0, 1.0)]
-        for place in (0, 1):
-            if self.powers[place]:
-                found += [(unit, 1.0) if place == 0 else (1.0, unit) for unit in (1e-9, 1e9, 1e100)]
-        return found
+        """One, small and large, and of two kinds of units also one against the other."""
+        cost, length = (power > 0 for power in self.powers)
+        if cost and length:
+            return [(1.0, 1.0), (1e-9, 1.0), (1.0, 1e9), (1e9, 1e-9)]
+        return [(1.0, 1.0), *(((1e-9, 1.0), (1e9, 1.0)) if cost else ((1.0, 1e-9), (1.0, 1e9)) if length else ())]
+
+    def extremes(self) -> list[tuple[float, float]]:
+        """Those beyond what is computed with."""
+        cost, length = (power > 0 for power in self.powers)
+        return [(1e100, 1.0)] * cost + [(1.0, 1e100)] * length
 
     def scale(self, u: float, r: float) -> float:
         """The unit of the objective."""
@@ -213,11 +217,12 @@ def bodies() -> list[Body]:
 
 
 def _costs(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Of one sign and of both, with all entries equal, and zero."""
+    """Of both signs, zero, and with all entries equal."""
     cost = np.array([1.0, -2.0, 0.5, 3.0, -1.0, 0.25, 2.0, -0.5, 1.5])[: int(np.prod(shape))].reshape(shape)
     if len(shape) == 2 and shape[0] == shape[1]:
         cost = 0.5 * (cost + cost.T)
-    return {"plain": cost, "opposite": -cost, "equal": np.ones(shape), "zero": np.zeros(shape)}
+    costs = {"plain": cost, "zero": np.zeros(shape)}
+    return costs if cost.size == 1 else {**costs, "equal": np.ones(shape)}
 
 
 def losses() -> list[Case]:
@@ -234,7 +239,8 @@ def losses() -> list[Case]:
                     },
                     -body.support(-cost),
                     max(1.0, float(np.linalg.norm(cost) * np.linalg.norm(body.far))),
-                    (1, body.lengths),
+                    # Zero has no unit.
+                    (1, body.lengths) if cost.any() else (0, 0),
                 )
             )
         square = float(np.square(body.far).sum())
@@ -401,11 +407,19 @@ def polyhedral(
 
 def terms() -> list[Case]:
     """Every kind of term over domains with finitely many vertices, and over matrices of one entry."""
-    chosen = ("simplex", "linf-ball", "box", "a box of one point", "psd at most 1", "nuclear-ball 1 x 1", "l1-ball")
+    chosen = (
+        "simplex 1",
+        "simplex 2",
+        "l1-ball 2",
+        "box 1",
+        "box 2",
+        "a box of one point 1",
+        "psd 1",
+        "psd at most 1",
+        "nuclear-ball 1 x 1",
+    )
     found = []
-    for body in bodies():
-        if not body.name.startswith(chosen) or body.name.startswith("simplex at most"):
-            continue
+    for body in (body for body in bodies() if body.name in chosen):
         n = int(np.prod(body.shape))
         vertices = body.vertices
         if vertices is None:
@@ -553,7 +567,8 @@ def clusterings() -> list[Case]:
             },
             optimum,
             max(1.0, float(np.ptp(x)) ** 2),
-            (0, 2),
+            # Equal points have distances without a unit.
+            (0, 2) if np.ptp(x) > 0.0 else (0, 0),
         )
         for domain in ("fantope-face", "fantope", "trace")
         for name, (x, k, optimum) in points.items()
@@ -648,7 +663,7 @@ def pictures(folder: Path) -> list[Case]:
                     (0, 2),
                 )
             )
-    for radius, refused in ((1.0, None), (True, "zero")):
+    for radius in (True, 1.0):
         found.append(
             Case(
                 f"matrix-completion, zero, {'its own norm' if radius is True else 'radius 1'}",
@@ -656,12 +671,11 @@ def pictures(folder: Path) -> list[Case]:
                     "template": "matrix-completion",
                     "matrix": [[0.0, 0.0]],
                     "missing": 0.0,
-                    "radius": radius if radius is True else r,
+                    "radius": True if radius is True else r,
                 },
                 0.0,
                 1.0,
-                (0, 2) if radius is not True else (0, 0),
-                refused=refused,
+                (0, 0) if radius is True else (0, 2),
             )
         )
     found.append(
@@ -709,11 +723,8 @@ def regressions() -> list[Case]:
 
         size = float(np.square(y).sum()) + square
         for domain in ("l1", "simplex"):
-            inside = min(best, 1.0)
-            fixed = 1.0 if domain == "simplex" and a.shape[1] == 1 else None
-            if domain == "simplex" and fixed is None and best < 1.0 and name != "no target":
-                fixed = None
-            weight = fixed if fixed is not None else inside
+            # A simplex of one entry is a point.
+            weight = 1.0 if domain == "simplex" and a.shape[1] == 1 else min(best, 1.0)
             found.append(
                 Case(
                     f"sparse-regression {domain}, {name}",
@@ -868,6 +879,7 @@ def games() -> list[Case]:
                 lambda u, r, a=a: {"template": "matrix-game", "payoff": (u * a).tolist()},
                 _value_of_game(a),
                 max(1.0, float(np.abs(a).max())),
+                (1, 0) if a.any() else (0, 0),
             )
         )
         corners = {"l1": np.vstack([np.eye(a.shape[1]), -np.eye(a.shape[1])])}
@@ -927,6 +939,7 @@ def games() -> list[Case]:
                 },
                 value,
                 3.0,
+                (1, 0) if np.any(matrices) else (0, 0),
             )
         )
     return found
@@ -963,7 +976,7 @@ def programs() -> list[Case]:
                 },
                 exact.fun,
                 2.0,
-                (1, 1 if upper > 0.0 else 0),
+                (int(c.any()), int(c.any() and upper > 0.0)),
             )
         )
     off = [[0.0, 1.0], [1.0, 0.0]]
@@ -990,7 +1003,7 @@ def programs() -> list[Case]:
                 },
                 optimum,
                 3.0,
-                (1, 1),
+                (1, 1) if np.any(cost) else (0, 0),
             )
         )
     return found
