@@ -87,11 +87,13 @@ class Multipliers:
         """Move them to the duals of the solution, of the smoothing beta, or to those that fit it better; images: A_i x
         of the solution.
         """
-        squares = looseness = 0.0
+        squares, looseness, radius = 0.0, 0.0, state.problem.domain.radius
         for term, z, y, c in zip(state.problem.terms, images, duals, state.centres, strict=True):
             apart = beta / term.weight * float(np.linalg.norm(y - c))
             squares += term.weight * apart**2
-            looseness = max(looseness, apart / max(1.0, float(np.linalg.norm(z))))
+            # Images may be zero, but none is larger than |A| times the radius.
+            size = max(min(1.0, term.map.norm * radius), float(np.linalg.norm(z)))
+            looseness = max(looseness, apart / size if size > 0.0 else 0.0)
         residual = float(np.sqrt(squares))
         age, last = (float(state.memory.get(name, start)) for name, start in (("age", 1.0), ("residual", np.inf)))
         if looseness > self.loose or (fitted is not None and residual > self.slow * last):

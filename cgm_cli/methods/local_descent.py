@@ -66,9 +66,11 @@ class LocalDescent:
     def choose(
         self, state: State, evaluator: Evaluator, atom: Atom, eta: float, beta: float | None
     ) -> tuple[Atom, float]:
+        chart = Chart(state.problem.domain)
+        if chart.radius == 0.0:  # zero is all there is
+            return atom, eta
         if self.multipliers is not None:
             self.multipliers.lead(state)
-        chart = Chart(state.problem.domain)
         start = self._start(state, chart, atom, beta)
         # Beside images much larger than the factor, exact line searches cost more than they gain.
         fitted = None

@@ -83,7 +83,7 @@ class _Pairs:
     def add(self, step: np.ndarray, change: np.ndarray, gradient: np.ndarray) -> None:
         """Take a pair in place of the oldest, if the curvature along it is positive; gradient: the one after it."""
         length, size, bend = float(np.linalg.norm(step)), float(np.linalg.norm(change)), float(step @ change)
-        if not bend > 1e-12 * length * size:
+        if length == 0.0 or not bend > 1e-12 * length * size:
             if size > 0.0:
                 self._along += size * self._products((change / size).astype(np.float32))[0]
             return

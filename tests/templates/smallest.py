@@ -298,7 +298,17 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
     nothing = np.zeros(2)
     pairs = [(np.array([row, -row]), nothing) for row in one]
     shift = np.array([0.3, -0.2])[:n]
-    return {
+    found = {"l2": (lambda u, r: {"kind": "l2", "scale": u}, pairs)} if n == 1 else {}
+    return found | {
+        # max(0, r - z)
+        "hinge": (
+            lambda u, r: {
+                "kind": "hinge",
+                "scale": u * r,
+                "map": {"kind": "matrix", "matrix": (one / r).tolist()},
+            },
+            [(np.array([-row, 0.0 * row]), np.array([1.0, 0.0])) for row in one],
+        ),
         "l1": (lambda u, r: {"kind": "l1", "scale": u}, pairs),
         "linf": (lambda u, r: {"kind": "linf", "scale": u}, [(np.vstack([one, -one]), np.zeros(2 * n))]),
         "max": (lambda u, r: {"kind": "max", "scale": u}, [(one, np.zeros(n))]),
@@ -361,6 +371,8 @@ def _sets(n: int, middle: np.ndarray) -> dict[str, tuple[Callable[[float, float]
             [],
         ),
     }
+    if n == 1:
+        found["l2-ball"] = (lambda u, r: {"kind": "l2-ball", "radius": r * (size + 0.1)}, *found["l1-ball"][1:])
     if np.all(middle >= 0.0):
         found["nonnegative"] = (lambda u, r: {"kind": "nonnegative"}, [(-one, np.zeros(n))], [])
         if total > 0.0:
@@ -407,17 +419,7 @@ def polyhedral(
 
 def terms() -> list[Case]:
     """Every kind of term over domains with finitely many vertices, and over matrices of one entry."""
-    chosen = (
-        "simplex 1",
-        "simplex 2",
-        "l1-ball 2",
-        "box 1",
-        "box 2",
-        "a box of one point 1",
-        "psd 1",
-        "psd at most 1",
-        "nuclear-ball 1 x 1",
-    )
+    chosen = ("simplex 1", "simplex 2", "box 2", "a box of one point 1", "psd at most 1", "nuclear-ball 1 x 1")
     found = []
     for body in (body for body in bodies() if body.name in chosen):
         n = int(np.prod(body.shape))
@@ -627,7 +629,7 @@ def pictures(folder: Path) -> list[Case]:
                 **fields,
             },
             optimum,
-            float(np.square(one).sum()),
+            float(np.square(one).sum() + 5.0 * np.abs(one).sum()),
             (0, 0),
         )
         for name, fields, optimum in (
