@@ -114,7 +114,7 @@ def test_a_residual_whose_square_vanishes():
     problem = {
         "domain": {"kind": "box", "lower": 0.0, "upper": 1.0, "size": 1},
         "objective": {"kind": "linear", "cost": 1.0},
-        "constraints": [{"kind": "equals", "value": 1e-200}],
+        "constraints": [{"kind": "equals", "value": 1e-160}],
     }
     record = build(loads(dump({"problem": problem, "solver": {"method": "cgal", "iterations": 5}}))).solve().record
     assert record.objective == pytest.approx(0.0, abs=1e-12)
