@@ -83,7 +83,9 @@ class CompositeProblem:
             added["the norm of the objective's gradient at zero"] = safe_norm(gradient)
         for what, size in added.items():
             if not size <= LARGEST:
-                raise ProblemError(f"{what} is {size:.3g}; up to {LARGEST:g} it can be computed with: choose other units")
+                raise ProblemError(
+                    f"{what} is {size:.3g}; up to {LARGEST:g} it can be computed with: choose other units"
+                )
 
     @property
     def sense_sign(self) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom
+from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.problem import CompositeProblem
@@ -75,11 +75,15 @@ class _Subspace:
 
     @classmethod
     def extended(cls, state: State, atom: Atom) -> _Subspace | None:
-        domain = state.problem.domain
-        if not isinstance(atom, LowRankAtom):
+        domain, known = state.problem.domain, state.memory.get("left")
+        if isinstance(atom, LowRankAtom):
+            left = _orthonormal(known, atom.left)
+            right = left if domain.symmetric else _orthonormal(state.memory.get("right"), atom.right)
+        elif isinstance(atom, SparseAtom) and atom.indices.size == 0 and known is not None and known.shape[1] > 0:
+            # Zero brings no vectors.
+            left, right = known, known if domain.symmetric else state.memory["right"]
+        else:
             return None
-        left = _orthonormal(state.memory.get("left"), atom.left)
-        right = left if domain.symmetric else _orthonormal(state.memory.get("right"), atom.right)
         small = domain.restricted(left, right)
         return None if small is None else cls(left, right, small)
 

@@ -174,7 +174,10 @@ def bodies() -> list[Body]:
                 f"product {n}",
                 lambda r, n=n: {
                     "kind": "product",
-                    "blocks": [{"kind": "simplex", "size": 1, "radius": r}, {"kind": "l1-ball", "size": n, "radius": r}],
+                    "blocks": [
+                        {"kind": "simplex", "size": 1, "radius": r},
+                        {"kind": "l1-ball", "size": n, "radius": r},
+                    ],
                 },
                 [[1.0, *point] for point in both],
             ),
@@ -335,7 +338,9 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
     }
 
 
-def _sets(n: int, middle: np.ndarray) -> dict[str, tuple[Callable[[float, float], Problem], list[Affine], list[Affine]]]:
+def _sets(
+    n: int, middle: np.ndarray
+) -> dict[str, tuple[Callable[[float, float], Problem], list[Affine], list[Affine]]]:
     """Of n entries, all of them with the point `middle`: the spec, rows z <= constant, and rows z = constant."""
     one, corners = np.eye(n), np.array(list(itertools.product((-1.0, 1.0), repeat=n)))
     size, total = float(np.abs(middle).sum()), float(middle.sum())
@@ -351,7 +356,11 @@ def _sets(n: int, middle: np.ndarray) -> dict[str, tuple[Callable[[float, float]
             [(np.ones((1, n)), np.array([total]))],
         ),
         "box": (
-            lambda u, r: {"kind": "box", "lower": (r * (middle - 0.1)).tolist(), "upper": (r * (middle + 0.1)).tolist()},
+            lambda u, r: {
+                "kind": "box",
+                "lower": (r * (middle - 0.1)).tolist(),
+                "upper": (r * (middle + 0.1)).tolist(),
+            },
             [(np.vstack([one, -one]), np.concatenate([middle + 0.1, 0.1 - middle]))],
             [],
         ),
@@ -469,8 +478,10 @@ def _shaped(term: Problem, shape: tuple[int, ...]) -> Problem:
         return term
     if term["kind"] == "in-domain":
         return {**term, "map": {"kind": "sampling", "indices": [0]}}
-    return {key: [value] if key in ("value", "lower", "upper", "offset") and isinstance(value, list) else value
-            for key, value in term.items()}
+    return {
+        key: [value] if key in ("value", "lower", "upper", "offset") and isinstance(value, list) else value
+        for key, value in term.items()
+    }
 
 
 # Templates.
@@ -777,6 +788,8 @@ def regressions() -> list[Case]:
                         "template": "elastic-net",
                         "l1": 0.1 * r,
                         "ridge": ridge,
+                        # The radius that is sure to do is so large without a ridge that the first steps lead far away.
+                        **({} if ridge > 0.0 else {"radius": 4.0 * r}),
                         **table(u, r),
                     },
                     least(w) + 0.1 * w + 0.5 * ridge * share * w * w,

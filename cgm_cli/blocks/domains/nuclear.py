@@ -121,9 +121,7 @@ class NuclearBall(SpectralDomain):
         return -self.radius * peak * float(np.sqrt(max(-floor, 0.0))) * (1.0 + 8 * _EPS)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        return bool(
-            np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * self.radius
-        )
+        return bool(np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * self.radius)
 
     def start(self) -> Atom:
         return SparseAtom.zero(self.shape)
