@@ -40,8 +40,8 @@ TIE = 4.0 * _EPS
 """Values this near, relatively, count as one: the smallest steps that still shorten the gradient change no digit."""
 
 STRAIGHT = 64.0 * _EPS
-"""The part of |S|^2 that a line from S comes as near to zero as where rounding errors cannot tell whether it goes through
-it: then all points of the line stand for the same point of the sphere, or for its opposite.
+"""A line from S that comes as near to zero as this part of |S|^2 may go through it, as far as rounding errors can tell:
+then all its points stand for the same point of the sphere, or for its opposite.
 """
 
 
@@ -267,8 +267,8 @@ def _squared(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _least(quartic: np.ndarray, quadratic: np.ndarray) -> float | None:
-    """The t > 0 where quartic / quadratic^2 is least, if it is smaller there than at 0. None, too, for a quadratic that is
-    zero somewhere, but for rounding errors.
+    """The t > 0 where quartic / quadratic^2 is least, if it is smaller there than at 0. None, too, for a quadratic that
+    is zero somewhere, but for rounding errors.
     """
     (a, b, c, d, e), (f, g, h) = quartic.tolist(), quadratic.tolist()
     if h > 0.0 and not f - 0.25 * g * g / h > STRAIGHT * f:

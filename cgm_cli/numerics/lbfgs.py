@@ -16,7 +16,7 @@ SUFFICIENT = 1e-4
 """Armijo's condition: the share of the decrease along the slope that a step has to keep."""
 
 RANGE = 1e12
-"""How many times larger or smaller than the unit a curvature may be: single precision holds the squares of such numbers."""
+"""How many times larger or smaller than the unit a curvature may be: single precision holds squares of such numbers."""
 
 PIECE = 1 << 14
 """Entries of a piece of a vector: with twelve rows of single precision a megabyte, less than a cache."""
@@ -67,9 +67,9 @@ class _Pairs:
 
     In single precision, which is read in half of the time: they are a model of the curvature, and no more than that. It
     has a narrow range: steps are kept at length one, for the model is that of a pair times any number, and changes in a
-    unit, that of the first one; a pair out of RANGE of it takes the place of all others. Products with the gradient g are
-    not computed anew, but those with its change added: S g' = S g + S (g' - g), and S y is needed in any case (Byrd,
-    Nocedal and Schnabel, Math. Program. 63, 1994).
+    unit, that of the first one; a pair out of RANGE of it takes the place of all others. Products with the gradient g
+    are not computed anew, but those with its change added: S g' = S g + S (g' - g), and S y is needed in any case
+    (Byrd, Nocedal and Schnabel, Math. Program. 63, 1994).
     """
 
     def __init__(self, memory: int, size: int):

@@ -13,8 +13,8 @@ _DECREASE = 1e-4
 _MEMORY = 5
 
 _FAR = 1e6
-"""How many diameters of the set a step is long at the most, before the projection: a longer one ends at the same point of
-the set, and rounding errors of this one, relative to the set, are still small.
+"""How many diameters of the set a step is long at the most, before the projection: a longer one ends nearly at the same
+point of the set, and rounding errors of this one, relative to the set, are still small.
 """
 
 

@@ -1,7 +1,7 @@
 """Instances as small as they come, of every domain and every template, with their optima in any units.
 
-An optimum is found apart from the solver, in units of one: by enumerating vertices, by linear programming, by a formula,
-or by eigen- and singular values of NumPy. In other units it follows by homogeneity: with all data that the objective is
+An optimum is found apart from the solver, in units of one: by enumerating vertices, by linear programming, by a
+formula, or by eigen- and singular values of NumPy. In other units it follows by homogeneity: with all data that the objective is
 made of times u, it is u^a times as large; with all lengths (radii, targets, right-hand sides) times r, r^b times.
 """
 
@@ -272,7 +272,7 @@ def losses() -> list[Case]:
             ),
         ]
         # The mean of log(1 + exp(-b x)) over entries that may all be at most h, and of which only one counts.
-        if body.vertices is None and body.shape == (1,) or body.shape == (1, 1):
+        if (body.vertices is None and body.shape == (1,)) or body.shape == (1, 1):
             high = body.support(np.ones(body.shape))
             found.append(
                 Case(
@@ -571,10 +571,10 @@ def clusterings() -> list[Case]:
     return [
         Case(
             f"kmeans-sdp {domain}, {name}",
-            lambda u, r, domain=domain, x=np.array(x), k=k: {
+            lambda u, r, domain=domain, x=x, k=k: {
                 "template": "kmeans-sdp",
                 "domain": domain,
-                "points": (r * x).tolist(),
+                "points": (r * np.array(x)).tolist(),
                 "clusters": k,
                 "restarts": 3,
             },
@@ -710,7 +710,7 @@ def pictures(folder: Path) -> list[Case]:
 
 
 def regressions() -> list[Case]:
-    """Linear models of one sample, of one feature, of equal features and of a target that is zero: x = 2 fits exactly."""
+    """Linear models of one sample, of one feature, of equal features and of a target of zero: w = 2 fits exactly."""
     tables = {
         "one sample": ([[2.0]], [4.0]),
         "one sample of two features": ([[2.0, 0.0]], [4.0]),
@@ -805,7 +805,7 @@ def regressions() -> list[Case]:
     }
     for name, (features, target, margin) in classes.items():
         data = {"data": {"features": features, "target": target}, "standardise": False}
-        l2 = margin * np.sqrt(len(features[0]))
+        l2, groups = margin * np.sqrt(len(features[0])), [list(range(len(features[0])))]
         found += [
             Case(
                 f"svm l1, {name}",
@@ -830,10 +830,10 @@ def regressions() -> list[Case]:
             ),
             Case(
                 f"group-lasso logistic, {name}",
-                lambda u, r, data=data, n=len(features[0]): {
+                lambda u, r, data=data, groups=groups: {
                     "template": "group-lasso",
                     "loss": "logistic",
-                    "groups": [list(range(n))],
+                    "groups": groups,
                     "radius": 0.5,
                     **data,
                 },

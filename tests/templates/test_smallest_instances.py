@@ -21,7 +21,7 @@ from tests.templates.smallest import Case, losses, templates, terms
 ITERATIONS = 20
 
 BEYOND = 1e-12
-"""How far a bound may pass the optimum, and the objective of a point of the domain the other way, by rounding errors."""
+"""How far a bound may pass the optimum, and the objective of a feasible point the other way, by rounding errors."""
 
 CLOSE = 1e-5
 """How far from the optimum the objective may be of a run that has converged to a gap of 1e-6."""
@@ -37,12 +37,12 @@ REACHED = {
     ("cgm", "fully-corrective"): (1e-9, 1e-9),
     ("auto", "none"): (1e-3, 0.25),
 }
-"""How far from the optimum the objective may be of any other run of ITERATIONS steps: without terms, and with them. What is
-smoothed is so by the paper's schedule, however well a correction solves the smoothed problem.
+"""How far from the optimum the objective may be of any other run of ITERATIONS steps: without terms, and with them. What
+is smoothed is so by the paper's schedule, however well a correction solves the smoothed problem.
 """
 
 ONE_IN = 6
-"""Of the cells in other units than one, one in so many is looked at, in turns; with 1 the table is whole, in 3 minutes."""
+"""Of the cells in other units than one, one in so many is looked at, in turns; with 1 the table is whole."""
 
 NOT_FOR_IT = (
     "`correction: local-descent` needs points that are matrices of low rank",
