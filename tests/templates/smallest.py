@@ -1,8 +1,9 @@
 """Instances as small as they come, of every domain and every template, with their optima in any units.
 
 An optimum is found apart from the solver, in units of one: by enumerating vertices, by linear programming, by a
-formula, or by eigen- and singular values of NumPy. In other units it follows by homogeneity: with all data that the objective is
-made of times u, it is u^a times as large; with all lengths (radii, targets, right-hand sides) times r, r^b times.
+formula, or by eigen- and singular values of NumPy. In other units it follows by homogeneity: with all data that the
+objective is made of times u, it is u^a times as large; with all lengths (radii, targets, right-hand sides) times r, r^b
+times.
 """
 
 from __future__ import annotations

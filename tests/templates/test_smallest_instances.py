@@ -37,8 +37,8 @@ REACHED = {
     ("cgm", "fully-corrective"): (1e-9, 1e-9),
     ("auto", "none"): (1e-3, 0.25),
 }
-"""How far from the optimum the objective may be of any other run of ITERATIONS steps: without terms, and with them. What
-is smoothed is so by the paper's schedule, however well a correction solves the smoothed problem.
+"""How far from the optimum the objective may be of any other run of ITERATIONS steps: without terms, and with them.
+What is smoothed is so by the paper's schedule, however well a correction solves the smoothed problem.
 """
 
 ONE_IN = 6
