@@ -41,7 +41,7 @@ REACHED = {
 What is smoothed is so by the paper's schedule, however well a correction solves the smoothed problem.
 """
 
-ONE_IN = 6
+ONE_IN = 9
 """Of the cells in other units than one, one in so many is looked at, in turns; with 1 the table is whole."""
 
 NOT_FOR_IT = (
