@@ -86,6 +86,10 @@ class SparseAtom(Atom):
     def inner(self, array: np.ndarray) -> float:
         return float(array.reshape(-1)[self.indices] @ self.values)
 
+    def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        rows, columns = np.unravel_index(self.indices, self.shape)
+        return (left[rows].T * self.values) @ right[columns]
+
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         x *= 1.0 - eta
         x.reshape(-1)[self.indices] += eta * self.values

@@ -15,6 +15,7 @@ from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.projections import safe_norm
 
 SMALLEST, LARGEST = 1e-70, 1e70
 """Constants outside this range are refused."""
@@ -74,6 +75,16 @@ class CompositeProblem:
                 raise ProblemError(
                     f"{what} is {size:.3g}; between {SMALLEST:g} and {LARGEST:g} it can be computed with: "
                     "choose other units"
+                )
+        # What is added to images: that it may be small beside them is no matter.
+        added = {f"the size of the numbers in `{term.name}`": term.penalty.away for term in self.terms}
+        if self.loss is not None:
+            gradient = self.loss.gradient(np.zeros(self.loss.map.out_shape))
+            added["the norm of the objective's gradient at zero"] = safe_norm(gradient)
+        for what, size in added.items():
+            if not size <= LARGEST:
+                raise ProblemError(
+                    f"{what} is {size:.3g}; up to {LARGEST:g} it can be computed with: choose other units"
                 )
 
     @property

@@ -43,7 +43,8 @@ class DualAscent:
         residual = beta * float(np.sqrt(sum(offset.square / term.weight for term, offset in pairs)))
         if residual == 0.0:
             return
-        gain = 0.5 * (eta * self.diameter * self.norm / residual) ** 2 / beta
+        reach = eta * self.diameter * self.norm / residual
+        gain = 0.5 * reach * reach / beta  # infinite for a residual of rounding errors alone
         theta = min(1.0 / self.beta0, gain) * beta
         size = np.sqrt(sum(max(0.0, offset.size_after(theta)) / term.weight for term, offset in pairs))
         if size <= self.bound:
@@ -86,11 +87,13 @@ class Multipliers:
         """Move them to the duals of the solution, of the smoothing beta, or to those that fit it better; images: A_i x
         of the solution.
         """
-        squares = looseness = 0.0
+        squares, looseness, radius = 0.0, 0.0, state.problem.domain.radius
         for term, z, y, c in zip(state.problem.terms, images, duals, state.centres, strict=True):
             apart = beta / term.weight * float(np.linalg.norm(y - c))
             squares += term.weight * apart**2
-            looseness = max(looseness, apart / max(1.0, float(np.linalg.norm(z))))
+            # Images may be zero, but none is larger than |A| times the radius.
+            size = max(min(1.0, term.map.norm * radius), float(np.linalg.norm(z)))
+            looseness = max(looseness, apart / size if size > 0.0 else 0.0)
         residual = float(np.sqrt(squares))
         age, last = (float(state.memory.get(name, start)) for name, start in (("age", 1.0), ("residual", np.inf)))
         if looseness > self.loose or (fitted is not None and residual > self.slow * last):

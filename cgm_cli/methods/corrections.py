@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom
+from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.problem import CompositeProblem
@@ -52,8 +52,11 @@ class FullyCorrective:
             return point.smoothed, hull.pull(point.direction)
 
         start = hull.project(hull.coordinates(state, atom, eta))
-        first_step = 1.0 / (max(smoothness, 1e-300) * hull.spread**2)
-        found, value = spectral_projected_gradient(evaluate, hull.project, start, self.evaluations, first_step)
+        curvature = smoothness * hull.spread**2
+        first_step = 1.0 / curvature if curvature > 0.0 else np.inf
+        found, value = spectral_projected_gradient(
+            evaluate, hull.project, start, self.evaluations, first_step, hull.diameter
+        )
         if value > state.segment(atom, beta).value(eta):
             hull.remember(state, start, self.atoms)
             return atom, eta
@@ -68,14 +71,19 @@ class _Subspace:
 
     def __init__(self, left: np.ndarray, right: np.ndarray, small: SpectralDomain):
         self._left, self._right, self._small = left, right, small
+        self.diameter = small.diameter
 
     @classmethod
     def extended(cls, state: State, atom: Atom) -> _Subspace | None:
-        domain = state.problem.domain
-        if not isinstance(atom, LowRankAtom):
+        domain, known = state.problem.domain, state.memory.get("left")
+        if isinstance(atom, LowRankAtom):
+            left = _orthonormal(known, atom.left)
+            right = left if domain.symmetric else _orthonormal(state.memory.get("right"), atom.right)
+        elif isinstance(atom, SparseAtom) and atom.indices.size == 0 and known is not None and known.shape[1] > 0:
+            # Zero brings no vectors.
+            left, right = known, known if domain.symmetric else state.memory["right"]
+        else:
             return None
-        left = _orthonormal(state.memory.get("left"), atom.left)
-        right = left if domain.symmetric else _orthonormal(state.memory.get("right"), atom.right)
         small = domain.restricted(left, right)
         return None if small is None else cls(left, right, small)
 
@@ -121,6 +129,8 @@ def _orthonormal(known: np.ndarray | None, new: np.ndarray) -> np.ndarray:
 
 class _Hull:
     """Convex combinations sum_j w_j s_j of atoms of a vector domain: `atoms` (n, m), weights on the simplex."""
+
+    diameter = float(np.sqrt(2.0))
 
     def __init__(self, shape: tuple[int, ...], atoms: np.ndarray):
         self._shape, self._atoms = shape, atoms

@@ -53,6 +53,10 @@ class Chart:
         left = max(self.radius**2 - float(np.vdot(factor, factor)), 1e-6 * self.radius**2)
         return np.append(factor.reshape(-1), np.sqrt(left))
 
+    def is_zero(self, flat: np.ndarray) -> bool:
+        """Whether a vector has no columns: all of it is slack, and there is nothing to descend on."""
+        return self._factor_of(flat).size == 0
+
     def cleared(self, flat: np.ndarray) -> np.ndarray:
         """A vector without what rounding errors have put along what is known: descent would make it grow."""
         if self.known is None:
@@ -140,6 +144,8 @@ class Chart:
         """The point of the domain with the singular vectors of a factor, strongest first, and with its values as far as
         may be, or None if they are too few; and the same factor, its columns in this order.
         """
+        if factor.shape[1] == 0:
+            return self.lift(factor), factor
         left, left_triangle = scipy.linalg.qr(factor[: self._rows], mode="economic")
         if self.domain.symmetric:
             values, rows = scipy.linalg.eigh(left_triangle @ left_triangle.T)
@@ -167,7 +173,9 @@ class Chart:
         """
         values = np.square(factor).sum(axis=0)
         admitted = self.domain.admitted(values)
-        return 1.0 if admitted is None else float(np.maximum(values - admitted, 0.0).sum() / values.sum())
+        if admitted is None:
+            return 1.0
+        return float(np.maximum(values - admitted, 0.0).sum() / max(values.sum(), np.finfo(float).tiny))
 
 
 def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
@@ -175,6 +183,8 @@ def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
 
     def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
         flat = chart.cleared(flat)
+        if not flat.any():  # which points nowhere
+            return np.inf, np.full_like(flat, np.nan)
         factor, shrink = chart.on_sphere(flat)
         value, gradient = smoothed(factor)
         return value, chart.tangent(flat, shrink, gradient)

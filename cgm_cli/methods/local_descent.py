@@ -83,13 +83,17 @@ class LocalDescent:
         if self.gave_way(state):
             state.sharpness = float(np.sqrt(state.k + 2.0))
             return self.fallback.choose(state, evaluator, atom, eta, beta)
+        chart = Chart(state.problem.domain)
+        if chart.radius == 0.0:  # zero is all there is
+            return atom, eta
         if self.multipliers is not None:
             self.multipliers.lead(state)
-        chart = Chart(state.problem.domain)
         start = self._start(state, chart, atom, beta)
         # Beside images much larger than the factor, exact line searches cost more than they gain.
         fitted = None
-        if chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
+        if chart.is_zero(start):
+            found = start
+        elif chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
             point, moves = quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
             done = descend(point, int(moves), self.reduction)
             found, fitted = point.flat, point.multipliers()

@@ -34,8 +34,15 @@ from cgm_cli.methods.state import State
 from cgm_cli.numerics.conjugate import Met
 from cgm_cli.numerics.rows import go_along, look_along
 
-TIE = 4.0 * float(np.finfo(float).eps)
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+
+TIE = 4.0 * _EPS
 """Values this near, relatively, count as one: the smallest steps that still shorten the gradient change no digit."""
+
+STRAIGHT = 64.0 * _EPS
+"""A line from S that comes as near to zero as this part of |S|^2 may go through it, as far as rounding errors can tell:
+then all its points stand for the same point of the sphere, or for its opposite.
+"""
 
 
 def is_quartic(problem: CompositeProblem) -> bool:
@@ -123,8 +130,12 @@ class Quartic:
         hide it.
         """
         ahead = self._look(direction)
+        if ahead is None:
+            return None
         cross, square = (part / self._chart.radius**2 for part in ahead.sphere)
         # In units of it, the step is as long as the vector is: then coefficients of one polynomial are of one size.
+        if not square > _TINY * self._excess:
+            return None
         unit = math.sqrt(self._excess / square)
         powers = np.array([1.0, unit, unit**2])
         sphere = powers * (self._excess, 2.0 * cross, square)
@@ -148,7 +159,8 @@ class Quartic:
         self._excess, self._pairing, self._images, self.value = excess, pairing, images, value
         return self._go(found * unit, direction, ahead.product)
 
-    def _look(self, direction: np.ndarray) -> _Ahead:
+    def _look(self, direction: np.ndarray) -> _Ahead | None:
+        """None for a direction so short that the square of its length vanishes."""
         chart, lift = self._chart, self._chart.lift
         factor, step = chart.columns(self.flat), chart.columns(direction)
         pairings, product = (0.0, 0.0), None
@@ -156,6 +168,8 @@ class Quartic:
             product, along = self._cost(step).reshape(-1), step.reshape(-1)
             pairings = float(along @ self._product), 0.5 * float(along @ product)
         sphere = float(self.flat @ direction), float(direction @ direction)
+        if sphere[1] == 0.0:
+            return None
         # As long as the factor, or one of the images would be lost in the rounding of the sum.
         unit = math.sqrt(self._excess / sphere[1]) * chart.radius
         ahead = lift(factor + unit * step)
@@ -253,8 +267,12 @@ def _squared(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _least(quartic: np.ndarray, quadratic: np.ndarray) -> float | None:
-    """The t > 0 where quartic / quadratic^2 is least, if it is smaller there than at 0."""
+    """The t > 0 where quartic / quadratic^2 is least, if it is smaller there than at 0. None, too, for a quadratic that
+    is zero somewhere, but for rounding errors.
+    """
     (a, b, c, d, e), (f, g, h) = quartic.tolist(), quadratic.tolist()
+    if h > 0.0 and not f - 0.25 * g * g / h > STRAIGHT * f:
+        return None
     # p' q - 2 p q', of which the coefficient of degree five is zero.
     slope = [
         2.0 * e * g - d * h,
@@ -263,11 +281,15 @@ def _least(quartic: np.ndarray, quadratic: np.ndarray) -> float | None:
         2.0 * c * f - b * g - 4.0 * a * h,
         b * f - 2.0 * a * g,
     ]
-    if not all(map(math.isfinite, slope)):
+    peak = max(map(abs, slope))
+    if not (peak > 0.0 and math.isfinite(peak) and all(map(math.isfinite, slope))):
         return None
+    # A root that a smaller leading coefficient makes is so far away that the line has come to its end.
+    slope = [part / peak if abs(part) > _EPS**2 * peak else 0.0 for part in slope]
 
     def value(t: float) -> float:
-        return (a + t * (b + t * (c + t * (d + t * e)))) / (f + t * (g + t * h)) ** 2
+        square = f + t * (g + t * h)
+        return (a + t * (b + t * (c + t * (d + t * e)))) / (square * square)
 
     best = min((t for t in np.roots(slope).real.tolist() if t > 0.0), key=value, default=0.0)
     return best if best > 0.0 and value(best) <= value(0.0) + TIE * abs(value(0.0)) else None

@@ -15,6 +15,8 @@ import numpy as np
 SUFFICIENT = 1e-4
 """Armijo's condition: the share of the decrease along the slope that a step has to keep."""
 
+RANGE = 1e12
+"""How many times larger or smaller than the unit a curvature may be: single precision holds squares of such numbers."""
 
 PIECE = 1 << 14
 """Entries of a piece of a vector: with twelve rows of single precision a megabyte, less than a cache."""
@@ -65,8 +67,9 @@ class _Pairs:
 
     In single precision, which is read in half of the time: they are a model of the curvature, and no more than that. It
     has a narrow range: steps are kept at length one, for the model is that of a pair times any number, and changes in a
-    unit, that of the first one. Products with the gradient g are not computed anew, but those with its change added:
-    S g' = S g + S (g' - g), and S y is needed in any case (Byrd, Nocedal and Schnabel, Math. Program. 63, 1994).
+    unit, that of the first one; a pair out of RANGE of it takes the place of all others. Products with the gradient g
+    are not computed anew, but those with its change added: S g' = S g + S (g' - g), and S y is needed in any case
+    (Byrd, Nocedal and Schnabel, Math. Program. 63, 1994).
     """
 
     def __init__(self, memory: int, size: int):
@@ -80,10 +83,12 @@ class _Pairs:
     def add(self, step: np.ndarray, change: np.ndarray, gradient: np.ndarray) -> None:
         """Take a pair in place of the oldest, if the curvature along it is positive; gradient: the one after it."""
         length, size, bend = float(np.linalg.norm(step)), float(np.linalg.norm(change)), float(step @ change)
-        if not bend > 1e-12 * length * size:
+        if length == 0.0 or not bend > 1e-12 * length * size:
             if size > 0.0:
                 self._along += size * self._products((change / size).astype(np.float32))[0]
             return
+        if self.count and not 1.0 / RANGE <= size / length / self._unit <= RANGE:
+            self._forget()
         if self.count == 0:
             # A power of two, so that nothing is rounded by it.
             self._unit = math.ldexp(1.0, math.frexp(size / length)[1])
@@ -97,6 +102,11 @@ class _Pairs:
         self._square[row] = self._square[:, row] = with_change[memory:]
         self._along += with_change / scale
         self._along[row], self._along[memory + row] = (step @ gradient) / length, scale * (change @ gradient)
+
+    def _forget(self) -> None:
+        self.count = 0
+        for kept in (self._rows, self._cross, self._square, self._along):
+            kept[...] = 0.0
 
     def _products(self, *vectors: np.ndarray) -> list[np.ndarray]:
         """The inner products of all rows with each of the vectors, by pieces of the rows that stay in a cache."""

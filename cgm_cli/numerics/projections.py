@@ -103,11 +103,16 @@ def project_hypersimplex(z: np.ndarray, total: float) -> np.ndarray:
     """argmin |p - z| over 0 <= p <= 1, sum p = total, for a vector z (n,) and 0 <= total <= n.
 
     p = clip(z - theta, 0, 1) with the one theta that makes the sum right. The sum falls with theta, linearly between
-    the breakpoints z_i and z_i - 1: a binary search among them, then one division.
+    the breakpoints z_i and z_i - 1: a binary search among them, then one division. With j the total rounded up, the
+    j-th largest entry is subtracted first: for theta = -1 then j entries are 1, and for theta = 0 fewer than j are
+    positive, so that theta lies between the two. So no magnitude of z cancels it, and entries beyond [-1, 1] are 0 and
+    1 in any case.
     """
     z = np.asarray(z, dtype=float)
     if not np.isfinite(z).all():
         return np.full(z.shape, np.nan)
+    with np.errstate(over="ignore"):
+        z = np.clip(z - np.sort(z)[-max(1, int(np.ceil(total)))], -1.0, 1.0)
     breaks = np.unique(np.concatenate([z - 1.0, z]))
     low, high = 0, breaks.size - 1
     while high - low > 1:

@@ -7,8 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cgm_cli.numerics.projections import safe_norm
+
 _DECREASE = 1e-4
 _MEMORY = 5
+
+_FAR = 1e6
+"""How many diameters of the set a step is long at the most, before the projection: a longer one ends nearly at the same
+point of the set, and rounding errors of this one, relative to the set, are still small.
+"""
 
 
 def spectral_projected_gradient(
@@ -17,11 +24,13 @@ def spectral_projected_gradient(
     start: np.ndarray,
     evaluations: int,
     first_step: float,
+    diameter: float = np.inf,
 ) -> tuple[np.ndarray, float]:
     """The best point found and its value, after at most `evaluations` of evaluate(x) -> (value, gradient).
 
     Steps of Barzilai-Borwein length along the projection arc's chord, accepted by a non-monotone Armijo rule (Birgin,
-    Martinez and Raydan, SIAM J. Optim. 10, 2000). `start` must lie in the set; any shape.
+    Martinez and Raydan, SIAM J. Optim. 10, 2000). `start` must lie in the set; any shape. first_step: one over the
+    curvature, infinite where there is none, as of a linear function. diameter: of the set.
     """
     x = start
     value, gradient = evaluate(x)
@@ -29,6 +38,10 @@ def spectral_projected_gradient(
     recent = deque([value], maxlen=_MEMORY)
     length, spent = first_step, 1
     while spent < evaluations:
+        steepness = safe_norm(gradient)
+        if steepness == 0.0:
+            break
+        length = min(length, _FAR * diameter / steepness)
         chord = project(x - length * gradient) - x
         slope = float(np.vdot(gradient, chord))
         if not slope < 0.0:

@@ -21,7 +21,7 @@ from cgm_cli.templates.base import Template
 from cgm_cli.templates.linear_model import ball
 
 TOUCHING = 1e-2
-"""A piece is active if its value is within this part of max(1, |F|) of the largest."""
+"""A piece is active if its value is within this part of the largest magnitude of a value, of the largest value."""
 
 
 class RandomPieces(StrictModel):
@@ -86,5 +86,5 @@ class MaxAffine(Template):
     def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:
         """active: the pieces whose value is close to the largest."""
         values = self.slopes @ iterate.array + self.offsets
-        top = values.max()
-        return {"active": float(np.count_nonzero(values >= top - TOUCHING * max(1.0, abs(top))))}
+        least = values.max() - TOUCHING * np.abs(values).max()
+        return {"active": float(np.count_nonzero(values >= least))}

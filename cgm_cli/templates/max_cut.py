@@ -131,14 +131,16 @@ def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
     """Flip one node at a time while the cut grows, the most rewarding first; `signs` (n,) of +-1, a new array is
     returned.
 
-    Flipping node i changes the cut by s_i (W s)_i, with W the adjacency matrix.
+    Flipping node i changes the cut by s_i (W s)_i, with W the adjacency matrix. What is less than the rounding errors
+    of such sums is no growth.
     """
     signs = signs.copy()
+    noise = 1e-12 * float(abs(adjacency).sum(axis=1).max(initial=0.0))
     diagonal = adjacency.diagonal()
     reward = signs * (adjacency @ signs) - diagonal
     while True:
         node = int(np.argmax(reward))
-        if reward[node] <= 1e-12:
+        if reward[node] <= noise:
             return signs
         signs[node] = -signs[node]
         reward[node] = -reward[node]

@@ -56,6 +56,13 @@ def test_inner_equals_the_dense_inner_product(atom):
     assert atom.inner(array) == pytest.approx(float(np.sum(array * atom.dense())), abs=1e-13)
 
 
+@pytest.mark.parametrize("atom", [pytest.param(atom, id=name) for name, atom in matrix_atoms()])
+def test_compressed_equals_the_dense_products(atom):
+    rng = np.random.default_rng(4)
+    left, right = rng.standard_normal((5, 2)), rng.standard_normal((4, 3))
+    np.testing.assert_allclose(atom.compressed(left, right), left.T @ atom.dense() @ right, atol=1e-13)
+
+
 @pytest.mark.parametrize("atom", ATOMS)
 def test_dense_is_a_new_float_array_of_the_shape(atom):
     first = atom.dense()

@@ -16,8 +16,13 @@ from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
+from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
+from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.errors import ProblemError
 from tests.blocks.support import (
@@ -573,3 +578,28 @@ def test_product_of_products():
 def test_groups_with_a_huge_index_are_refused_at_once(kind):
     with pytest.raises(ValidationError, match="entry 1 is in no group"):
         spec("domain", {"kind": kind, "groups": [[2**53, 0]]})
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda r: Simplex(2, r),
+        lambda r: Simplex(2, r, at_most=True),
+        lambda r: L1Ball((2,), r),
+        lambda r: L2Ball((2,), r),
+        lambda r: LinfBall((2,), r),
+        lambda r: GroupL1Ball([[0], [1]], r),
+        lambda r: LatentGroupBall([[0, 1], [1]], r),
+        lambda r: NuclearBall((2, 2), r),
+        lambda r: PSDTrace(2, r, True),
+        lambda r: PSDTrace(2, r, False),
+        lambda r: Product((Simplex(2, r),)),
+    ],
+)
+def test_membership_is_relative_to_the_radius(make, radius):
+    x = make(radius)
+    point = np.zeros(x.shape)
+    point.flat[0] = radius
+    assert x.contains(point * (1.0 + 1e-12))
+    assert not x.contains(point * (1.0 + 1e-6))

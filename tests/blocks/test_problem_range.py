@@ -72,3 +72,49 @@ def test_constraints_that_hold_are_not_called_impossible_beside_a_penalty():
         "solver": {"iterations": 300},
     }
     assert build(loads(dump(spec))).solve().status.value == "iteration-limit"
+
+
+HUGE = {
+    "equals": {"constraints": [{"kind": "equals", "value": 1e300}]},
+    "box": {"constraints": [{"kind": "box", "lower": 1e300}]},
+    "a box of arrays": {"constraints": [{"kind": "box", "lower": [0.0, 1e300, 0.0]}]},
+    "simplex": {"constraints": [{"kind": "simplex", "radius": 1e300}]},
+    "a ball moved": {"constraints": [{"kind": "l2-ball", "offset": 1e300}]},
+    "a box moved": {"constraints": [{"kind": "nonnegative", "offset": [1e300, 0.0, 0.0]}]},
+    "a domain moved": {
+        "constraints": [{"kind": "in-domain", "domain": {"kind": "simplex", "size": 3}, "offset": 1e300}]
+    },
+    "l1": {"penalties": [{"kind": "l1", "offset": 1e300}]},
+    "hinge": {"penalties": [{"kind": "hinge", "offset": -1e300}]},
+    "least squares": {"objective": {"kind": "least-squares", "target": 1e300}},
+    "quadratic": {"objective": {"kind": "quadratic", "matrix": 1.0, "linear": 1e300}},
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", HUGE)
+@pytest.mark.parametrize("method", ["hcgm", "cgal"])
+def test_constants_inside_terms_are_told_where_no_square_of_them_is_a_number(name, method):
+    problem = {"domain": {"kind": "simplex", "size": 3}, "objective": COST, **HUGE[name]}
+    with pytest.raises(CgmError, match=r"e\+(299|300); up to 1e\+70 it can be computed") as caught:
+        build(loads(dump({"problem": problem, "solver": {"method": method}})))
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bounds", [{"lower": -1e300, "upper": 0.9}, {"lower": 0.0, "upper": 1e300}])
+def test_bounds_so_far_away_that_they_are_none_are_no_matter(bounds):
+    problem = {"domain": {"kind": "simplex", "size": 3}, "objective": COST, "constraints": [{"kind": "box", **bounds}]}
+    record = build(loads(dump({"problem": problem, "solver": {"method": "cgal", "iterations": 200}}))).solve().record
+    assert record.total == pytest.approx(1.1 if bounds["upper"] == 0.9 else 1.0, abs=0.05)
+
+
+def test_a_residual_whose_square_vanishes():
+    """Its dual ascent goes as far as it may, instead of out of range."""
+    problem = {
+        "domain": {"kind": "box", "lower": 0.0, "upper": 1.0, "size": 1},
+        "objective": {"kind": "linear", "cost": 1.0},
+        "constraints": [{"kind": "equals", "value": 1e-160}],
+    }
+    record = build(loads(dump({"problem": problem, "solver": {"method": "cgal", "iterations": 5}}))).solve().record
+    assert record.objective == pytest.approx(0.0, abs=1e-12)

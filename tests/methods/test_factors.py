@@ -13,7 +13,7 @@ from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.factors import Chart, _by_images, _by_tiles, objective
+from cgm_cli.methods.factors import Chart, _by_images, _by_tiles, objective, on_sphere
 from cgm_cli.methods.state import State
 from tests.methods.test_variants import FACE, FANTOPE, LOW_RANK, SPECTRAL, instance
 
@@ -183,3 +183,12 @@ def test_tiles_are_for_bounds_on_the_entries_of_a_dense_matrix_alone():
         state, evaluator, _ = started(name, 0, False)
         found = objective(state, evaluator, Chart(state.problem.domain), BETA)
         assert found.__qualname__.startswith("_by_tiles" if tiled else "_by_images"), name
+
+
+def test_the_origin_is_no_point_of_the_sphere():
+    """A line search that steps onto it goes back."""
+    state, evaluator, _ = started("at most", 1, True, {"at most": AT_MOST})
+    chart = Chart(state.problem.domain)
+    flat = chart.flat(np.ones((state.problem.domain.shape[0], 1)))
+    value, gradient = on_sphere(chart, objective(state, evaluator, chart, BETA))(0.0 * flat)
+    assert value == np.inf and gradient.shape == flat.shape

@@ -404,3 +404,28 @@ def test_on_k_means_it_never_does():
     result = built.solve(keep=lambda pack, status: seen.append(float(pack()["state"]["memory"].get("misses", 0.0))))
     assert result.status is Status.CONVERGED
     assert max(seen) < 8.0 and seen[-1] == 0.0
+
+
+@pytest.mark.parametrize("method", ["hcgm", "cgal"])
+@pytest.mark.parametrize("radius", [0.0, 1e-9, 1.0])
+def test_zero_is_found_and_kept(method, radius):
+    """Where zero is all there is, or the best: there is no factor to descend on."""
+    tree = {
+        "problem": {"template": "matrix-completion", "matrix": [[0.0, 0.0]], "missing": 0.0, "radius": radius or True},
+        "solver": {"method": method, "correction": "local-descent", "iterations": 10},
+    }
+    record = build(loads(dump(tree))).solve().record
+    assert (record.objective, record.infeasibility) == (0.0, 0.0) and record.bound <= 0.0
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_factor_that_has_vanished_may_come_back(unit):
+    """tr X <= r with a cost that is positive at first leaves no column; a constraint calls for one."""
+    problem = {
+        "domain": {"kind": "psd", "size": 1, "radius": unit},
+        "objective": {"kind": "linear", "cost": [[1.0]]},
+        "constraints": [{"kind": "equals", "value": 0.25 * unit}],
+    }
+    record = build(loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 40}}))).solve().record
+    assert record.objective == pytest.approx(0.25 * unit, rel=1e-6)
+    assert 0.25 * unit * (1.0 - 1e-6) <= record.bound <= 0.25 * unit * (1.0 + 1e-12)

@@ -128,3 +128,27 @@ def test_nothing_is_ahead_of_a_minimiser_or_of_what_is_not_finite():
 @pytest.mark.parametrize("spec", [FACE, SPECTRAL])
 def test_bounds_on_entries_make_no_quartic(spec):
     assert not is_quartic(started("it", 1, False, {"it": spec})[0].problem)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e100])
+def test_a_line_through_the_origin_leads_nowhere(unit):
+    """All its points are the same one of the sphere, or its opposite; at t = 1 it is none."""
+    through = np.array([1.0, -2.0, 1.0])  # (1 - t)^2
+    assert _least(unit * np.convolve(through, through), through) is None
+    nearly = through + np.array([1e-15, 0.0, -1e-16])
+    assert _least(unit * np.convolve(nearly, through), nearly) is None
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e100])
+def test_the_unit_of_a_quartic_is_no_matter(unit):
+    quartic, one = np.convolve([4.0, -4.0, 1.0], [1.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0])
+    assert _least(unit * quartic, one) == pytest.approx(2.0)
+    # With a leading coefficient of rounding errors alone.
+    assert _least(unit * np.array([1.0, -1.0, 1.0, 0.0, 1e-300]), np.array([1.0, 0.0, 0.0])) == pytest.approx(0.5)
+
+
+def test_a_direction_without_a_length_is_none(start):
+    state, _, chart, flat, _ = start
+    quartic = made(state, chart, BETA, flat)
+    assert quartic.move(np.full_like(flat, 1e-170)) is None
+    np.testing.assert_array_equal(quartic.flat, flat)

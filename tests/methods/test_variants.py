@@ -150,3 +150,13 @@ def _request(rng):
     from cgm_cli.blocks.domains.base import OracleRequest
 
     return OracleRequest(1e-10, None, rng)
+
+
+@pytest.mark.parametrize("problem", ["psd", "nuclear-ball"])
+def test_a_correction_stays_at_a_solution_where_zero_is_the_atom(problem):
+    """At a gradient of zero the oracle answers with the zero matrix; the plain step would go there."""
+    target = np.outer([1.0, 2.0, -2.0], [1.0, 2.0, -2.0]) / 9.0
+    domain = {"psd": {"kind": "psd", "size": 3}, "nuclear-ball": {"kind": "nuclear-ball", "shape": [3, 3]}}[problem]
+    spec = {"domain": domain, "objective": {"kind": "least-squares", "target": target.tolist()}}
+    found = [record.objective for record in records(spec, correction="fully-corrective")]
+    assert max(found[3:]) <= 1e-20

@@ -126,3 +126,25 @@ def test_descent_is_that_of_the_two_loops():
         found = pairs.descent(gradient)
         assert np.linalg.norm(found + expected) <= 1e-5 * np.linalg.norm(expected), turn
     assert pairs.count == 7
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("curvature", [1e-40, 1e-14, 1e14, 1e40])
+def test_a_pair_of_another_curvature_takes_the_place_of_all(curvature):
+    """Single precision could not hold both."""
+    rng = np.random.default_rng(4)
+    steps, gradients = rng.standard_normal((2, 8)), rng.standard_normal((2, 8))
+    pairs, alone = lbfgs_module._Pairs(4, 8), lbfgs_module._Pairs(4, 8)
+    pairs.add(steps[0], steps[0] + 0.1, gradients[0])
+    for memory in (pairs, alone):
+        memory.add(steps[1], curvature * steps[1], curvature * gradients[1])
+    expected = alone.descent(curvature * gradients[1])
+    np.testing.assert_array_equal(pairs.descent(curvature * gradients[1]), expected)
+    np.testing.assert_allclose(expected, -gradients[1], rtol=1e-5)
+
+
+def test_a_step_whose_square_vanishes_is_no_pair():
+    pairs = lbfgs_module._Pairs(4, 2)
+    pairs.add(np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.ones(2))
+    pairs.add(np.array([1e-170, 0.0]), np.array([1e-80, 0.0]), np.ones(2))
+    assert pairs.count == 1

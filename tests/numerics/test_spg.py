@@ -64,3 +64,35 @@ def test_hypersimplex_projection_satisfies_its_optimality_conditions(seed):
 
 def test_hypersimplex_projection_of_what_is_no_number():
     assert np.isnan(project_hypersimplex(np.array([1.0, np.nan]), 1)).all()
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1.0, 1e60])
+def test_a_linear_function_has_no_curvature_and_still_an_end(unit):
+    cost = unit * np.array([3.0, -1.0, 2.0])
+    start = np.full(3, 1 / 3)
+    found, value = spectral_projected_gradient(
+        lambda x: (float(cost @ x), cost), project_simplex, start, 10, np.inf, np.sqrt(2.0)
+    )
+    np.testing.assert_array_equal(found, [0.0, 1.0, 0.0])
+    assert value == -unit
+
+
+def test_a_gradient_of_zero_is_an_end():
+    found, value = spectral_projected_gradient(
+        lambda x: (0.0, np.zeros(2)), project_simplex, np.full(2, 0.5), 10, np.inf, np.sqrt(2.0)
+    )
+    np.testing.assert_array_equal(found, [0.5, 0.5])
+    assert value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("z", "total", "expected"),
+    [
+        ([1e30, 1e30, 0.0], 1.0, [0.5, 0.5, 0.0]),
+        ([1e30, 0.0, -1e30], 2.0, [1.0, 1.0, 0.0]),
+        ([1e20 + 2e4, 1e20, 1e20], 1.5, [1.0, 0.25, 0.25]),
+        ([-1e300, -1e300], 1.0, [0.5, 0.5]),
+    ],
+)
+def test_hypersimplex_projection_at_any_magnitude(z, total, expected):
+    np.testing.assert_array_equal(project_hypersimplex(np.array(z), total), expected)

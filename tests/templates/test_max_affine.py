@@ -23,6 +23,13 @@ def test_the_objective_and_the_active_pieces():
     assert built.metrics(DenseIterate(DenseAtom(np.array([0.5, -0.125]))))["active"] == 2
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_active_pieces_are_of_no_unit(unit):
+    built = template("max-affine", slopes=[[unit, 0.0], [-unit, 2.0 * unit]], offsets=[0.0, unit])
+    for x, active in ((np.array([0.5, 0.25]), 1), (np.array([0.5, 0.0]), 2)):
+        assert built.metrics(DenseIterate(DenseAtom(x)))["active"] == active
+
+
 def test_where_the_pieces_come_from():
     drawn = template("max-affine", slopes=RANDOM, seed=1)
     assert drawn.slopes.shape == (30, 10)

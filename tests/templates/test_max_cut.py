@@ -190,3 +190,13 @@ def test_the_bound_of_g11_stays_above_its_optimum():
     assert result.bound_is == "certified"
     assert result.record.bound >= 629.1647
     assert result.metrics["cut"] <= 629
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-13, 1.0, 1e9, 1e60])
+def test_flips_do_not_depend_on_the_unit_of_weights(unit):
+    """Of sevenths, whose sums are never exact: what is no growth but for rounding errors is left alone."""
+    adjacency = graph(12, 30, seed=4, signed=True) / 7.0
+    signs = np.ones(12)
+    expected = improve(adjacency, signs)
+    assert cut(adjacency, expected) > 0.0
+    np.testing.assert_array_equal(improve(unit * adjacency, signs), expected)

@@ -16,6 +16,7 @@ class L1BallSet(ConvexSet):
     """K = {z : sum |z_i| <= r}."""
 
     uniform = True
+    away = 0.0
 
     class Spec(BlockSpec):
         kind: Literal["l1-ball"]
@@ -49,6 +50,7 @@ class L2BallSet(ConvexSet):
     """K = {z : |z|_2 <= r}."""
 
     uniform = True
+    away = 0.0
 
     class Spec(BlockSpec):
         kind: Literal["l2-ball"]

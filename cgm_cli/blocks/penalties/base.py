@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.projections import safe_norm
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,13 @@ class Penalty(ABC):
     uniform = False
     # The norm of what is subtracted from z first: rounding errors are relative to it, however small z is.
     shift = 0.0
+
+    @property
+    def away(self) -> float:
+        """How far from zero the constants inside g take a z of zero: |z - offset|, or |p| with p the nearest point of a
+        set.
+        """
+        return self.shift
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:
@@ -94,6 +102,10 @@ class ConvexSet(Penalty):
     @abstractmethod
     def project(self, z: np.ndarray) -> np.ndarray:
         """The nearest point of K; a new array."""
+
+    @property
+    def away(self) -> float:
+        return safe_norm(self.project(np.zeros(self.shape)))
 
     def farthest(self, z: np.ndarray) -> np.ndarray:
         """A maximiser of <y, z> over y in K, deterministic; a new array. Sets of finite `reach` override it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.base import ConvexSet, Dual
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.kernels import box_dual, box_slope
+from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -59,6 +61,11 @@ class BoxSet(ConvexSet):
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return np.clip(np.asarray(z, dtype=float), self.lower, self.upper)
+
+    @property
+    def away(self) -> float:
+        nearest = np.clip(0.0, self.lower, self.upper)
+        return safe_norm(nearest) * (math.sqrt(math.prod(self.shape)) if self.uniform else 1.0)
 
     @property
     def reach(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.base import Dual, Penalty
+from cgm_cli.numerics.projections import safe_norm
 
 
 class Shifted(Penalty):
@@ -24,7 +25,12 @@ class Shifted(Penalty):
         self.is_set, self.is_point = inner.is_set, inner.is_point
         self.uniform = inner.uniform and offset.ndim == 0
         self.offset = fit(offset, inner.shape, "the offset", "the image")
-        self.shift = float(np.linalg.norm(self.offset)) + inner.shift
+        self.shift = safe_norm(self.offset) + inner.shift
+
+    @property
+    def away(self) -> float:
+        """At most |offset| more than that of the inner function, of a set at most twice as much."""
+        return (2.0 if self.is_set else 1.0) * safe_norm(self.offset) + self.inner.away
 
     def value(self, z: np.ndarray) -> float:
         return self.inner.value(z - self.offset)
