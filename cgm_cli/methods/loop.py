@@ -348,7 +348,7 @@ class _Run:
         if self.mended[0] != self.state.k:
             found = None
             if self.problem.has_constraints:
-                found = repair(self.problem, self.state.loss_image, self.state.images)
+                found = repair(self.problem, self.state.iterate.atom(), self.state.loss_image, self.state.images)
             self.mended = self.state.k, found
         return self.mended[1]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.losses.linear import Linear
@@ -17,7 +18,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.repair import AMPLIFIED, ENTRIES, repair
+from cgm_cli.methods.repair import AMPLIFIED, ENTRIES, _residual, repair
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 
@@ -30,7 +31,7 @@ def box_problem(cost, terms, n=2, loss=None):
 
 def mended(problem, x):
     images = [term.map.forward(x) for term in problem.terms]
-    return repair(problem, problem.loss.map.forward(x), images)
+    return repair(problem, DenseAtom(x), problem.loss.map.forward(x), images)
 
 
 def test_nearly_dependent_rows():
@@ -83,18 +84,28 @@ def test_the_whole_objective_counts():
 
 
 def test_symmetric_matrices_stay_symmetric():
-    """Rows of a symmetric X sum to one: the shortest repair is (e r^T + r e^T) / n - (e^T r) e e^T / n^2."""
+    """Rows of a symmetric X sum to one: the shortest step is (e r^T + r e^T) / n - (e^T r) e e^T / n^2."""
     n, rng = 5, np.random.default_rng(0)
-    cost, x = rng.standard_normal((n, n)), rng.standard_normal((n, n))
-    cost, x = cost + cost.T, x + x.T
-    domain = PSDTrace(n, 3.0, True)
+    x = rng.standard_normal((n, n))
+    x = x @ x.T / np.trace(x @ x.T)
     terms = (Term("rows", RowSums((n, n)), Equals((n,), np.array(1.0))),)
-    problem = CompositeProblem(domain, Linear(cost, (n, n)), terms)
+    problem = CompositeProblem(PSDTrace(n, 3.0, True), Linear(x, (n, n)), terms)
     r, e = 1.0 - x.sum(axis=1), np.ones(n)
     step = (np.outer(e, r) + np.outer(r, e)) / n - r.sum() * np.outer(e, e) / n**2
-    found = mended(problem, x)
-    assert found.length == pytest.approx(np.linalg.norm(step), rel=1e-5)
-    assert found.cost == pytest.approx(max(0.0, float((cost * step).sum())), rel=1e-5)
+    np.testing.assert_allclose(_residual(problem, [x.sum(axis=1)]).shortest_step(), step, atol=1e-6)
+
+
+def test_what_the_domain_stands_in_the_way_of_is_followed_to_its_end():
+    """x_1 + x_2 / 100 = 1.005 over 0 <= x <= 1: at x_1 = 1 only x_2 can make up for what is missed, a hundred times."""
+    terms = (
+        Term("equals", MatrixMap(np.array([[1.0, 0.01]]), (2,)), Equals((1,), np.array([1.005]))),
+        Term("cost", MatrixMap(np.array([[0.0, 3.0]]), (2,)), L1Norm((1,), 1.0)),
+    )
+    problem = CompositeProblem(Box(np.zeros(2), np.ones(2)), Linear(np.zeros(2), (2,)), terms)
+    found = mended(problem, np.array([1.0, 0.4]))
+    assert found.amplification == pytest.approx(1.0)
+    assert found.cost == pytest.approx(3.0 * 0.1, rel=1e-3)
+    assert found.length == pytest.approx(0.1, rel=1e-3)
 
 
 def test_nothing_is_owed_by_a_point_that_misses_nothing():
@@ -106,7 +117,7 @@ def test_large_matrices_are_left_alone():
     n = int(np.sqrt(ENTRIES)) + 1
     terms = (Term("diagonal", Diagonal((n, n)), Equals((n,), np.array(1.0))),)
     problem = CompositeProblem(PSDTrace(n, n, True), Linear(np.eye(n), (n, n)), terms)
-    assert repair(problem, np.zeros(()), [np.zeros(n)]) is None
+    assert repair(problem, problem.first, np.zeros(()), [np.zeros(n)]) is None
 
 
 def program(rows, apart, seed):
