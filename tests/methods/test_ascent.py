@@ -188,11 +188,12 @@ def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(na
 # ---- multipliers of a correction that nearly solves its problem ----
 
 
-def held(centres, weights):
-    """What `Multipliers` asks of a state."""
-    terms = tuple(SimpleNamespace(weight=weight) for weight in weights)
+def held(centres, weights, radius=1.0):
+    """What `Multipliers` asks of a state; the images are at most as large as the radius."""
+    terms = tuple(SimpleNamespace(weight=weight, map=SimpleNamespace(norm=1.0)) for weight in weights)
+    problem = SimpleNamespace(terms=terms, domain=SimpleNamespace(radius=radius))
     centres = [np.array(c, dtype=float) for c in centres]
-    return SimpleNamespace(problem=SimpleNamespace(terms=terms), centres=centres, memory={}, sharpness=1.0)
+    return SimpleNamespace(problem=problem, centres=centres, memory={}, sharpness=1.0)
 
 
 def followed(state, residuals, beta=0.5, image=100.0, fitted=None):
@@ -274,6 +275,14 @@ def test_smoothing_is_sharpened_where_the_residual_is_loose(residual, image, fac
     assert state.sharpness == factor
     # What is sharpened is another problem, where momentum begins anew.
     assert (float(state.memory["momentum"]) == 0.0) == (factor > 1)
+
+
+@pytest.mark.parametrize(("residual", "factor"), [(0.049, 1), (0.051, 2), (0.201, 4)])
+@pytest.mark.parametrize("radius", [1e-9, 1e-60])
+def test_what_is_loose_is_relative_to_the_radius_where_that_is_small(residual, factor, radius):
+    state = held([np.zeros(1)], [1.0], radius)
+    followed(state, [residual * radius], image=0.0)
+    assert state.sharpness == factor
 
 
 def test_smoothing_is_never_sharper_than_allowed_and_never_wider_again():
