@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, NumericalError, ProblemError
 from cgm_cli.methods.bounds import FEW, Bound, Certificate, Chance, estimate
+from cgm_cli.methods.budget import Budget, seconds_to_save
 from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
@@ -26,10 +28,13 @@ from cgm_cli.methods.state import Ahead, State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Theory
+from cgm_cli.numerics.deadline import NEVER, Deadline, OutOfTime
 
 
 class Observer(Protocol):
-    """Anything that wants to see the run as it goes."""
+    """Anything that wants to see the run as it goes. Of two records of the same k the second stands: the run has ended
+    there.
+    """
 
     def on_record(self, record: IterationRecord) -> None: ...
 
@@ -62,7 +67,7 @@ SLACK = 0.02
 @dataclass
 class Outcome:
     """How a run ended: status, last record, the bound reported and its dual point, and the state, from which the run
-    could go on. certificate: None if no estimate was certified.
+    could go on. certificate: None if no estimate was certified. deadline: of what is still to be done.
     """
 
     status: Status
@@ -71,6 +76,7 @@ class Outcome:
     bound: Bound | None
     message: str = ""
     certificate: Certificate | None = None
+    deadline: Deadline = NEVER
 
     @property
     def dual(self) -> DualPoint | None:
@@ -129,6 +135,9 @@ class _Run:
         # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = _Clock(state)
         self.requested: Status | None = None
+        self.budget = Budget(stop.time, self.clock.elapsed, self._request)
+        self.measured: float | None = None  # seconds that a certificate takes, roughly
+        self.metric_seconds = 0.0
         self.begun = state.mark()  # what the turn began with
         self.broken_off = False  # after a product or two no residual says how far the smallest eigenvalue is
         self.chance = Chance(schedule.failure, state.rng)
@@ -157,32 +166,54 @@ class _Run:
             with clock.phase("bound"):
                 if state.k % schedule.bound == 0 or out_of_budget:
                     self._bound(point, answer)
-            record = self._record(point, answer, beta, eta)
-            status = self._decide(point, answer, record, beta)
-            if status is not None or state.k % schedule.log == 0:
-                record = self._record(point, answer, beta, eta, full=True, last=status is not None)
-                if self.theory is not None and state.k > 0:
-                    known = self.theory.optimum is not None
-                    smoothed = self.problem.smoothed(state.loss_image, state.images, former) if known else np.nan
-                    total = point.objective + point.penalty
-                    record = replace(record, theory=self.theory.columns(state.k, total, smoothed, point.distance))
-                for observer in self.observers:
-                    observer.on_record(record)
-            if status is not None:
-                bound, tally = state.tally.bounds.final, state.tally
-                certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
-                clock.stamp()
-                state.revert(self.begun)
-                return Outcome(status, record, state, bound, certificate=certificate)
+            step = None
+            while step is None:
+                record = self._record(point, answer, beta, eta)
+                status = self._decide(point, answer, record, beta)
+                if status is not None or state.k % schedule.log == 0:
+                    record = self._record(point, answer, beta, eta, full=True, last=status is not None)
+                    if self.theory is not None and state.k > 0:
+                        known = self.theory.optimum is not None
+                        smoothed = self.problem.smoothed(state.loss_image, state.images, former) if known else np.nan
+                        total = point.objective + point.penalty
+                        record = replace(record, theory=self.theory.columns(state.k, total, smoothed, point.distance))
+                    for observer in self.observers:
+                        observer.on_record(record)
+                if status is not None:
+                    return self._outcome(status, record)
+                with clock.phase("update"):
+                    step = self._step(answer.atom, eta, beta)
             with clock.phase("update"):
-                atom = answer.atom
-                if self.method.correction is not None:
-                    atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
+                atom, eta = step
                 state.advance(atom, eta, self._ahead(turn + 1))
                 if self.method.ascent is not None:
                     self.method.ascent.climb(state, self.evaluator, eta, self._beta(turn + 1))
                 if state.k % schedule.refresh == 0:
                     state.refresh()
+
+    def _outcome(self, status: Status, record: IterationRecord) -> Outcome:
+        """The end: the turn whose step was not taken is undone."""
+        tally = self.state.tally
+        bound = tally.bounds.final
+        certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
+        late = self.budget.ending.missed and bound is not None and not bound.certified
+        message = "There was no time to certify the best bound." if late else ""
+        self.clock.stamp()
+        self.state.revert(self.begun)
+        return Outcome(status, record, self.state, bound, message, certificate, self.budget.rounding())
+
+    def _step(self, atom: Atom, eta: float, beta: float | None) -> tuple[Atom, float] | None:
+        """The point to blend in and the step to take; None, and nothing is changed, where there was no time to find
+        them: the run ends here.
+        """
+        if self.method.correction is None:
+            return atom, eta
+        before = self.state.mark()
+        try:
+            return self.method.correction.choose(self.state, self.evaluator, atom, eta, beta, self.budget.turns)
+        except OutOfTime:
+            self.state.revert(before)
+            return None
 
     def _ahead(self, turn: int) -> Ahead | None:
         """What may take a step together with the pass of the turn's evaluation."""
@@ -204,7 +235,10 @@ class _Run:
         request = OracleRequest(
             policy.tolerance, tally.warm, self.state.rng, products, allowance=allowance, leave=self._must_leave
         )
+        began = time.perf_counter()
         answer = self.problem.domain.lmo(point.direction, request)
+        if self.budget.limited:
+            self._keep_time(point.direction, answer, time.perf_counter() - began)
         if self.method.perturb and answer.exact and allowance is not None:
             answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
         self.broken_off = not answer.converged and self._must_leave()
@@ -212,9 +246,16 @@ class _Run:
         tally.unconverged += not answer.converged and np.isinf(policy.budget)
         return answer
 
+    def _keep_time(self, direction: Direction, answer: OracleAnswer, seconds: float) -> None:
+        """Have time kept for what the run ends with: the certificate of such a direction, metrics, and files."""
+        if self.measured is None:
+            product, sought = seconds / max(1, answer.products), self.schedule.certify != "never" and not answer.exact
+            self.measured = self.problem.domain.certificate_seconds(direction, product) if sought else 0.0
+        self.budget.keep(self.measured, self.metric_seconds + seconds_to_save(self.state))
+
     def _must_leave(self) -> bool:
         """Whether there is no time to make an oracle's answer any better."""
-        return self.stop.out_of_time(self.clock.elapsed()) or self._request() is not None
+        return self.budget.turns.should_stop()
 
     def _request(self) -> Status | None:
         """How somebody else wants the run to end; once said, it stands until they say another way."""
@@ -227,7 +268,7 @@ class _Run:
         if self.state.k % AVERAGE_EVERY == 0:
             bounds.average = bounds.average.joined_by(partial(self._dual_point, point))
             if answer.exact or self.schedule.certify == "always":
-                bounds.certify_average(self.problem, self.chance)
+                bounds.certify_average(self.problem, self.chance, self.budget.ending)
         if self.broken_off:
             return
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
@@ -274,22 +315,29 @@ class _Run:
             if estimated or self._holds_by_proof(point, answer, record, beta):
                 ending = Status.CONVERGED
         limit = self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
+        limit = limit or (Status.TIME_LIMIT if self.budget.spent else None)
         ending = ending or limit or self._request() or self._stagnated(record)
         # The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at.
         final = self.state.tally.bounds.final
         proven = ending is Status.CONVERGED and self.method.multipliers is not None and final and final.certified
         if not (ending in (None, Status.PREEMPTED) or proven or self.schedule.certify == "never"):
             self._keep_begun(ending)
-            self._certify_best()
+            self.budget.begin_ending()
+            # Where there may be time for one only, the best comes first: of a descent, its own multipliers.
+            here_first = ending is Status.TIME_LIMIT and self.method.multipliers is not None
+            if not here_first:
+                self._certify_best()
             if not answer.exact:
                 with self.clock.phase("certify"):
                     self._certify_here(point)
+            if here_first:
+                self._certify_best()
             if self._proves_infeasible():
                 return Status.INFEASIBLE
             if ending is Status.CONVERGED and not self._still_converged(point, answer, beta):
                 # The best bound lies beyond the objective of a point that misses its constraints.
                 self.state.tally.overtaken_at = self.state.k
-                ending = limit or self._request()
+                ending = limit or self._request() or (Status.TIME_LIMIT if self.budget.spent else None)
         return ending
 
     def _keep_begun(self, ending: Status) -> None:
@@ -312,7 +360,7 @@ class _Run:
         tally, began = self.state.tally, time.perf_counter()
         held = tally.bounds.estimated
         with self.clock.phase("certify"):
-            tally.bounds.certify(self.problem, self.chance)
+            tally.bounds.certify(self.problem, self.chance, self.budget.ending)
         if held is not None and tally.bounds.estimated is None:
             tally.spent, tally.spending = held.value, time.perf_counter() - began
 
@@ -322,7 +370,7 @@ class _Run:
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
         dual = self._dual_point(point)
-        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack)
+        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack, self.budget.ending)
 
     def _stands_when_certified(self, point, answer, record) -> bool:
         """Whether the tolerances still hold with the bound certified; tried again once the estimate has grown, or where
@@ -340,8 +388,8 @@ class _Run:
         else:
             self._certify_best()
             certified = self.state.tally.bounds.estimated is None
-        if not certified:  # out of reach for this domain: the estimate is all there is
-            return True
+        if not certified:  # out of reach for this domain: the estimate is all there is; unless time was what it lacked
+            return not self.budget.ending.missed
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
         return self._still_converged(point, answer, None)
 
@@ -411,7 +459,7 @@ class _Run:
     def _largest_objective(self) -> float:
         tally = self.state.tally
         if tally.ceiling is None:
-            tally.ceiling = self._ceiling(self.problem.domain.certified_minimum)
+            tally.ceiling = self._ceiling(partial(self.problem.domain.certified_minimum, deadline=self.budget.ending))
         return tally.ceiling
 
     def _attained_objective(self) -> float:
@@ -469,8 +517,10 @@ class _Run:
         found = (np.nan, np.nan) if self.broken_off else (answer.value, answer.residual)
         metrics: Mapping[str, Any] = {}
         if full and self.metrics is not None and (last or self.state.k % self.schedule.metrics == 0):
+            began = time.perf_counter()
             with self.clock.phase("metrics"):
                 metrics = self.metrics(self.state.iterate)
+            self.metric_seconds = time.perf_counter() - began
         return IterationRecord(
             k=self.state.k,
             seconds=self.clock.elapsed(),

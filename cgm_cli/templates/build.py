@@ -169,7 +169,7 @@ class Instance:
         if status is not Status.PREEMPTED:
             try:
                 with context():
-                    rounding = self.template.round(iterate, certified, rng)
+                    rounding = self.template.round(iterate, certified, rng, outcome.deadline)
             except Leave as request:
                 rounding, status = Rounding(), request.status
         duals = {} if bound is None else dict(zip([t.name for t in self.problem.terms], bound.dual.duals, strict=True))
@@ -181,7 +181,7 @@ class Instance:
             {**record.metrics, **rounding.metrics, **_of_the_saved(outcome, self.method), **rates.slopes()},
             {**iterate.arrays(), **rounding.arrays},
             duals,
-            _remark(outcome),
+            " ".join(filter(None, (outcome.message, _remark(outcome)))),
             None if bound is None else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
         )

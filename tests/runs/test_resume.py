@@ -331,7 +331,7 @@ def test_what_a_killed_process_left_half_written_is_cleared(cut):
 ROUNDING = """
 import signal, sys, time
 from cgm_cli.templates import max_cut
-def slow(self, iterate, bound, rng):
+def slow(self, iterate, bound, rng, deadline):
     print("rounding", flush=True)
     for _ in range(600):
         time.sleep(0.1)
