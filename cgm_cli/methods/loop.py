@@ -369,6 +369,8 @@ class _Run:
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
+        if self.budget.ending.should_stop():
+            return False
         dual = self._dual_point(point)
         return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack, self.budget.ending)
 

@@ -388,7 +388,8 @@ def _remark(outcome: Outcome) -> str:
     if unconverged:
         remarks.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     problem = outcome.state.problem
-    if _unmoved(problem, problem.sense_sign * record.objective) and problem.is_constant():
+    looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
+    if looked_at and problem.is_constant():
         every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
         remarks.append(f"The objective is constant on the domain: {every} is optimal.")
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0

@@ -280,7 +280,7 @@ def damage_one_number(path):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (damage_schema, r"of schema version 0, but this cgm reads version 2"),
+        (damage_schema, r"of schema version 0, but this cgm reads version 3"),
         (damage_shape, r"is damaged"),
         (damage_link, r"links are not followed"),
         (damage_group, r"cannot be read as a checkpoint"),
