@@ -111,6 +111,10 @@ LATENESS = 4
 """The j-th dual point weighs as j^4 in the mean: of a thousand, the last two hundred make two thirds of it."""
 
 
+MANY = 5
+"""The points of a mean that is probably better than the best of them."""
+
+
 @dataclass(frozen=True)
 class AveragedDual:
     """The weighted mean of `count` dual points. For a linear or quadratic f its bound is at least the mean of theirs.
@@ -159,11 +163,18 @@ class BestBound:
             setattr(self, bound.kind, bound)
 
     def certify(self, problem: CompositeProblem, chance: Chance, deadline: Deadline = NEVER) -> None:
-        """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate."""
-        self.certify_average(problem, chance, deadline)
+        """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate.
+
+        Where there may be time for one only, a mean of few points comes last.
+        """
+        late = np.isfinite(deadline.left()) and self.average.count < MANY
+        if not late:
+            self.certify_average(problem, chance, deadline)
         estimated = self.estimated
         if estimated is not None and self.certify_dual(problem, estimated.dual, chance, deadline=deadline):
             self.estimated = None
+        if late:
+            self.certify_average(problem, chance, deadline)
 
     def certify_average(self, problem: CompositeProblem, chance: Chance, deadline: Deadline = NEVER) -> None:
         """Certify the averaged dual, unless nothing has joined it since."""

@@ -1,4 +1,5 @@
-"""Cholesky factorisation by panels of columns, with a look at the clock between them: LAPACK's cannot be interrupted.
+"""Cholesky factorisation, and products, by panels of columns, with a look at the clock between them: those of LAPACK
+and BLAS cannot be interrupted.
 
 Left-looking (Golub and Van Loan, "Matrix Computations", Algorithm 4.2.8): of a panel, the products of what is to its
 left are taken off, and what is left of it is factorised. All but a small part of the n^3 / 3 operations are those of
@@ -14,6 +15,9 @@ import scipy.linalg
 
 PANEL = 512
 """Columns of a panel: at order 10000 no more than a second of work, and a sixth more of it than LAPACK takes."""
+
+PRODUCT = 2e10
+"""The operations of a product from which it is made by panels: a second of work."""
 
 LARGE = 5000
 """The order from which panels are worth their price: below, all of it is a second of work."""
@@ -39,3 +43,18 @@ def cholesky(matrix: np.ndarray, leave: Callable[[], bool]) -> bool:
         if rest.size:
             rest[...] = scipy.linalg.solve_triangular(factor, rest.T, lower=True, check_finite=False).T
     return True
+
+
+def gram(matrix: np.ndarray, leave: Callable[[], bool]) -> np.ndarray | None:
+    """matrix^T matrix (n, n), exactly symmetric, of a matrix (m, n); None once `leave()` is true."""
+    m, n = matrix.shape
+    if m * n * n < PRODUCT:
+        return matrix.T @ matrix
+    out = np.empty((n, n))
+    for first in range(0, n, PANEL):
+        if leave():
+            return None
+        columns = slice(first, min(n, first + PANEL))
+        out[columns, first:] = matrix[:, columns].T @ matrix[:, first:]
+        out[first:, columns] = out[columns, first:].T
+    return out

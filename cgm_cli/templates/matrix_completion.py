@@ -5,7 +5,9 @@ The latter is 1-bit matrix completion (Davenport, Plan, van den Berg and Wootter
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,7 +15,7 @@ import numpy as np
 from pydantic import Field
 from scipy.special import expit
 
-from cgm_cli.blocks.atoms import LowRankAtom
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.fitting import named, signs
 from cgm_cli.blocks.iterates import Iterate
@@ -30,6 +32,9 @@ from cgm_cli.templates.photographs import known_pixels
 
 WRITTEN_OUT = 1000
 """Smaller side up to which the singular values of a random matrix are those of the matrix, and not of its factors."""
+
+AT_ONCE = 2**22
+"""Entries that errors are computed of at once: 32 MB."""
 
 NEGLIGIBLE = 1e-2
 """Singular values smaller than this part of the largest do not count for the rank."""
@@ -136,19 +141,24 @@ class MatrixCompletion(Template):
         """matrix (m, n), of +1 and -1 if the loss is "logistic"; observed (m, n): True where an entry is known."""
         self.matrix, self.observed = matrix, observed
         sampling = Sampling(np.flatnonzero(observed), matrix.shape)
-        hidden = np.flatnonzero(~observed)
-        self._hidden = Sampling(hidden, matrix.shape) if hidden.size else None
-        self._error, fit = (_wrong_signs, Logistic) if loss == "logistic" else (_rms, LeastSquares)
+        self._error, fit = (_WRONG_SIGNS, Logistic) if loss == "logistic" else (_RMS, LeastSquares)
         self.problem = CompositeProblem(NuclearBall(matrix.shape, radius), fit(sampling, matrix[observed]))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """train_error and, with entries missing, test_error, where observed and elsewhere: the root mean squared error,
         or the fraction of wrong signs of a logistic loss.
         """
-        atom, sampling = iterate.atom(), self.problem.loss.map
-        errors = {"train_error": self._error(sampling.forward_atom(atom), self.matrix[self.observed])}
-        if self._hidden is not None:
-            errors["test_error"] = self._error(self._hidden.forward_atom(atom), self.matrix[~self.observed])
+        atom, width = iterate.atom(), max(1, AT_ONCE // self.matrix.shape[1])
+        known = missing = 0.0
+        for first in range(0, self.matrix.shape[0], width):
+            rows = slice(first, first + width)
+            off = self._error.entries(_rows(atom, rows), self.matrix[rows])
+            seen = self.observed[rows]
+            known, missing = known + float(off[seen].sum()), missing + float(off[~seen].sum())
+        count = int(np.count_nonzero(self.observed))
+        errors = {"train_error": self._error.whole(known / count)}
+        if count < self.matrix.size:
+            errors["test_error"] = self._error.whole(missing / (self.matrix.size - count))
         return errors
 
     def round(
@@ -168,9 +178,20 @@ def _nuclear_norm(matrix: np.ndarray) -> float:
     return float(np.linalg.norm(matrix, "nuc"))
 
 
-def _rms(z: np.ndarray, entries: np.ndarray) -> float:
-    return float(np.sqrt(np.mean((z - entries) ** 2)))
+def _rows(atom: Atom, rows: slice) -> np.ndarray:
+    """Some rows of the matrix."""
+    if isinstance(atom, LowRankAtom):
+        return LowRankAtom(atom.left[rows], atom.weights, atom.right).dense()
+    return atom.dense()[rows]
 
 
-def _wrong_signs(z: np.ndarray, entries: np.ndarray) -> float:
-    return float(np.mean(z * entries <= 0.0))
+@dataclass(frozen=True)
+class _Error:
+    """entries(z, b): how far off each entry is; whole: the error, from the mean over the entries."""
+
+    entries: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    whole: Callable[[float], float]
+
+
+_RMS = _Error(lambda z, b: np.square(z - b), math.sqrt)
+_WRONG_SIGNS = _Error(lambda z, b: z * b <= 0.0, float)

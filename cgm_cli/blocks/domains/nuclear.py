@@ -20,6 +20,7 @@ from cgm_cli.blocks.domains.spectral import (
     answer,
     solver_options,
 )
+from cgm_cli.numerics import panels
 from cgm_cli.numerics.chebyshev import STEPS, random_floor
 from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
 from cgm_cli.numerics.definite import dense_floor, dense_seconds
@@ -94,7 +95,7 @@ class NuclearBall(SpectralDomain):
         """sigma_1^2 is the largest eigenvalue of V^T V, whose entries, as computed, err by m u (|V|^T |V|)_ij, and
         that matrix by m u |V|_F^2 at most.
         """
-        # LAPACK is not interrupted, nor is a product.
+        # LAPACK is not interrupted.
         if min(self.shape) > max(EIGENVALUES, self.provable) or not deadline.affords(self._dense_seconds):
             return None
         if min(self.shape) <= EIGENVALUES:
@@ -114,7 +115,8 @@ class NuclearBall(SpectralDomain):
         )
         if not deadline.affords(self._dense_seconds):
             return None
-        floor = dense_floor(-(matrix.T @ matrix), -(top.value**2), deadline=deadline)
+        square = panels.gram(matrix, deadline.should_stop)
+        floor = None if square is None else dense_floor(-square, -(top.value**2), deadline=deadline)
         if floor is None:
             return None
         error = (matrix.shape[0] + 4) * _EPS * float(np.linalg.norm(matrix)) ** 2
@@ -145,7 +147,7 @@ class NuclearBall(SpectralDomain):
         long, short = max(self.shape), min(self.shape)
         if short <= EIGENVALUES:
             return 3.0 * seconds_of(4.0 * long * short**2)
-        return seconds_of(2.0 * long * short**2) + dense_seconds(short)
+        return seconds_of(long * short**2) + dense_seconds(short)
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:
         """product: of V, and then of V^T."""
