@@ -20,7 +20,7 @@ GRACE, GRACE_SHARE = 1.0, 0.1
 SHARE = 1.0 / 3.0
 """The largest part of the limit that is kept for what a run ends with."""
 
-SAVED = 4e8
+SAVED = 1e9
 """Bytes of a state that are saved in a second, as a checkpoint and as the solution."""
 
 

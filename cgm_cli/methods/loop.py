@@ -137,7 +137,7 @@ class _Run:
         self.requested: Status | None = None
         self.budget = Budget(stop.time, self.clock.elapsed, self._request)
         self.measured: float | None = None  # seconds that a certificate takes, roughly
-        self.metric_seconds = 0.0
+        self.metric_seconds = self.dual_seconds = 0.0  # of the metrics, and of writing out a dual point, the last time
         self.begun = state.mark()  # what the turn began with
         self.broken_off = False  # after a product or two no residual says how far the smallest eigenvalue is
         self.chance = Chance(schedule.failure, state.rng)
@@ -292,8 +292,11 @@ class _Run:
             tally.bounds.estimated = None
 
     def _dual_point(self, point: Evaluation, mean: DualPoint | None = None, share: float = 1.0) -> DualPoint:
-        state = self.state
-        return self.evaluator.dual_point(point, state.loss_image, self._images(), state.centres, mean, share)
+        state, began = self.state, time.perf_counter()
+        images = self._images()
+        found = self.evaluator.dual_point(point, state.loss_image, images, state.centres, mean, share)
+        self.dual_seconds = time.perf_counter() - began
+        return found
 
     def _images(self) -> list[np.ndarray]:
         """The images of x as the evaluator wants them."""
@@ -369,7 +372,7 @@ class _Run:
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
-        if self.budget.ending.should_stop():
+        if not self.budget.ending.affords(self.dual_seconds):
             return False
         dual = self._dual_point(point)
         return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack, self.budget.ending)

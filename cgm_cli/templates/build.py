@@ -48,6 +48,9 @@ PROGRAM_BYTES = 2 * 10**8
 """What Python and the libraries take by themselves."""
 
 
+PATIENCE = 1.0
+"""The most seconds that the solution of a run may take that is told to leave at once."""
+
 TOLERANCE = 1e-6
 """The oracle's, where the spec names none."""
 
@@ -172,16 +175,21 @@ class Instance:
                     rounding = self.template.round(iterate, certified, rng, outcome.deadline)
             except Leave as request:
                 rounding, status = Rounding(), request.status
+        # Who is told to leave at once does not wait for a solution that takes long to recover: the checkpoint has it.
+        hurried = status is Status.PREEMPTED and iterate.recovery > PATIENCE
+        saved = {} if hurried else iterate.arrays()
+        figures = {} if hurried else _of_the_saved(outcome, self.method)
+        remarks = outcome.message, "The solution was not recovered." if hurried else _remark(outcome)
         duals = {} if bound is None else dict(zip([t.name for t in self.problem.terms], bound.dual.duals, strict=True))
         return Result(
             status,
             record,
             "none" if bound is None else bound.kind,
             self.sense,
-            {**record.metrics, **rounding.metrics, **_of_the_saved(outcome, self.method), **rates.slopes()},
-            {**iterate.arrays(), **rounding.arrays},
+            {**record.metrics, **rounding.metrics, **figures, **rates.slopes()},
+            {**saved, **rounding.arrays},
             duals,
-            " ".join(filter(None, (outcome.message, _remark(outcome)))),
+            " ".join(filter(None, remarks)),
             None if bound is None else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
         )
