@@ -196,8 +196,11 @@ class _Run:
         tally = self.state.tally
         bound = tally.bounds.final
         certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
-        late = self.budget.ending.missed and bound is not None and not bound.certified
-        message = "There was no time to certify the best bound." if late else ""
+        message = ""
+        if self.budget.ending.missed and not (bound is not None and bound.certified):
+            message = (
+                "There was no time for a bound." if bound is None else "There was no time to certify the best bound."
+            )
         self.clock.stamp()
         self.state.revert(self.begun)
         return Outcome(status, record, self.state, bound, message, certificate, self.budget.rounding())
@@ -265,7 +268,7 @@ class _Run:
     def _bound(self, point: Evaluation, answer: OracleAnswer) -> None:
         bounds = self.state.tally.bounds
         self._doubt_estimate(point.objective + point.penalty)
-        if self.state.k % AVERAGE_EVERY == 0:
+        if self.state.k % AVERAGE_EVERY == 0 and self.budget.turns.left() > 0.0:
             bounds.average = bounds.average.joined_by(partial(self._dual_point, point))
             if answer.exact or self.schedule.certify == "always":
                 bounds.certify_average(self.problem, self.chance, self.budget.ending)

@@ -25,7 +25,7 @@ LARGE = 5000
 
 def cholesky(matrix: np.ndarray, leave: Callable[[], bool]) -> bool:
     """Put the lower factor in place of a symmetric `matrix` (n, n), of which the entries on and below the diagonal are
-    read; those above are left alone. Best in Fortran order.
+    read; what is above it then is of no meaning. Best in Fortran order.
 
     False once `leave()` is true, with the work half done. Raises LinAlgError where the matrix is not positive definite.
     """
