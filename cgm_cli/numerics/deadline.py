@@ -17,8 +17,8 @@ import numpy as np
 
 P, T = ParamSpec("P"), TypeVar("T")
 
-TRIAL = 1000
-"""The order of the matrices that are multiplied to find out how fast that is: a tenth of a second in all."""
+TRIAL = 700
+"""The order of the matrices that are multiplied to find out how fast that is: some hundredths of a second in all."""
 
 
 class OutOfTime(Exception):

@@ -44,7 +44,7 @@ from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.compose import compose
 from cgm_cli.templates.form import Form, choose_form
 
-PROGRAM_BYTES = 2 * 10**8
+PROGRAM_BYTES = 24 * 10**7
 """What Python and the libraries take by themselves."""
 
 
@@ -361,15 +361,21 @@ def _reserve(problem: CompositeProblem, spec: Spec, form: Form, context: BuildCo
     if form.kind == "dense":
         if "direction" not in context.reserved:
             context.reserve("direction", domain.memory)
+        if domain.spectral:
+            context.reserve("direction in single precision", domain.memory // 2)
         if problem.needs_array:
             context.reserve("best and averaged dual variables", 2 * domain.memory)
             if solver.method == "cgal":
                 context.reserve("multipliers", 3 * domain.memory)
+            if solver.correction == "local-descent":
+                # The image it leads to, beside all that is kept lest it is broken off.
+                context.reserve("descent", 2 * domain.memory)
     # A direction is as dense as x is kept, or sparse.
     largest = WRITTEN_OUT if form.kind != "dense" else domain.provable if domain.spectral else 0
     proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= largest
     if proven or (domain.spectral and solver.oracle.mode == "exact"):
-        context.reserve("matrix to factorise", 3 * domain.memory)
+        # A part of it, the sum, what is lifted of it, and the factor.
+        context.reserve("matrix to factorise", 4 * domain.memory)
 
 
 def _of_the_saved(outcome: Outcome, method: Method) -> dict[str, float]:
