@@ -47,10 +47,13 @@ class Budget:
         return math.isfinite(self._limit)
 
     def keep(self, certificate: float, after: float) -> None:
-        """Keep time for a certificate that takes so many seconds, roughly, and for what comes after it."""
+        """Keep time for a certificate that takes so many seconds, roughly, and for what comes after it; only for that
+        where the certificate would not fit into a share of the limit.
+        """
         if self.limited:
             # What is kept never shrinks: a turn that was cut short is the last one.
-            self._kept = max(self._kept, min(certificate + after - self._grace, SHARE * self._limit))
+            most, rest = SHARE * self._limit, after - self._grace
+            self._kept = max(self._kept, certificate + rest if certificate + rest <= most else min(rest, most))
             self._last = self._limit + self._grace - after
 
     def begin_ending(self) -> None:

@@ -55,6 +55,11 @@ def test_a_certificate_that_takes_longer_than_the_grace_is_kept_time_for():
 def test_no_more_than_a_share_is_kept():
     run = Run(30.0)
     run.budget.keep(1e6, 0.0)
+    # Such a certificate is out of reach: the time is better spent on turns.
+    assert run.budget.turns.left() == 30.0
+    run.budget.keep(1e6, 8.0)
+    assert run.budget.turns.left() == pytest.approx(25.0)
+    run.budget.keep(0.0, 1e6)
     assert run.budget.turns.left() == pytest.approx(30.0 * (1.0 - SHARE))
 
 

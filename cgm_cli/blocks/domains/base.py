@@ -107,8 +107,8 @@ class Domain(ABC):
         return None
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:
-        """What `certified_minimum`, or else `probable_minimum`, takes, roughly; product: seconds of one product of the
-        direction with a vector. 0 for what is no more than a linear minimisation.
+        """What `certified_minimum` takes, roughly, or else what `probable_minimum` takes to be of some use; product:
+        seconds of one product of the direction with a vector. 0 for what is no more than a linear minimisation.
         """
         return 0.0
 

@@ -21,7 +21,7 @@ from cgm_cli.blocks.domains.spectral import (
     solver_options,
 )
 from cgm_cli.numerics import panels
-from cgm_cli.numerics.chebyshev import STEPS, random_floor
+from cgm_cli.numerics.chebyshev import LOOK, random_floor
 from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
 from cgm_cli.numerics.definite import dense_floor, dense_seconds
 from cgm_cli.numerics.eigen import rounding_error
@@ -153,7 +153,7 @@ class NuclearBall(SpectralDomain):
         """product: of V, and then of V^T."""
         if min(self.shape) <= max(EIGENVALUES, self.provable):
             return self._dense_seconds + GUESSED * product
-        return (GUESSED + BLOCK * STEPS) * product
+        return (GUESSING * GUESSED + BLOCK * LOOK) * product
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return bool(

@@ -13,7 +13,7 @@ import scipy.linalg
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.numerics.chebyshev import STEPS, random_floor
+from cgm_cli.numerics.chebyshev import LOOK, random_floor
 from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
 from cgm_cli.numerics.definite import Band, dense_floor, dense_seconds, worth
 from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpairs
@@ -233,12 +233,12 @@ class EigenDomain(SpectralDomain):
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:
         """As if there was no band: to find it takes longer than it takes to be factorised."""
-        n, guess = self.shape[0], GUESSED * self.count * product
+        n, guess = self.shape[0], GUESSED * product
         if n <= self._by_eigenvalues:
             return self._eigenvalue_seconds
         if n <= (DENSE_CERTIFICATE if direction.sparse() is None else WRITTEN_OUT):
             return guess + dense_seconds(n)
-        return guess + BLOCK * STEPS * product
+        return GUESSING * guess + BLOCK * LOOK * product
 
     def _by_definiteness(self, direction: Direction, guess: Guess, floor: Floor, deadline: Deadline) -> float | None:
         """By the dual of Ky Fan's sum: where V + W >= t I (semidefinite) for a W >= 0, and 0 <= X <= I with tr X = k,
