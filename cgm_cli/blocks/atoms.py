@@ -121,6 +121,16 @@ class LowRankAtom(Atom):
     def inner(self, array: np.ndarray) -> float:
         return float(np.einsum("ir,ir,r->", self.left, array @ self.right, self.weights))
 
+    def singular_values(self) -> np.ndarray:
+        """Those of the matrix, largest first, at least all that are not zero: of the triangles of both factors, where
+        they are much narrower than the matrix is.
+        """
+        if 2 * self.weights.size > min(self.shape):
+            return np.linalg.svd(self.dense(), compute_uv=False)
+        left = np.linalg.qr(self.left, mode="r")
+        right = left if self.is_symmetric else np.linalg.qr(self.right, mode="r")
+        return np.linalg.svd((left * self.weights) @ right.T, compute_uv=False)
+
     def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return ((left.T @ self.left) * self.weights) @ (self.right.T @ right)
 

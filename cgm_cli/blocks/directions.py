@@ -327,6 +327,10 @@ class OuterSum(Direction):
         return self if factor == 1.0 else OuterSum(factor * self.rows, factor * self.columns)
 
 
+ROWS = 256
+"""Rows of a large matrix that are changed at once, in its place."""
+
+
 @dataclass(frozen=True)
 class Reflection:
     """I - 2 u u^T for a unit vector u (n,): orthogonal, symmetric, its own inverse."""
@@ -343,6 +347,24 @@ class Reflection:
     def times(self, block: np.ndarray) -> np.ndarray:
         """Its product with (n, r) or (n,)."""
         return block - np.multiply.outer(self.normal, 2.0 * (self.normal @ block))
+
+    def compress(self, matrix: np.ndarray) -> np.ndarray:
+        """Its rows from the second on, times a C-contiguous `matrix` (n, n) and those rows transposed, (n - 1, n - 1):
+        a view of the matrix, in whose place it is computed.
+        """
+        self._reflect(matrix)
+        rest = matrix[1:]
+        weights = 2.0 * (self.normal @ rest.T)
+        for first in range(0, rest.shape[0], ROWS):
+            rows = slice(first, first + ROWS)
+            rest[rows] -= np.multiply.outer(weights[rows], self.normal)
+        return rest[:, 1:].T
+
+    def _reflect(self, matrix: np.ndarray) -> None:
+        weights = 2.0 * (self.normal @ matrix)
+        for first in range(0, matrix.shape[0], ROWS):
+            rows = slice(first, first + ROWS)
+            matrix[rows] -= np.multiply.outer(self.normal[rows], weights)
 
     def lifted(self, block: np.ndarray) -> np.ndarray:
         """Its columns from the second on, times (n - 1, r) or (n - 1,)."""
@@ -366,7 +388,9 @@ class ComplementDirection(Direction):
         return rows - 1, columns - 1
 
     def add_to(self, out: np.ndarray) -> None:
-        out += self.reflection.dropped(self.reflection.dropped(self.whole.dense()).T)
+        whole = np.zeros(self.whole.shape)
+        self.whole.add_to(whole)
+        out += self.reflection.compress(whole)
 
     def peak(self) -> float:
         return self.whole.size()

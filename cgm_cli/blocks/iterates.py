@@ -28,6 +28,8 @@ class Iterate(ABC):
     exact = True
     truncation = 0.0
     """A bound on the nuclear norm of what x has lost, or of what `atom` misses of it."""
+    recovery = 0.0
+    """Seconds that `atom` takes, roughly, where that is more than to hand over what is there."""
 
     @abstractmethod
     def blend(self, atom: Atom, eta: float) -> None:
@@ -44,6 +46,11 @@ class Iterate(ABC):
     def pack(self) -> dict[str, Any]:
         """All that `unpack` needs, as arrays and plain values, by reference."""
         return dict(self.arrays())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what `pack` gives."""
+        return sum(getattr(part, "nbytes", 0) for part in self.pack().values())
 
     @abstractmethod
     def unpack(self, tree: Mapping[str, Any]) -> None:
@@ -121,6 +128,10 @@ class DenseIterate(Iterate):
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"x": self.array}
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
 
     def unpack(self, tree: Mapping[str, Any]) -> None:
         self.array[...] = tree["x"]

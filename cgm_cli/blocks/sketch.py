@@ -14,6 +14,9 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.nystrom import nystrom
 
+RECOVERED = 2.5e8
+"""Entries of a sketch times its columns that are recovered in a second: singular vectors of tall matrices are slow."""
+
 
 @dataclass(frozen=True)
 class _Recovered:
@@ -58,6 +61,10 @@ class SketchedIterate(Iterate):
     def truncation(self) -> float:
         """A bound on |X - recovered|_*."""
         return self._recover().truncation
+
+    @property
+    def recovery(self) -> float:
+        return self._sketch.size * self._sketch.shape[1] / RECOVERED
 
     def _recover(self) -> _Recovered:
         if self._recovered is None:

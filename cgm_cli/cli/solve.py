@@ -100,7 +100,8 @@ def _solve(
             resume,
         )
     if outcome.result is None and not quiet:
-        tell(f"{outcome.run} has ended and has nothing left to do: {outcome.status.sentence}")
+        left = "was left before its first step" if outcome.status.resumable else "has ended and has nothing left to do"
+        tell(f"{outcome.run} {left}: {outcome.status.sentence}")
     elif not quiet:
         show_result(console, outcome.result, outcome.summary)
     code = outcome.status.exit_code

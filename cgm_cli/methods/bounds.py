@@ -13,6 +13,7 @@ from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.record import kind_of
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.threads import blas_threads
 
 _EPS = float(np.finfo(float).eps)
@@ -60,30 +61,37 @@ class Chance:
     rng: np.random.Generator
 
 
-def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0) -> float | None:
-    """The bound of a dual point with the minimum over the domain certified; None where that is out of reach. slack: how
-    much less it may be where that makes the proof cheaper.
+def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
+    """The bound of a dual point with the minimum over the domain certified; None where that is out of reach, or takes
+    too long. slack: how much less it may be where that makes the proof cheaper.
     """
     if not problem.is_proven_convex:
         return None
     with blas_threads(min(problem.domain.shape)):
-        minimum = problem.domain.certified_minimum(dual.direction(problem), slack)
+        minimum = problem.domain.certified_minimum(dual.direction(problem), slack, deadline)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
-def hoped(problem: CompositeProblem, dual: DualPoint) -> float:
+def hoped(problem: CompositeProblem, dual: DualPoint, deadline: Deadline = NEVER) -> float:
     """No less than the bound of a dual point, and near it: the minimum over the domain is no more than the value of any
     of its points, which is found at a small part of the price of a certificate.
     """
-    return dual.constant + problem.domain.lmo(dual.direction(problem), OracleRequest(1e-4, max_products=FEW)).value
+    request = OracleRequest(1e-4, max_products=FEW, leave=deadline.should_stop)
+    return dual.constant + problem.domain.lmo(dual.direction(problem), request).value
 
 
-def certify_probably(problem: CompositeProblem, dual: DualPoint, failure: float, rng: np.random.Generator):
-    """The same but for a probability of failure; None where there is no such method."""
+def certify_probably(
+    problem: CompositeProblem,
+    dual: DualPoint,
+    failure: float,
+    rng: np.random.Generator,
+    deadline: Deadline = NEVER,
+) -> float | None:
+    """The same but for a probability of failure; None where there is no such method, or no time."""
     if not problem.is_proven_convex:
         return None
     with blas_threads(min(problem.domain.shape)):
-        minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng)
+        minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng, deadline)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
@@ -105,6 +113,10 @@ _KINDS = ("estimated", "probable", "certified")
 
 LATENESS = 4
 """The j-th dual point weighs as j^4 in the mean: of a thousand, the last two hundred make two thirds of it."""
+
+
+MANY = 5
+"""The points of a mean that is probably better than the best of them."""
 
 
 @dataclass(frozen=True)
@@ -154,19 +166,34 @@ class BestBound:
         if self.improves(bound.value, bound.kind):
             setattr(self, bound.kind, bound)
 
-    def certify(self, problem: CompositeProblem, chance: Chance) -> None:
-        """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate."""
-        self.certify_average(problem, chance)
-        if self.estimated is not None and self.certify_dual(problem, self.estimated.dual, chance):
-            self.estimated = None
+    def certify(self, problem: CompositeProblem, chance: Chance, deadline: Deadline = NEVER) -> None:
+        """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate.
 
-    def certify_average(self, problem: CompositeProblem, chance: Chance) -> None:
+        Where there may be time for one only, a mean of few points comes last.
+        """
+        late = np.isfinite(deadline.left()) and self.average.count < MANY
+        if not late:
+            self.certify_average(problem, chance, deadline)
+        estimated = self.estimated
+        if estimated is not None and self.certify_dual(problem, estimated.dual, chance, deadline=deadline):
+            self.estimated = None
+        if late:
+            self.certify_average(problem, chance, deadline)
+
+    def certify_average(self, problem: CompositeProblem, chance: Chance, deadline: Deadline = NEVER) -> None:
         """Certify the averaged dual, unless nothing has joined it since."""
         if self.average.count > self.tried:
             self.tried = self.average.count
-            self.certify_dual(problem, self.average.dual, chance)
+            self.certify_dual(problem, self.average.dual, chance, deadline=deadline)
 
-    def certify_dual(self, problem: CompositeProblem, dual: DualPoint, chance: Chance, slack: float = 0.0) -> bool:
+    def certify_dual(
+        self,
+        problem: CompositeProblem,
+        dual: DualPoint,
+        chance: Chance,
+        slack: float = 0.0,
+        deadline: Deadline = NEVER,
+    ) -> bool:
         """Certify the bound of a dual point, or else let it be probable; whether either was possible. slack: see
         `certify`.
 
@@ -175,14 +202,16 @@ class BestBound:
 
         A dual point that an approximate oracle already shows to be no better than what is certified is left alone.
         """
-        if self.certified is not None and hoped(problem, dual) <= self.certified.value:
+        if deadline.should_stop():
+            return False
+        if self.certified is not None and hoped(problem, dual, deadline) <= self.certified.value:
             return True
-        value = certify(problem, dual, slack)
+        value = certify(problem, dual, slack, deadline)
         if value is not None:
             self.offer(Bound.proven(value, dual))
         elif chance.failure > 0.0:
             share = chance.failure / ((self.drawn + 1) * (self.drawn + 2))
-            value = certify_probably(problem, dual, share, chance.rng)
+            value = certify_probably(problem, dual, share, chance.rng, deadline)
             if value is not None:
                 self.drawn += 1
                 self.offer(Bound(value, False, dual, chance.failure))

@@ -18,6 +18,7 @@ from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.state import State
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.projections import project_simplex
 from cgm_cli.numerics.spg import spectral_projected_gradient
 
@@ -38,8 +39,15 @@ class FullyCorrective:
         """Nothing is compiled for it."""
 
     def choose(
-        self, state: State, evaluator: Evaluator, atom: Atom, eta: float, beta: float | None
+        self,
+        state: State,
+        evaluator: Evaluator,
+        atom: Atom,
+        eta: float,
+        beta: float | None,
+        deadline: Deadline = NEVER,
     ) -> tuple[Atom, float]:
+        """Raises OutOfTime at the deadline."""
         face = _Subspace if state.problem.domain.spectral else _Hull
         hull = face.extended(state, atom)
         if hull is None:
@@ -55,7 +63,7 @@ class FullyCorrective:
         curvature = smoothness * hull.spread**2
         first_step = 1.0 / curvature if curvature > 0.0 else np.inf
         found, value = spectral_projected_gradient(
-            evaluate, hull.project, start, self.evaluations, first_step, hull.diameter
+            deadline.checked(evaluate), hull.project, start, self.evaluations, first_step, hull.diameter
         )
         if value > state.segment(atom, beta).value(eta):
             hull.remember(state, start, self.atoms)

@@ -275,7 +275,7 @@ class Evaluator:
                 limits = float(term.penalty.lower), float(term.penalty.upper)
                 found.append(kernels.box_mean(image, *limits, beta / term.weight, mean, share, self._halved))
             else:
-                y = _dual(term, image, beta, centre).y
+                y = _slope(term, image, beta, centre)
                 found.append(y if mean is None else (1.0 - share) * mean + share * y)
         return tuple(found)
 
@@ -458,6 +458,14 @@ def _dual(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray 
     # far z itself lies from the set is told by the plain one.
     shifted = term.penalty.smoothed(image + step * centre, step)
     return Dual(shifted.y, shifted.conjugate, plain.value, plain.distance, plain.reference)
+
+
+def _slope(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> np.ndarray:
+    """The y of `_dual` alone."""
+    if beta is None or centre is None:
+        return _dual(term, image, beta, centre).y
+    step = beta / term.weight
+    return term.penalty.smoothed(image + step * centre, step).y
 
 
 def _sorted(pieces: list[Direction]) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Direction]]:

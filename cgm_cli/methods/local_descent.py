@@ -23,6 +23,7 @@ from cgm_cli.methods.quartic import image_size, is_diagonal, is_quartic, quartic
 from cgm_cli.methods.state import State
 from cgm_cli.numerics import rows
 from cgm_cli.numerics.conjugate import descend
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.lbfgs import lbfgs
 
 SPARE = 10
@@ -34,8 +35,8 @@ all X, however many oracle steps bring others.
 """
 
 MORE, LONGEST = 1.5, 500
-"""How much longer the next descent may be where the last one ended early, and how many moves it may have at the most:
-nothing interrupts them.
+"""How much longer the next descent may be where the last one ended early, and how many moves it may have at the most: a
+descent that is broken off is lost.
 """
 
 
@@ -78,29 +79,37 @@ class LocalDescent:
             rows.rehearse()
 
     def choose(
-        self, state: State, evaluator: Evaluator, atom: Atom, eta: float, beta: float | None
+        self,
+        state: State,
+        evaluator: Evaluator,
+        atom: Atom,
+        eta: float,
+        beta: float | None,
+        deadline: Deadline = NEVER,
     ) -> tuple[Atom, float]:
+        """Raises OutOfTime, at the deadline, with the state changed: it is to be reverted."""
         if self.gave_way(state):
             state.sharpness = float(np.sqrt(state.k + 2.0))
-            return self.fallback.choose(state, evaluator, atom, eta, beta)
+            return self.fallback.choose(state, evaluator, atom, eta, beta, deadline)
         chart = Chart(state.problem.domain)
         if chart.radius == 0.0:  # zero is all there is
             return atom, eta
         if self.multipliers is not None:
             self.multipliers.lead(state)
         start = self._start(state, chart, atom, beta)
+        deadline.check()
         # Beside images much larger than the factor, exact line searches cost more than they gain.
         fitted = None
         if chart.is_zero(start):
             found = start
         elif chart.known is None and is_quartic(state.problem) and image_size(state.problem) <= start.size:
-            point, moves = quartic(state, chart, beta, start), float(state.memory.get("moves", self.moves))
+            point, moves = quartic(state, chart, beta, start, deadline), float(state.memory.get("moves", self.moves))
             done = descend(point, int(moves), self.reduction)
             found, fitted = point.flat, point.multipliers()
             if fitted is not None and not done:
                 state.memory["moves"] = np.array(min(MORE * moves, LONGEST))
         else:
-            evaluate = on_sphere(chart, objective(state, evaluator, chart, beta))
+            evaluate = deadline.checked(on_sphere(chart, objective(state, evaluator, chart, beta)))
             found = lbfgs(evaluate, start, self.evaluations, self.reduction)
         found = chart.cleared(found)
         found = chart.on_sphere(found)[0]

@@ -12,12 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, NumericalError, ProblemError
 from cgm_cli.methods.bounds import FEW, Bound, Certificate, Chance, estimate
+from cgm_cli.methods.budget import Budget, seconds_to_save
 from cgm_cli.methods.evaluation import DualPoint, Evaluation, Evaluator
 from cgm_cli.methods.perturbation import perturbed
 from cgm_cli.methods.policies import Method
@@ -27,10 +29,13 @@ from cgm_cli.methods.state import Ahead, State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Theory
+from cgm_cli.numerics.deadline import NEVER, Deadline, OutOfTime
 
 
 class Observer(Protocol):
-    """Anything that wants to see the run as it goes."""
+    """Anything that wants to see the run as it goes. Of two records of the same k the second stands: the run has ended
+    there.
+    """
 
     def on_record(self, record: IterationRecord) -> None: ...
 
@@ -64,7 +69,7 @@ SLACK = 0.02
 class Outcome:
     """How a run ended: status, last record, the bound reported and its dual point, and the state, from which the run
     could go on. certificate: None if no estimate was certified. repair: what it takes to mend x; None without
-    constraints, and where x is too large.
+    constraints, and where x is too large. deadline: of what is still to be done.
     """
 
     status: Status
@@ -74,6 +79,7 @@ class Outcome:
     message: str = ""
     certificate: Certificate | None = None
     repair: Repair | None = None
+    deadline: Deadline = NEVER
 
     @property
     def dual(self) -> DualPoint | None:
@@ -132,6 +138,9 @@ class _Run:
         # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = _Clock(state)
         self.requested: Status | None = None
+        self.budget = Budget(stop.time, self.clock.elapsed, self._request)
+        self.measured: float | None = None  # seconds that a certificate takes, roughly
+        self.metric_seconds = self.dual_seconds = 0.0  # of the metrics, and of writing out a dual point, the last time
         self.begun = state.mark()  # what the turn began with
         self.broken_off = False  # after a product or two no residual says how far the smallest eigenvalue is
         self.chance = Chance(schedule.failure, state.rng)
@@ -161,35 +170,61 @@ class _Run:
             with clock.phase("bound"):
                 if state.k % schedule.bound == 0 or out_of_budget:
                     self._bound(point, answer)
-            record = self._record(point, answer, beta, eta)
-            self.stop.refuse_hidden_gap(self.problem, record)
-            status = self._decide(point, answer, record, beta)
-            if status is not None:
-                self._mend()
-            if status is not None or state.k % schedule.log == 0:
-                record = self._record(point, answer, beta, eta, full=True, last=status is not None)
-                if self.theory is not None and state.k > 0:
-                    known = self.theory.optimum is not None
-                    smoothed = self.problem.smoothed(state.loss_image, state.images, former) if known else np.nan
-                    total = point.objective + point.penalty
-                    record = replace(record, theory=self.theory.columns(state.k, total, smoothed, point.distance))
-                for observer in self.observers:
-                    observer.on_record(record)
-            if status is not None:
-                bound, tally = state.tally.bounds.final, state.tally
-                certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
-                clock.stamp()
-                state.revert(self.begun)
-                return Outcome(status, record, state, bound, certificate=certificate, repair=self._mend())
+            step = None
+            while step is None:
+                record = self._record(point, answer, beta, eta)
+                self.stop.refuse_hidden_gap(self.problem, record)
+                status = self._decide(point, answer, record, beta)
+                if status is not None:
+                    self._mend()
+                if status is not None or state.k % schedule.log == 0:
+                    record = self._record(point, answer, beta, eta, full=True, last=status is not None)
+                    if self.theory is not None and state.k > 0:
+                        known = self.theory.optimum is not None
+                        smoothed = self.problem.smoothed(state.loss_image, state.images, former) if known else np.nan
+                        total = point.objective + point.penalty
+                        record = replace(record, theory=self.theory.columns(state.k, total, smoothed, point.distance))
+                    for observer in self.observers:
+                        observer.on_record(record)
+                if status is not None:
+                    return self._outcome(status, record)
+                with clock.phase("update"):
+                    step = self._step(answer.atom, eta, beta)
             with clock.phase("update"):
-                atom = answer.atom
-                if self.method.correction is not None:
-                    atom, eta = self.method.correction.choose(state, self.evaluator, atom, eta, beta)
+                atom, eta = step
                 state.advance(atom, eta, self._ahead(turn + 1))
                 if self.method.ascent is not None and not self.method.is_multiplied(state):
                     self.method.ascent.climb(state, self.evaluator, eta, self._beta(turn + 1))
                 if state.k % schedule.refresh == 0:
                     state.refresh()
+
+    def _outcome(self, status: Status, record: IterationRecord) -> Outcome:
+        """The end: the turn whose step was not taken is undone."""
+        tally = self.state.tally
+        bound = tally.bounds.final
+        certificate = None if tally.spent is None else Certificate(tally.spent, tally.spending)
+        message = ""
+        if self.budget.ending.missed and not (bound is not None and bound.certified):
+            message = (
+                "There was no time for a bound." if bound is None else "There was no time to certify the best bound."
+            )
+        self.clock.stamp()
+        self.state.revert(self.begun)
+        rest = self.budget.rounding()
+        return Outcome(status, record, self.state, bound, message, certificate, self._mend(), rest)
+
+    def _step(self, atom: Atom, eta: float, beta: float | None) -> tuple[Atom, float] | None:
+        """The point to blend in and the step to take; None, and nothing is changed, where there was no time to find
+        them: the run ends here.
+        """
+        if self.method.correction is None:
+            return atom, eta
+        before = self.state.mark()
+        try:
+            return self.method.correction.choose(self.state, self.evaluator, atom, eta, beta, self.budget.turns)
+        except OutOfTime:
+            self.state.revert(before)
+            return None
 
     def _ahead(self, turn: int) -> Ahead | None:
         """What may take a step together with the pass of the turn's evaluation."""
@@ -211,7 +246,10 @@ class _Run:
         request = OracleRequest(
             policy.tolerance, tally.warm, self.state.rng, products, allowance=allowance, leave=self._must_leave
         )
+        began = time.perf_counter()
         answer = self.problem.domain.lmo(point.direction, request)
+        if self.budget.limited:
+            self._keep_time(point.direction, answer, time.perf_counter() - began)
         if self.method.perturb and answer.exact and allowance is not None:
             answer = perturbed(self.problem.domain, point.direction, answer, allowance, self.state.rng)
         self.broken_off = not answer.converged and self._must_leave()
@@ -219,9 +257,16 @@ class _Run:
         tally.unconverged += not answer.converged and np.isinf(policy.budget)
         return answer
 
+    def _keep_time(self, direction: Direction, answer: OracleAnswer, seconds: float) -> None:
+        """Have time kept for what the run ends with: the certificate of such a direction, metrics, and files."""
+        if self.measured is None:
+            product, sought = seconds / max(1, answer.products), self.schedule.certify != "never" and not answer.exact
+            self.measured = self.problem.domain.certificate_seconds(direction, product) if sought else 0.0
+        self.budget.keep(self.measured, self.metric_seconds + seconds_to_save(self.state))
+
     def _must_leave(self) -> bool:
         """Whether there is no time to make an oracle's answer any better."""
-        return self.stop.out_of_time(self.clock.elapsed()) or self._request() is not None
+        return self.budget.turns.should_stop()
 
     def _request(self) -> Status | None:
         """How somebody else wants the run to end; once said, it stands until they say another way."""
@@ -231,10 +276,10 @@ class _Run:
     def _bound(self, point: Evaluation, answer: OracleAnswer) -> None:
         bounds = self.state.tally.bounds
         self._doubt_estimate(point.objective + point.penalty)
-        if self.state.k % AVERAGE_EVERY == 0:
+        if self.state.k % AVERAGE_EVERY == 0 and self.budget.turns.left() > 0.0:
             bounds.average = bounds.average.joined_by(partial(self._dual_point, point))
             if answer.exact or self.schedule.certify == "always":
-                bounds.certify_average(self.problem, self.chance)
+                bounds.certify_average(self.problem, self.chance, self.budget.ending)
         if self.broken_off:
             return
         value = estimate(self.problem.domain, point.direction, point.constant, point.margin, answer)
@@ -259,8 +304,11 @@ class _Run:
             tally.bounds.estimated = None
 
     def _dual_point(self, point: Evaluation, mean: DualPoint | None = None, share: float = 1.0) -> DualPoint:
-        state = self.state
-        return self.evaluator.dual_point(point, state.loss_image, self._images(), state.centres, mean, share)
+        state, began = self.state, time.perf_counter()
+        images = self._images()
+        found = self.evaluator.dual_point(point, state.loss_image, images, state.centres, mean, share)
+        self.dual_seconds = time.perf_counter() - began
+        return found
 
     def _images(self) -> list[np.ndarray]:
         """The images of x as the evaluator wants them."""
@@ -283,22 +331,29 @@ class _Run:
             if estimated or self._holds_by_proof(point, answer, record, beta):
                 ending = Status.CONVERGED
         limit = self.stop.reached(record, self.problem.sense_sign) or self.stop.exhausted(record)
+        limit = limit or (Status.TIME_LIMIT if self.budget.spent else None)
         ending = ending or limit or self._request() or self._stagnated(record)
         # The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at.
         final = self.state.tally.bounds.final
         proven = ending is Status.CONVERGED and self.method.is_multiplied(self.state) and final and final.certified
         if not (ending in (None, Status.PREEMPTED) or proven or self.schedule.certify == "never"):
             self._keep_begun(ending)
-            self._certify_best()
+            self.budget.begin_ending()
+            # Where there may be time for one only, the best comes first: of a descent, its own multipliers.
+            here_first = ending is Status.TIME_LIMIT and self.method.is_multiplied(self.state)
+            if not here_first:
+                self._certify_best()
             if not answer.exact:
                 with self.clock.phase("certify"):
                     self._certify_here(point)
+            if here_first:
+                self._certify_best()
             if self._proves_infeasible():
                 return Status.INFEASIBLE
             if ending is Status.CONVERGED and not self._still_converged(point, answer, beta):
                 # The best bound lies beyond the objective of a point that misses its constraints.
                 self.state.tally.overtaken_at = self.state.k
-                ending = limit or self._request()
+                ending = limit or self._request() or (Status.TIME_LIMIT if self.budget.spent else None)
         return ending
 
     def _keep_begun(self, ending: Status) -> None:
@@ -321,7 +376,7 @@ class _Run:
         tally, began = self.state.tally, time.perf_counter()
         held = tally.bounds.estimated
         with self.clock.phase("certify"):
-            tally.bounds.certify(self.problem, self.chance)
+            tally.bounds.certify(self.problem, self.chance, self.budget.ending)
         if held is not None and tally.bounds.estimated is None:
             tally.spent, tally.spending = held.value, time.perf_counter() - began
 
@@ -330,8 +385,10 @@ class _Run:
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
+        if not self.budget.ending.affords(self.dual_seconds):
+            return False
         dual = self._dual_point(point)
-        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack)
+        return self.state.tally.bounds.certify_dual(self.problem, dual, self.chance, slack, self.budget.ending)
 
     def _owes_little(self, point: Evaluation) -> bool:
         """Whether x, mended, would still be as good; if not, it is noted when that was, not to be asked too often."""
@@ -348,7 +405,7 @@ class _Run:
         if self.mended[0] != self.state.k:
             found = None
             if self.problem.has_constraints:
-                found = repair(self.problem, self.state.iterate.atom(), self.state.loss_image, self.state.images)
+                found = repair(self.problem, self.state.iterate, self.state.loss_image, self.state.images)
             self.mended = self.state.k, found
         return self.mended[1]
 
@@ -375,8 +432,8 @@ class _Run:
         else:
             self._certify_best()
             certified = self.state.tally.bounds.estimated is None
-        if not certified:  # out of reach for this domain: the estimate is all there is
-            return True
+        if not certified:  # out of reach for this domain: the estimate is all there is; unless time was what it lacked
+            return not self.budget.ending.missed
         self.state.tally.failed_certificate = held.value + abs(held.value) * 1e-6
         return self._still_converged(point, answer, None)
 
@@ -446,7 +503,7 @@ class _Run:
     def _largest_objective(self) -> float:
         tally = self.state.tally
         if tally.ceiling is None:
-            tally.ceiling = self._ceiling(self.problem.domain.certified_minimum)
+            tally.ceiling = self._ceiling(partial(self.problem.domain.certified_minimum, deadline=self.budget.ending))
         return tally.ceiling
 
     def _attained_objective(self) -> float:
@@ -504,8 +561,10 @@ class _Run:
         found = (np.nan, np.nan) if self.broken_off else (answer.value, answer.residual)
         metrics: Mapping[str, Any] = {}
         if full and self.metrics is not None and (last or self.state.k % self.schedule.metrics == 0):
+            began = time.perf_counter()
             with self.clock.phase("metrics"):
                 metrics = self.metrics(self.state.iterate)
+            self.metric_seconds = time.perf_counter() - began
         return IterationRecord(
             k=self.state.k,
             seconds=self.clock.elapsed(),

@@ -32,6 +32,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.factors import Chart
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.conjugate import Met
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.rows import go_along, look_along
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
@@ -58,14 +59,14 @@ def is_diagonal(problem: CompositeProblem) -> bool:
     return fixed and linear and [type(term.map) for term in problem.terms] == [Diagonal]
 
 
-def quartic(state: State, chart: Chart, beta: float, flat: np.ndarray) -> Quartic:
+def quartic(state: State, chart: Chart, beta: float, flat: np.ndarray, deadline: Deadline = NEVER) -> Quartic:
     """The objective at a vector, in the form that takes the least time to move."""
     if is_diagonal(state.problem):
         loss = state.problem.loss
         cost = loss.map.adjoint(loss.gradient(np.zeros(()))).symmetrised().sparse()
         if cost is not None:
-            return DiagonalQuartic(state, chart, beta, flat, cost)
-    return Quartic(state, chart, beta, flat)
+            return DiagonalQuartic(state, chart, beta, flat, cost, deadline)
+    return Quartic(state, chart, beta, flat, deadline)
 
 
 def image_size(problem: CompositeProblem) -> int:
@@ -99,11 +100,13 @@ class Quartic:
     """A vector `flat`, and F_beta, but for a constant, at the point of the sphere that it points to: value, gradient.
 
     Carried along are, of the factor Z in the vector and as long as that is: q (`_excess`), the derivative of <C, X> by
-    Z (`_product`, in one row; None without a linear f), <C, X> (`_pairing`) and the images of X = Z Z^T.
+    Z (`_product`, in one row; None without a linear f), <C, X> (`_pairing`) and the images of X = Z Z^T. After the
+    deadline it moves no more, and raises OutOfTime.
     """
 
-    def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray):
+    def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray, deadline: Deadline = NEVER):
         problem = state.problem
+        self._deadline = deadline
         self._chart = chart
         self._cost: Callable[[np.ndarray], np.ndarray] | None = None
         self._squares = []
@@ -129,6 +132,7 @@ class Quartic:
         """To flat + t direction for the t > 0 where F_beta is least; None, and nothing is changed, if rounding errors
         hide it.
         """
+        self._deadline.check()
         ahead = self._look(direction)
         if ahead is None:
             return None
@@ -227,8 +231,16 @@ class DiagonalQuartic(Quartic):
     along.
     """
 
-    def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray, cost: sp.csr_array):
-        super().__init__(state, chart, beta, flat)
+    def __init__(
+        self,
+        state: State,
+        chart: Chart,
+        beta: float,
+        flat: np.ndarray,
+        cost: sp.csr_array,
+        deadline: Deadline = NEVER,
+    ):
+        super().__init__(state, chart, beta, flat, deadline)
         self._matrix = 2.0 * cost
 
     def _look(self, direction: np.ndarray) -> _Ahead:

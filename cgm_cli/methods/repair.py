@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem, Term
 
@@ -62,12 +62,11 @@ NONE_NEEDED = Repair(0.0, 0.0, 0.0)
 
 
 def repair(
-    problem: CompositeProblem, atom: Atom | None, loss_image: np.ndarray | None, images: Sequence[np.ndarray]
+    problem: CompositeProblem, iterate: Iterate, loss_image: np.ndarray | None, images: Sequence[np.ndarray]
 ) -> Repair | None:
-    """The way from x, with the images M x and A_i x, onto its constraints; None where x is too large or, in a run that
-    does not keep it, not known (atom None).
-    """
-    if atom is None or math.prod(problem.domain.shape) > ENTRIES:
+    """The way from x, with the images M x and A_i x, onto its constraints; None where x is too large, or not kept."""
+    atom = iterate.atom() if math.prod(problem.domain.shape) <= ENTRIES else None
+    if atom is None:
         return None
     first = _residual(problem, images)
     length = float(np.linalg.norm(first.values))

@@ -67,6 +67,20 @@ class Tally:
         return cls(**{**tree, "bounds": BestBound.unpacked(tree["bounds"])})
 
 
+@dataclass(frozen=True)
+class Mark:
+    """What a state was at some time. The arrays of the centres and of the memory are those of the state: a correction
+    puts others in their place, and what is done to them in place, as by the ascent that an evaluation makes up for,
+    stands.
+    """
+
+    tally: Tally
+    rng: dict[str, Any]
+    centres: list[np.ndarray] | None
+    memory: dict[str, np.ndarray]
+    sharpness: float
+
+
 @dataclass
 class State:
     """k: steps taken. iterate: x. loss_image: M x (None without a loss). images: A_i x, one per term. rng: the run's
@@ -112,15 +126,22 @@ class State:
     def _shared(self, half: bool) -> np.ndarray:
         return self.iterate.lower if half else self.iterate.array
 
-    def mark(self) -> tuple[Tally, dict[str, Any]]:
+    def mark(self) -> Mark:
         """What a turn may change before its step is taken; for `revert`."""
         tally = copy.copy(self.tally)
         tally.bounds = copy.copy(tally.bounds)
-        return tally, self.rng.bit_generator.state
+        return Mark(tally, self.rng.bit_generator.state, self.centres, dict(self.memory), self.sharpness)
 
-    def revert(self, mark: tuple[Tally, dict[str, Any]]) -> None:
+    def revert(self, mark: Mark) -> None:
         """Take a turn back whose step was not taken. A run that goes on from here does it again, to the last bit."""
-        self.tally, self.rng.bit_generator.state = mark
+        self.tally, self.rng.bit_generator.state, self.sharpness = mark.tally, mark.rng, mark.sharpness
+        self.centres, self.memory = mark.centres, dict(mark.memory)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much `pack` holds."""
+        parts = {"images": indexed(self._images), "centres": indexed(self.centres or []), "memory": self.memory}
+        return self.iterate.nbytes + nested_bytes(parts | {"tally": self.tally.pack(), "loss": self._loss_image})
 
     def pack(self) -> dict[str, Any]:
         """All that changes, as nested mappings of arrays and plain values, by reference."""
@@ -219,6 +240,13 @@ class State:
     def _image(self, linear: LinearMap, atom: Atom) -> np.ndarray | None:
         shared = isinstance(linear, Identity) and isinstance(self.iterate, DenseIterate)
         return None if shared else np.array(linear.forward_atom(atom), dtype=float)
+
+
+def nested_bytes(tree: Mapping[str, Any]) -> int:
+    """Of all arrays in nested mappings."""
+    return sum(
+        nested_bytes(part) if isinstance(part, Mapping) else getattr(part, "nbytes", 0) for part in tree.values()
+    )
 
 
 def _blend(image: np.ndarray, atom_image: np.ndarray, eta: float) -> np.ndarray:

@@ -128,7 +128,10 @@ class Rates:
         self._infeasibility: list[float] = []
 
     def on_record(self, record: IterationRecord) -> None:
-        """Take note of one record."""
+        """Take note of one record, which may take the place of the last one."""
+        if self._k and self._k[-1] == record.k:
+            for column in (self._k, self._residual, self._infeasibility):
+                column.pop()
         self._k.append(record.k)
         self._residual.append(abs(record.theory.get("residual", np.nan)))
         self._infeasibility.append(record.infeasibility)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.eigen import smallest_eigenpairs
 
 STEPS = 500
@@ -36,11 +37,14 @@ def random_floor(
     failure: float,
     rng: np.random.Generator,
     steps: int = STEPS,
+    deadline: Deadline = NEVER,
 ) -> float | None:
     """A number that is at most the smallest eigenvalue of the symmetric n x n matrix A, but for a `failure`
-    probability over what is drawn here; multiply(b) = A b for b of shape (n, r). None where rounding hides it.
+    probability over what is drawn here; multiply(b) = A b for b of shape (n, r). None where rounding hides it, or the
+    deadline comes before the first step.
 
-    guess: about the smallest eigenvalue; the better it is, the better is the bound, which lies below it.
+    guess: about the smallest eigenvalue; the better it is, the better is the bound, which lies below it. deadline: the
+    bound is that of the steps that were taken by then.
 
     With x = (lambda_min - middle) / half the place of lambda_min relative to an interval, T_m the Chebyshev polynomial,
     u the unit eigenvector and b a Gaussian vector, |T_m(x)| |<u, b>| <= |T_m((A - middle) / half) b|. Of r vectors b
@@ -54,11 +58,13 @@ def random_floor(
     kind, which are at most (m - j + 1) |T_m(x)| in magnitude. So d is lessened by the sum of (m - j + 1) |e_j|; a
     product is taken to err by n eps |A|, with |A| read off the interval.
     """
-    low, high = _interval(multiply, n, guess)
+    low, high = _interval(multiply, n, guess, deadline)
     columns, seen = _shown(failure)
     start = rng.standard_normal((n, columns))
     for _ in range(WIDENINGS):
-        floor = _floor(multiply, start, low, high, seen, steps)
+        if deadline.should_stop():
+            return None
+        floor = _floor(multiply, start, low, high, seen, steps, deadline)
         if floor is not None:
             return floor
         # The interval began so far above that the vectors grew until their rounding errors hid what is sought.
@@ -72,16 +78,16 @@ def _shown(failure: float) -> tuple[int, float]:
     return columns, float(np.sqrt(0.5 * np.pi)) * failure ** (1.0 / columns)
 
 
-def _interval(multiply, n: int, guess: float) -> tuple[float, float]:
+def _interval(multiply, n: int, guess: float, deadline: Deadline) -> tuple[float, float]:
     """From the guess to the largest eigenvalue, roughly."""
-    rng = np.random.default_rng(0)
-    top = smallest_eigenpairs(lambda b: -multiply(b), n, 1, tolerance=1e-2, rng=rng, max_products=100)
+    limits = {"max_products": 100, "leave": deadline.part(0.2).should_stop}
+    top = smallest_eigenpairs(lambda b: -multiply(b), n, 1, tolerance=1e-2, rng=np.random.default_rng(0), **limits)
     high = float(top.residuals[0] - top.values[0])
     return guess, max(high, guess + NARROW * max(abs(guess), abs(high), np.finfo(float).tiny))
 
 
-def _floor(multiply, start, low, high, seen, steps) -> float | None:
-    """The best that one interval proves with up to so many steps; None for nothing."""
+def _floor(multiply, start, low, high, seen, steps, deadline) -> float | None:
+    """The best that one interval proves with up to so many steps, or those before the deadline; None for nothing."""
     middle, half, size = 0.5 * (low + high), 0.5 * (high - low), max(abs(low), abs(high))
     rounding = 2.0 * (start.shape[0] + 8) * _EPS * size / half  # |e_j| relative to the vectors of the step
     former, current = start, (multiply(start) - middle * start) / half
@@ -89,12 +95,15 @@ def _floor(multiply, start, low, high, seen, steps) -> float | None:
     once = summed = before + after  # the sums over j of |e_j| and of (m - j + 1) |e_j|, both over `rounding`
     best = None
     for m in range(1, steps + 1):
-        if m % LOOK == 0 or m == steps:
+        last = m == steps or deadline.should_stop()
+        if m % LOOK == 0 or last:
             left = seen - rounding * summed
             if not (np.isfinite(after) and left > 0.0):
                 break
             floor = middle - half * float(np.cosh(np.arccosh(max(1.0, after / left)) / m)) - 8 * _EPS * size
             best = floor if best is None else max(best, floor)
+        if last:
+            break
         following = multiply(current)
         following -= middle * current
         following *= 2.0 / half

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from cgm_cli.numerics import panels
+from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
 from cgm_cli.numerics.eigen import ROOM, smallest_eigenpairs
 from cgm_cli.numerics.projections import safe_norm
 
@@ -55,10 +58,11 @@ def dense_floor(
     vectors: np.ndarray | None = None,
     weights: np.ndarray | None = None,
     slack: float = 0.0,
+    deadline: Deadline = NEVER,
 ) -> float | None:
     """A number that is at most the smallest eigenvalue of the symmetric `matrix` (n, n) + vectors diag(weights)
-    vectors^T, from a guess at it; None if no gap up to the size of the matrix was enough. Takes the memory of the
-    matrix once more.
+    vectors^T, from a guess at it; None if no gap up to the size of the matrix was enough, or the deadline came first.
+    Takes the memory of the matrix once more.
 
     error: about how wrong the guess may be. vectors (n, k), weights (k,), not negative: forming the sum errs by
     (k + 3) u (|matrix|_F + sum of w_i |u_i|^2). slack: the loss that does not matter.
@@ -79,12 +83,19 @@ def dense_floor(
         diagonal -= shift
         pivots = diagonal.copy()
         # The transpose is in the order that LAPACK wants, and one triangle is all it reads.
-        return _proven(scipy.linalg.cholesky, scipy.linalg.cho_solve, work.T, pivots, n, shift, rounding)
+        factorise = _dense if n < panels.LARGE else partial(_by_panels, leave=deadline.should_stop)
+        return _proven(factorise, scipy.linalg.cho_solve, work.T, pivots, n, shift, rounding)
 
     diagonal = factor * np.einsum("ii->i", matrix)
     if rounding > 0.0:
         diagonal = diagonal + np.square(vectors) @ (factor * weights)
-    return _search(attempt, factor * guess, factor * error, factor * slack, diagonal, n, factor)
+    pace = _Pace(dense_seconds(n), deadline)
+    return _search(attempt, factor * guess, factor * error, factor * slack, diagonal, n, factor, pace)
+
+
+def dense_seconds(n: int) -> float:
+    """What one factorisation of order n takes, roughly."""
+    return seconds_of(n**3 / 3.0)
 
 
 def worth(factorisation: float, entries: float) -> int:
@@ -98,7 +109,8 @@ def worth(factorisation: float, entries: float) -> int:
 class Band:
     """A sparse symmetric matrix (n, n) as a band, in the order of Cuthill and McKee.
 
-    width: below the diagonal. size: the bytes that it takes. products: see `worth`.
+    width: below the diagonal. size: the bytes that it takes. seconds: what one factorisation takes, roughly. products:
+    see `worth`.
     """
 
     def __init__(self, matrix: sp.csr_array):
@@ -107,7 +119,11 @@ class Band:
         self.size = 8 * self._n * (self.width + 1)
         self.products = worth(self.width**2, matrix.nnz / self._n)
 
-    def floor(self, guess: float, error: float = 0.0, slack: float = 0.0) -> float | None:
+    @property
+    def seconds(self) -> float:
+        return seconds_of(self._n * self.width**2)
+
+    def floor(self, guess: float, error: float = 0.0, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
         """The same as `dense_floor` for the matrix of this band.
 
         Sums are as long as the band is wide, so the proof loses less than that of a dense matrix does.
@@ -121,14 +137,32 @@ class Band:
             band[rows - columns, columns] = values
             band[0] -= shift
             pivots = band[0].copy()
-            return _proven(scipy.linalg.cholesky_banded, scipy.linalg.cho_solve_banded, band, pivots, width + 1, shift)
+            return _proven(_banded, scipy.linalg.cho_solve_banded, band, pivots, width + 1, shift)
 
         diagonal = np.zeros(n)
         diagonal[rows[rows == columns]] = values[rows == columns]
-        return _search(attempt, factor * guess, factor * error, factor * slack, diagonal, width + 1, factor)
+        pace = _Pace(self.seconds, deadline)
+        return _search(attempt, factor * guess, factor * error, factor * slack, diagonal, width + 1, factor, pace)
 
 
-_IN_PLACE = {scipy.linalg.cholesky: "overwrite_a", scipy.linalg.cholesky_banded: "overwrite_ab"}
+@dataclass(frozen=True)
+class _Pace:
+    """seconds: of one factorisation. deadline: what they have to fit into."""
+
+    seconds: float
+    deadline: Deadline
+
+
+def _dense(matrix: np.ndarray) -> np.ndarray:
+    return scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _banded(band: np.ndarray) -> np.ndarray:
+    return scipy.linalg.cholesky_banded(band, lower=True, overwrite_ab=True, check_finite=False)
+
+
+def _by_panels(matrix: np.ndarray, leave: Callable[[], bool]) -> np.ndarray | None:
+    return matrix if panels.cholesky(matrix, leave) else None
 
 
 def _power_of_two(peak: float) -> float:
@@ -137,12 +171,22 @@ def _power_of_two(peak: float) -> float:
 
 
 def _proven(
-    factorise: Callable, solve: Callable, matrix: np.ndarray, pivots: np.ndarray, terms: int, shift: float, error=0.0
+    factorise: Callable[[np.ndarray], np.ndarray | None],
+    solve: Callable,
+    matrix: np.ndarray,
+    pivots: np.ndarray,
+    terms: int,
+    shift: float,
+    error: float = 0.0,
 ) -> Proof | None:
-    """What a factorisation of a matrix with this diagonal, less the shift, proves; None if it breaks down."""
+    """What a factorisation of a matrix with this diagonal, less the shift, proves; None if it breaks down, or was left
+    half done. Takes the place of the matrix.
+    """
     try:
-        factor = factorise(matrix, lower=True, check_finite=False, **{_IN_PLACE[factorise]: True})
+        factor = factorise(matrix)
     except np.linalg.LinAlgError:
+        return None
+    if factor is None:
         return None
     return Proof(shift - _loss(pivots, terms) - error, lambda b: solve((factor, True), b, check_finite=False))
 
@@ -158,12 +202,19 @@ def _loss(pivots: np.ndarray, terms: int) -> float:
 
 
 def _search(
-    attempt: Attempt, guess: float, error: float, slack: float, diagonal: np.ndarray, terms: int, factor: float
+    attempt: Attempt,
+    guess: float,
+    error: float,
+    slack: float,
+    diagonal: np.ndarray,
+    terms: int,
+    factor: float,
+    pace: _Pace,
 ) -> float | None:
     """The best proof that shifts below the guess give, in the units of the unscaled matrix."""
     # The rounding errors that there are grow like the root of what the proof allows for.
     least = max(_loss(diagonal - guess, terms) / 16.0, _EPS * (1.0 + abs(guess)))
-    found = _first(attempt, guess, max(least, error))
+    found = _first(attempt, pace, guess, max(least, error))
     if found is None:
         return None
     gap, proof = found
@@ -171,19 +222,26 @@ def _search(
     if gap > max(slack, POOR * max(abs(guess), 1e-3)):
         # 1 / gap or more is the largest eigenvalue of the inverse, which stands out far more than that of the matrix.
         inverse = smallest_eigenpairs(
-            lambda b: -gap * proof.solve(b), diagonal.size, 1, tolerance=1e-6, rng=np.random.default_rng(0)
+            lambda b: -gap * proof.solve(b),
+            diagonal.size,
+            1,
+            tolerance=1e-6,
+            rng=np.random.default_rng(0),
+            leave=pace.deadline.should_stop,
         )
         better = guess - gap + gap / -float(inverse.values[0])
         del found, proof  # and the memory of the factor
-        found = _first(attempt, better, least, better - guess + gap)
+        found = _first(attempt, pace, better, least, better - guess + gap)
         floor = floor if found is None else found[1].floor
     return floor / factor
 
 
-def _first(attempt: Attempt, guess: float, gap: float, most: float = np.inf) -> tuple[float, Proof] | None:
-    """The first gap below a guess with a proof, of those that are less than the most, and the proof."""
+def _first(attempt: Attempt, pace: _Pace, guess: float, gap: float, most: float = np.inf) -> tuple[float, Proof] | None:
+    """The first gap below a guess with a proof, of those that are less than the most and fit into the time, and the
+    proof.
+    """
     for _ in range(ATTEMPTS):
-        if gap >= most:
+        if gap >= most or not pace.deadline.affords(pace.seconds):
             return None
         proof = attempt(guess - gap)
         if proof is not None:

@@ -13,7 +13,7 @@ import threadpoolctl
 
 from cgm_cli.errors import CgmError, DataError, NumericalError
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.methods.status import Status
+from cgm_cli.methods.status import Leave, Status
 from cgm_cli.numerics.threads import threads
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
@@ -23,7 +23,7 @@ from cgm_cli.runs.load import load_run
 from cgm_cli.runs.log import RunLog
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
-from cgm_cli.runs.summary import summarise
+from cgm_cli.runs.summary import summarise, unbegun
 from cgm_cli.spec.load import describe_error, dump, load, loads
 from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import Pack, build
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WHEN = {True: "before the next step, once the bound is certified", False: "once the bound is certified"}
+"""When a run is left: in the loop, or behind it."""
+
 
 class Observer(Protocol):
     """Anything that is told of each record as it comes."""
@@ -45,7 +48,8 @@ class Observer(Protocol):
 @dataclass(frozen=True)
 class Outcome:
     """status: how the run ended. run: the folder. summary: the object that `--json` prints. fault: why the folder is
-    incomplete, or None. result: None where there was nothing left to do for a run that had ended.
+    incomplete, or None. result: None where there was nothing left to do for a run that had ended, or where it was left
+    before its first step.
     """
 
     status: Status
@@ -121,7 +125,15 @@ def _solve(
     # share their work among the threads themselves, and those of BLAS would wait for them, at full speed.
     stack.enter_context(threadpoolctl.threadpool_limits(1))
     stack.enter_context(threads(spec.threads))
-    instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
+    expect = getattr(should_stop, "expect", lambda when: None)
+    expect("before the first step")
+    try:
+        with getattr(should_stop, "raising", nullcontext)():
+            instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
+    except Leave as request:
+        # Nothing has been changed: whoever goes on begins where this process did.
+        fault = _end(folder, request.status, "It was left before its first step.")
+        return Outcome(request.status, None, folder.path, unbegun(request.status, folder.path), fault)
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
     origin = {**provenance.collect(resolved, spec.seed, folder.started, digests), "iterate": form}
@@ -141,11 +153,18 @@ def _solve(
         return status.resumable and (status.exit_code != 0 or spec.checkpoint.final)
 
     def keep(pack: Pack, status: Status | None) -> None:
+        expect(_WHEN[status is None])
         if status is None:
             checkpointer(pack)
         elif wanted(status):
             # Before certificates and rounding, which may take long: a process that is killed in them has lost nothing.
             checkpointer.write_once()
+
+    @contextmanager
+    def rounding() -> Iterator[None]:
+        expect("without the rounding")
+        with getattr(should_stop, "raising", nullcontext)():
+            yield
 
     try:
         result = instance.solve(
@@ -153,12 +172,13 @@ def _solve(
             should_stop=should_stop,
             resume=checkpoint,
             keep=keep,
-            rounding=getattr(should_stop, "raising", nullcontext),
+            rounding=rounding,
         )
     except NumericalError:
         # What the oracle was not asked about is the last good state.
         checkpointer.write()
         raise
+    expect("once the result is saved")
     if wanted(result.status):
         checkpointer.write_once()
     ending = {"ended": utc_now(), "status": result.status.value}

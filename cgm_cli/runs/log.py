@@ -58,6 +58,7 @@ class RunLog:
         self._flush_seconds = flush_seconds
         self._flush_rows = flush_rows
         self._pending: list[IterationRecord] = []
+        self._newest: int | None = None  # the k of the last record
         self._rows = 0
         self._room = 0
         self._places: dict[str, int] = {}  # where in the file a column begins
@@ -67,9 +68,15 @@ class RunLog:
         self._rewrite(former or {}, min(map(len, (former or {}).values()), default=0), _ROOM)
 
     def on_record(self, record: IterationRecord) -> None:
-        """Take one record; most calls only append to a list."""
+        """Take one record; most calls only append to a list. One of the same k takes the place of the last one."""
         if self.fault is not None:
             return
+        if record.k == self._newest:
+            if self._pending:
+                self._pending.pop()
+            else:
+                self._rows -= 1
+        self._newest = record.k
         self._pending.append(record)
         if len(self._pending) >= self._flush_rows or time.monotonic() >= self._due:
             self.flush()

@@ -16,7 +16,7 @@ _PREEMPTION = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 class StopRequest:
     """Called, it answers how the run should end (INTERRUPTED or PREEMPTED), or None. Of the two, PREEMPTED stands: it
-    is in more of a hurry.
+    is in more of a hurry. An interrupt is answered at once, on standard error: with when the run will be left.
 
     arrivals: a pipe with a byte for every signal (signal.set_wakeup_fd), because two that come while a factorisation
     holds the interpreter up make Python call its handler once; None: every call counts as one.
@@ -27,6 +27,7 @@ class StopRequest:
         self._arrivals = arrivals
         self._interrupts = 0
         self._raises = False
+        self._when = "soon"
 
     def __call__(self) -> Status | None:
         return self.status
@@ -42,6 +43,10 @@ class StopRequest:
         finally:
             self._raises = False
 
+    def expect(self, when: str) -> None:
+        """Say when a run is left that is interrupted from now on, in words that go on from "leaving"."""
+        self._when = when
+
     def _request(self, status: Status) -> None:
         if self.status is not Status.PREEMPTED:
             self.status = status
@@ -52,6 +57,7 @@ class StopRequest:
         self._interrupts = max(1, self._interrupts + self._arrived(number))
         if self._interrupts > 1:
             raise KeyboardInterrupt
+        _answer(f"Ctrl-C: leaving {self._when}; a second Ctrl-C leaves at once.")
         self._request(Status.INTERRUPTED)
 
     def on_preemption(self, number: int, frame: FrameType | None) -> None:
@@ -64,6 +70,14 @@ class StopRequest:
         with suppress(BlockingIOError):
             return os.read(self._arrivals, 1 << 16).count(number)
         return 0
+
+
+def _answer(line: str) -> None:
+    """One line, past all that is buffered or locked: this is called in the middle of anything."""
+    with suppress(OSError):
+        # In a terminal the cursor stands behind a table, or behind the ^C that it shows.
+        start = "\n" if os.isatty(2) else ""
+        os.write(2, f"{start}{line}\n".encode())
 
 
 @contextmanager

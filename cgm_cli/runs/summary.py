@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cgm_cli.runs.files import plain
 
 if TYPE_CHECKING:
+    from cgm_cli.methods.status import Status
     from cgm_cli.templates.build import Result
 
 
@@ -50,3 +51,17 @@ def summarise(result: Result, run: Path) -> dict[str, Any]:
             "metrics": result.metrics,
         }
     )
+
+
+def unbegun(status: Status, run: Path) -> dict[str, Any]:
+    """The summary of a run that was left before its first step: nothing is known of it."""
+    known = {
+        "status": status.value,
+        "bound_is": "none",
+        "iterations": 0,
+        "seconds": 0.0,
+        "run": str(run),
+        "metrics": {},
+    }
+    names = "status sense objective bound bound_is certificate gap infeasibility iterations seconds run metrics"
+    return {name: known.get(name) for name in names.split()}

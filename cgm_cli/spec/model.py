@@ -146,8 +146,8 @@ class StopSpec(StrictModel):
     infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")
     time: Duration | None = Field(
         None,
-        description="wall time of the iterations: seconds, or 90s, 10m, 1h30m; ends an iterative oracle early, but no "
-        "factorisation; the certificate and the rounding come on top",
+        description="wall time of a run, once its data are read: seconds, or 90s, 10m, 1h30m; certificates and "
+        "roundings count, and go on only as far as they fit into it and a second, or a tenth of it, of grace",
     )
     objective: Finite | None = Field(
         None, description="an objective (with its penalties) that is good enough, at the infeasibility asked for"

@@ -9,6 +9,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.numerics.deadline import NEVER, Deadline
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,11 @@ class Template:
         """Numbers about the current iterate, each a scalar; evaluated every `log.metrics_every` records."""
         return {}
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """The final iterate as an answer in the user's terms. bound: the certified bound in the user's sense, None
-        without.
+        without. After the deadline no more is tried than it takes to have an answer.
         """
         return Rounding()
 

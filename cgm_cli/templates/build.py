@@ -45,9 +45,12 @@ from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.compose import compose
 from cgm_cli.templates.form import Form, choose_form
 
-PROGRAM_BYTES = 2 * 10**8
+PROGRAM_BYTES = 24 * 10**7
 """What Python and the libraries take by themselves."""
 
+
+PATIENCE = 1.0
+"""The most seconds that the solution of a run may take that is told to leave at once."""
 
 TOLERANCE = 1e-6
 """The oracle's, where the spec names none."""
@@ -170,19 +173,24 @@ class Instance:
         if status is not Status.PREEMPTED:
             try:
                 with context():
-                    rounding = self.template.round(iterate, certified, rng)
+                    rounding = self.template.round(iterate, certified, rng, outcome.deadline)
             except Leave as request:
                 rounding, status = Rounding(), request.status
+        # Who is told to leave at once does not wait for a solution that takes long to recover: the checkpoint has it.
+        hurried = status is Status.PREEMPTED and iterate.recovery > PATIENCE
+        saved = {} if hurried else iterate.arrays()
+        figures = {} if hurried else _of_the_saved(outcome, self.method)
+        remarks = outcome.message, "The solution was not recovered." if hurried else _remark(outcome)
         duals = {} if bound is None else dict(zip([t.name for t in self.problem.terms], bound.dual.duals, strict=True))
         return Result(
             status,
             record,
             "none" if bound is None else bound.kind,
             self.sense,
-            {**record.metrics, **rounding.metrics, **_of_the_saved(outcome, self.method), **rates.slopes()},
-            {**iterate.arrays(), **rounding.arrays},
+            {**record.metrics, **rounding.metrics, **figures, **rates.slopes()},
+            {**saved, **rounding.arrays},
             duals,
-            _remark(outcome),
+            " ".join(filter(None, remarks)),
             None if bound is None else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
         )
@@ -356,15 +364,21 @@ def _reserve(problem: CompositeProblem, spec: Spec, form: Form, context: BuildCo
     if form.kind == "dense":
         if "direction" not in context.reserved:
             context.reserve("direction", domain.memory)
+        if domain.spectral:
+            context.reserve("direction in single precision", domain.memory // 2)
         if problem.needs_array:
             context.reserve("best and averaged dual variables", 2 * domain.memory)
             if solver.method == "cgal":
                 context.reserve("multipliers", 3 * domain.memory)
+            if solver.correction == "local-descent":
+                # The image it leads to, beside all that is kept lest it is broken off.
+                context.reserve("descent", 2 * domain.memory)
     # A direction is as dense as x is kept, or sparse.
     largest = WRITTEN_OUT if form.kind != "dense" else domain.provable if domain.spectral else 0
     proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= largest
     if proven or (domain.spectral and solver.oracle.mode == "exact"):
-        context.reserve("matrix to factorise", 3 * domain.memory)
+        # A part of it, the sum, what is lifted of it, and the factor.
+        context.reserve("matrix to factorise", 4 * domain.memory)
 
 
 def _of_the_saved(outcome: Outcome, method: Method) -> dict[str, float]:
@@ -391,7 +405,8 @@ def _remark(outcome: Outcome) -> str:
     if unconverged:
         remarks.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     problem = outcome.state.problem
-    if _unmoved(problem, problem.sense_sign * record.objective) and problem.is_constant():
+    looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
+    if looked_at and problem.is_constant():
         every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
         remarks.append(f"The objective is constant on the domain: {every} is optimal.")
     found = outcome.repair

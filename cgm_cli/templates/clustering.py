@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 
+from cgm_cli.numerics.deadline import NEVER, Deadline
+
 AT_ONCE, LLOYD = 2, 150
 """Steps of Lloyd's algorithm in a round, after which one looks whether anything moved, and the most rounds."""
 
@@ -71,8 +73,10 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     return cdist(points, points[centres]).argmin(axis=1)
 
 
-def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int) -> np.ndarray:
-    """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm from k-means++ starts (SciPy)."""
+def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int, deadline: Deadline = NEVER) -> np.ndarray:
+    """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm from k-means++ starts (SciPy), or of those that
+    were begun before the deadline, and one at least.
+    """
     distinct, inverse = np.unique(points, axis=0, return_inverse=True)
     if distinct.shape[0] <= clusters:
         return inverse.reshape(-1)
@@ -80,7 +84,9 @@ def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int) -> np.nd
     points = points - points.mean(axis=0)
     points = points / np.abs(points).max()
     rng = np.random.default_rng(seed)
-    runs = [_lloyd(points, clusters, rng) for _ in range(restarts)]
+    runs = [_lloyd(points, clusters, rng)]
+    while len(runs) < restarts and not deadline.should_stop():
+        runs.append(_lloyd(points, clusters, rng))
     return min(runs, key=lambda labels: kmeans_value(points, labels, clusters))
 
 

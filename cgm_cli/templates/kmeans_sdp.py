@@ -23,6 +23,7 @@ from cgm_cli.blocks.penalties.bounds import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -131,11 +132,13 @@ class KMeansSDP(Template):
         assigned = link_and_pick(self._denoised(iterate), self.spec.clusters, self.spec.linking)
         return {"linked_misclassification": misclassification(assigned, self.labels, self.spec.clusters)}
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         k, denoised = self.spec.clusters, self._denoised(iterate)
         linked = link_and_pick(denoised, k, self.spec.linking)
-        assigned = kmeans(denoised, k, self.spec.restarts, self.seed)
-        plain = kmeans(self.points, k, self.spec.restarts, self.seed)
+        assigned = kmeans(denoised, k, self.spec.restarts, self.seed, deadline.part(0.5))
+        plain = kmeans(self.points, k, self.spec.restarts, self.seed, deadline)
         value = kmeans_value(self.points, assigned, k)
         metrics = {"kmeans_value": value, "kmeanspp_value": kmeans_value(self.points, plain, k)}
         if self.labels is not None:

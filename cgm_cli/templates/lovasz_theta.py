@@ -18,6 +18,7 @@ from cgm_cli.blocks.penalties.bounds import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -88,7 +89,9 @@ class LovaszTheta(Template):
             sense="maximise",
         )
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """independent_set: its size, by taking nodes greedily in the order of X 1."""
         x = iterate.atom().dense()
         chosen = greedy_independent_set(self.neighbours, np.argsort(-x.sum(axis=1), kind="stable"))

@@ -17,6 +17,7 @@ from cgm_cli.blocks.penalties.group_norm import GroupNorm
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import FileArray, NonNegative, Positive, Size, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -82,7 +83,9 @@ class LowRankDenoising(Template):
         clipped = np.clip(iterate.array, 0.0, 1.0)
         return {"psnr": float(peak_signal_noise_ratio(self.truth, clipped, data_range=1.0))}
 
-    def round(self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """The images: recovered (clipped to [0, 1]), truth and noisy."""
         recovered = np.clip(iterate.array, 0.0, 1.0)
         return Rounding(arrays={"recovered": recovered, "truth": self.truth, "noisy": self.noisy})

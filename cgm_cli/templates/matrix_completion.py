@@ -5,13 +5,17 @@ The latter is 1-bit matrix completion (Davenport, Plan, van den Berg and Wootter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 from scipy.special import expit
 
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.fitting import named, signs
 from cgm_cli.blocks.iterates import Iterate
@@ -20,10 +24,17 @@ from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
 from cgm_cli.templates.photographs import known_pixels
+
+WRITTEN_OUT = 1000
+"""Smaller side up to which the singular values of a random matrix are those of the matrix, and not of its factors."""
+
+AT_ONCE = 2**22
+"""Entries that errors are computed of at once: 32 MB."""
 
 NEGLIGIBLE = 1e-2
 """Singular values smaller than this part of the largest do not count for the rank."""
@@ -89,7 +100,7 @@ class MatrixCompletion(Template):
 
         def build(self, context: BuildContext) -> MatrixCompletion:
             with located("matrix"):
-                full, truth = self._matrix(context)
+                full, nuclear_norm = self._matrix(context)
             if self.loss == "logistic" and self.radius is True and not isinstance(self.matrix, RandomMatrix):
                 raise ProblemError(
                     "the nuclear norm of given signs says nothing of that of the log-odds: give `radius` a number, for "
@@ -100,16 +111,18 @@ class MatrixCompletion(Template):
             observed = known_pixels(full.shape, self.missing, context.seed)
             if not observed.any():
                 raise ProblemError("every entry is missing", ("missing",))
-            radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
+            radius = nuclear_norm() if self.radius is True else self.radius
             return MatrixCompletion(full, observed, radius, self.loss)
 
-        def _matrix(self, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
-            """The matrix that entries are observed of, and the one sought: without noise, log-odds instead of signs."""
+        def _matrix(self, context: BuildContext) -> tuple[np.ndarray, Callable[[], float]]:
+            """The matrix that entries are observed of, and the nuclear norm of the one sought: without noise, log-odds
+            instead of signs.
+            """
             if not isinstance(self.matrix, RandomMatrix):
                 full = context.array(self.matrix, copies=4)  # three for what is observed and completed
                 if full.ndim != 2:
                     raise ProblemError(f"what is to be completed must be a matrix, but is {named(full.shape)}")
-                return (signs(full, full.shape) if self.loss == "logistic" else full), full
+                return (signs(full, full.shape) if self.loss == "logistic" else full), partial(_nuclear_norm, full)
             drawn, rng = self.matrix, np.random.default_rng([context.seed, 8])
             arrays = 4 if self.loss == "logistic" else 2
             context.reserve("matrix", arrays * 8 * drawn.rows * drawn.columns)
@@ -119,40 +132,66 @@ class MatrixCompletion(Template):
             full = truth + drawn.noise * rng.standard_normal(truth.shape)
             if self.loss == "logistic":
                 full = np.where(rng.random(full.shape) < expit(full), 1.0, -1.0)
-            return full, truth
+            if min(truth.shape) <= WRITTEN_OUT:
+                return full, partial(_nuclear_norm, truth)
+            factors = LowRankAtom(left, np.full(drawn.rank, drawn.scale / np.sqrt(drawn.rank)), right)
+            return full, lambda: float(factors.singular_values().sum())
 
     def __init__(self, matrix: np.ndarray, observed: np.ndarray, radius: float, loss: str = "least-squares"):
         """matrix (m, n), of +1 and -1 if the loss is "logistic"; observed (m, n): True where an entry is known."""
         self.matrix, self.observed = matrix, observed
         sampling = Sampling(np.flatnonzero(observed), matrix.shape)
-        hidden = np.flatnonzero(~observed)
-        self._hidden = Sampling(hidden, matrix.shape) if hidden.size else None
-        self._error, fit = (_wrong_signs, Logistic) if loss == "logistic" else (_rms, LeastSquares)
+        self._error, fit = (_WRONG_SIGNS, Logistic) if loss == "logistic" else (_RMS, LeastSquares)
         self.problem = CompositeProblem(NuclearBall(matrix.shape, radius), fit(sampling, matrix[observed]))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """train_error and, with entries missing, test_error, where observed and elsewhere: the root mean squared error,
         or the fraction of wrong signs of a logistic loss.
         """
-        atom, sampling = iterate.atom(), self.problem.loss.map
-        errors = {"train_error": self._error(sampling.forward_atom(atom), self.matrix[self.observed])}
-        if self._hidden is not None:
-            errors["test_error"] = self._error(self._hidden.forward_atom(atom), self.matrix[~self.observed])
+        atom, width = iterate.atom(), max(1, AT_ONCE // self.matrix.shape[1])
+        known = missing = 0.0
+        for first in range(0, self.matrix.shape[0], width):
+            rows = slice(first, first + width)
+            off = self._error.entries(_rows(atom, rows), self.matrix[rows])
+            seen = self.observed[rows]
+            known, missing = known + float(off[seen].sum()), missing + float(off[~seen].sum())
+        count = int(np.count_nonzero(self.observed))
+        errors = {"train_error": self._error.whole(known / count)}
+        if count < self.matrix.size:
+            errors["test_error"] = self._error.whole(missing / (self.matrix.size - count))
         return errors
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """rank: the number of singular values that are not negligible. completed: the matrix written out (log-odds, if
         the loss is logistic).
         """
-        completed = iterate.atom().dense()
-        values = np.linalg.svd(completed, compute_uv=False)
+        atom = iterate.atom()
+        low = isinstance(atom, LowRankAtom)
+        values = atom.singular_values() if low else np.linalg.svd(atom.dense(), compute_uv=False)
         rank = float(np.count_nonzero(values > NEGLIGIBLE * values[0]))
-        return Rounding({"rank": rank}, {"completed": completed})
+        return Rounding({"rank": rank}, {"completed": atom.dense()})
 
 
-def _rms(z: np.ndarray, entries: np.ndarray) -> float:
-    return float(np.sqrt(np.mean((z - entries) ** 2)))
+def _nuclear_norm(matrix: np.ndarray) -> float:
+    return float(np.linalg.norm(matrix, "nuc"))
 
 
-def _wrong_signs(z: np.ndarray, entries: np.ndarray) -> float:
-    return float(np.mean(z * entries <= 0.0))
+def _rows(atom: Atom, rows: slice) -> np.ndarray:
+    """Some rows of the matrix."""
+    if isinstance(atom, LowRankAtom):
+        return LowRankAtom(atom.left[rows], atom.weights, atom.right).dense()
+    return atom.dense()[rows]
+
+
+@dataclass(frozen=True)
+class _Error:
+    """entries(z, b): how far off each entry is; whole: the error, from the mean over the entries."""
+
+    entries: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    whole: Callable[[float], float]
+
+
+_RMS = _Error(lambda z, b: np.square(z - b), math.sqrt)
+_WRONG_SIGNS = _Error(lambda z, b: z * b <= 0.0, float)

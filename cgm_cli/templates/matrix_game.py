@@ -15,6 +15,7 @@ from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -65,7 +66,9 @@ class MatrixGame(Template):
             terms=(Term("payoff", MatrixMap(payoff, (columns,)), SupportOfSet(SimplexSet((rows,)))),),
         )
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """exploitability: what the maximiser's best answer to x gains above the certified bound on the value."""
         gain = float(np.max(self.payoff @ iterate.atom().dense()))
         return Rounding({} if bound is None else {"exploitability": gain - bound})

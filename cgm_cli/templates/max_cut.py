@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,9 +17,13 @@ from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
+
+AT_ONCE = 2**23
+"""Signs of hyperplanes that are looked at at once: 64 MB."""
 
 FEW_PAIRS = 10**7
 """Up to so many pairs of nodes are shuffled as a whole."""
@@ -91,13 +95,21 @@ class MaxCut(Template):
             sense="maximise",
         )
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
-        samples = _gaussian_samples(iterate, self.hyperplanes, rng)
-        signs = np.where(samples >= 0, 1.0, -1.0)
-        cuts = 0.25 * np.einsum("ij,ij->j", signs, self.laplacian @ signs)
-        best = improve(self.adjacency, signs[:, int(np.argmax(cuts))])
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
+        best, best_cut = np.empty(0), -np.inf
+        for samples in _gaussian_samples(iterate, self.hyperplanes, rng):
+            signs = np.where(samples >= 0, 1.0, -1.0)
+            cuts = 0.25 * np.einsum("ij,ij->j", signs, self.laplacian @ signs)
+            first = int(np.argmax(cuts))
+            if cuts[first] > best_cut:
+                best, best_cut = signs[:, first], float(cuts[first])
+            if deadline.should_stop():
+                break
+        best = improve(self.adjacency, best, deadline)
         cut = float(0.25 * best @ (self.laplacian @ best))
-        metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": float(cuts.max())}
+        metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
         if bound is not None and bound > 0:
             metrics["certified_ratio"] = cut / bound
         return Rounding(metrics, {"partition": best.astype(np.int8)})
@@ -114,22 +126,25 @@ def _without_loops(adjacency: sp.csr_array) -> sp.csr_array:
     return sp.coo_array((edges.data[kept], (tails[kept], heads[kept])), shape=adjacency.shape).tocsr()
 
 
-def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Columns z ~ N(0, X), up to a factor: hyperplane rounding only looks at their signs."""
+def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Columns z ~ N(0, X), up to a factor, some at a time: hyperplane rounding only looks at their signs."""
     if isinstance(iterate, SampledIterate):
-        return iterate.arrays()["samples"]
+        yield iterate.arrays()["samples"]
+        return
     if isinstance(iterate, DenseIterate):
         values, vectors = np.linalg.eigh(iterate.array)
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
     else:
         atom: LowRankAtom = iterate.atom()
         factor = atom.left * np.sqrt(np.maximum(atom.weights, 0.0))
-    return factor @ rng.standard_normal((factor.shape[1], count))
+    noise, width = rng.standard_normal((factor.shape[1], count)), max(1, AT_ONCE // factor.shape[0])
+    for first in range(0, count, width):
+        yield factor @ noise[:, first : first + width]
 
 
-def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
-    """Flip one node at a time while the cut grows, the most rewarding first; `signs` (n,) of +-1, a new array is
-    returned.
+def improve(adjacency: sp.csr_array, signs: np.ndarray, deadline: Deadline = NEVER) -> np.ndarray:
+    """Flip one node at a time while the cut grows, the most rewarding first, until the deadline; `signs` (n,) of +-1, a
+    new array is returned.
 
     Flipping node i changes the cut by s_i (W s)_i, with W the adjacency matrix. What is less than the rounding errors
     of such sums is no growth.
@@ -140,7 +155,7 @@ def improve(adjacency: sp.csr_array, signs: np.ndarray) -> np.ndarray:
     reward = signs * (adjacency @ signs) - diagonal
     while True:
         node = int(np.argmax(reward))
-        if reward[node] <= noise:
+        if reward[node] <= noise or deadline.should_stop():
             return signs
         signs[node] = -signs[node]
         reward[node] = -reward[node]

@@ -17,6 +17,7 @@ from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, Gathering, ProblemError
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, Positive, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -79,7 +80,9 @@ class MaxMargin(Template):
         margins = MatrixMap(_margins(self.points, labels, classes), shape)
         self.problem = CompositeProblem(L2Ball(shape, radius), terms=(Term("margins", margins, Shifted(inner, -loss)),))
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """errors: the fraction of points that W puts into another class."""
         chosen = np.argmax(self.points @ iterate.atom().dense().T, axis=1)
         return Rounding({"errors": float(np.mean(chosen != self.labels))}, {"classes": chosen})

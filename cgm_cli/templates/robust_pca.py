@@ -19,6 +19,7 @@ from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
 from cgm_cli.templates.base import Rounding, Template
@@ -112,7 +113,9 @@ class RobustPCA(Template):
             "ssim": float(structural_similarity(self.truth, recovered, data_range=1.0)),
         }
 
-    def round(self, iterate: Iterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """The images, and the loss at a feasible point: an upper bound on the optimum, where the iterate leaves [0, 1].
 
         feasible_gap: how far that is above a certified lower bound, relative to max(1, the larger of the two).

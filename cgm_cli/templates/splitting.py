@@ -22,6 +22,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.templates.base import Rounding, Template
 
 
@@ -63,7 +64,9 @@ class Split(Template):
             loss.map = _of_x(loss.map, product)
         self.problem = CompositeProblem(product, loss, tuple(lifted), start)
 
-    def round(self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator) -> Rounding:
+    def round(
+        self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
         """x: the block that the objective acts on, in its own shape. variables: every block, raveled, one after the
         other.
         """

@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.losses.quadratic import Quadratic
 from cgm_cli.blocks.maps.diagonal import Diagonal
@@ -31,7 +32,7 @@ def box_problem(cost, terms, n=2, loss=None):
 
 def mended(problem, x):
     images = [term.map.forward(x) for term in problem.terms]
-    return repair(problem, DenseAtom(x), problem.loss.map.forward(x), images)
+    return repair(problem, DenseIterate(DenseAtom(x)), problem.loss.map.forward(x), images)
 
 
 def test_nearly_dependent_rows():
@@ -117,7 +118,7 @@ def test_large_matrices_are_left_alone():
     n = int(np.sqrt(ENTRIES)) + 1
     terms = (Term("diagonal", Diagonal((n, n)), Equals((n,), np.array(1.0))),)
     problem = CompositeProblem(PSDTrace(n, n, True), Linear(np.eye(n), (n, n)), terms)
-    assert repair(problem, problem.first, np.zeros(()), [np.zeros(n)]) is None
+    assert repair(problem, DenseIterate(problem.first), np.zeros(()), [np.zeros(n)]) is None
 
 
 def program(rows, apart, seed):

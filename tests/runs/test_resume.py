@@ -280,7 +280,7 @@ def damage_one_number(path):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (damage_schema, r"of schema version 0, but this cgm reads version 2"),
+        (damage_schema, r"of schema version 0, but this cgm reads version 3"),
         (damage_shape, r"is damaged"),
         (damage_link, r"links are not followed"),
         (damage_group, r"cannot be read as a checkpoint"),
@@ -331,7 +331,7 @@ def test_what_a_killed_process_left_half_written_is_cleared(cut):
 ROUNDING = """
 import signal, sys, time
 from cgm_cli.templates import max_cut
-def slow(self, iterate, bound, rng):
+def slow(self, iterate, bound, rng, deadline):
     print("rounding", flush=True)
     for _ in range(600):
         time.sleep(0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -70,8 +72,31 @@ def test_a_small_graph_fits(monkeypatch):
     assert np.array_equal(graph.toarray(), random_graph(RandomGraph(nodes=20, edges=30), 0).toarray())
 
 
-@pytest.mark.parametrize(("certify", "needed"), [("final", 3 * 8 * 3000**2), ("always", 3 * 8 * 3000**2), ("never", 0)])
+@pytest.mark.parametrize(("certify", "needed"), [("final", 4 * 8 * 3000**2), ("always", 4 * 8 * 3000**2), ("never", 0)])
 def test_the_factorisation_that_proves_the_bound_is_weighed(certify, needed):
     problem = {"template": "spectrahedron-game", "matrices": {"size": 3000, "count": 2}}
     instance = build(loads(dump({"problem": problem, "bound": {"certify": certify}})))
     assert instance.context.reserved.get("matrix to factorise", 0) == needed
+
+
+PEAK = """
+import resource, sys
+from cgm_cli import solve
+from cgm_cli.spec.load import dump, loads
+from cgm_cli.templates.build import build
+import numpy as np
+
+points = np.random.default_rng(0).standard_normal((1600, 3)).round(3).tolist()
+problem = {"template": "kmeans-sdp", "clusters": 4, "points": points, "restarts": 1}
+spec = {"problem": problem, "solver": {"method": sys.argv[1], "iterations": 4}, "stop": {}}
+print(sum(build(loads(dump(spec))).context.reserved.values()))
+solve(spec, out=sys.argv[2])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.parametrize("method", ["auto", "hcgm"])
+def test_no_more_is_used_than_is_said(method, tmp_path):
+    command = [sys.executable, "-c", PEAK, method, str(tmp_path / "run")]
+    said, used = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert used <= said

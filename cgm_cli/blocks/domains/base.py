@@ -11,6 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.projections import safe_norm
 
 _EPS = float(np.finfo(float).eps)
@@ -89,8 +90,9 @@ class Domain(ABC):
     def start(self) -> Atom:
         """The point of X a run starts from when the spec names none: zero where X contains it."""
 
-    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
-        """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach.
+    def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
+        """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach, of
+        the method or of the deadline.
 
         slack: how much less than the minimum it may be, where that makes the proof cheaper. The default serves oracles
         in closed form: their value less a margin for the rounding of one inner product.
@@ -98,11 +100,21 @@ class Domain(ABC):
         answer = self.lmo(direction, OracleRequest())
         return answer.lower - self.rounding(direction) if answer.exact else None
 
-    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+    def probable_minimum(
+        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> float | None:
         """The same, but for a probability `failure` over what is drawn from `rng`, of which the direction must not
         depend on anything that is yet to be drawn. For where a proof is out of reach; None if there is no such method.
+
+        Until the deadline it gets better; then it is what it is, or None.
         """
         return None
+
+    def certificate_seconds(self, direction: Direction, product: float) -> float:
+        """What `certified_minimum` takes, roughly, or else what `probable_minimum` takes to be of some use; product:
+        seconds of one product of the direction with a vector. 0 for what is no more than a linear minimisation.
+        """
+        return 0.0
 
     def rounding(self, direction: Direction) -> float:
         """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts

@@ -13,6 +13,7 @@ from cgm_cli.blocks.directions import ComplementDirection, Direction, Reflection
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, SpectralDomain
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.spec.fields import BlockSpec, Size
 
 _EPS = float(np.finfo(float).eps)
@@ -95,11 +96,17 @@ class FantopeFace(SpectralDomain):
         is_uniform = np.ptp(self.known) == 0.0
         return Fantope(self.shape[0], self.rank).start() if is_uniform else self._lifted(self._inner.start())
 
-    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
-        return self._whole(direction, self._inner.certified_minimum(self._complement(direction), slack))
+    def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
+        return self._whole(direction, self._inner.certified_minimum(self._complement(direction), slack, deadline))
 
-    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
-        return self._whole(direction, self._inner.probable_minimum(self._complement(direction), failure, rng))
+    def probable_minimum(
+        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> float | None:
+        least = self._inner.probable_minimum(self._complement(direction), failure, rng, deadline)
+        return self._whole(direction, least)
+
+    def certificate_seconds(self, direction: Direction, product: float) -> float:
+        return self._inner.certificate_seconds(self._complement(direction), product)
 
     def rounding(self, direction: Direction) -> float:
         """Of <v, V v>, of v and Q, and of the entries of Q^T V Q: each errs by less than n eps |V|_F."""

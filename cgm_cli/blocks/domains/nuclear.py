@@ -10,9 +10,20 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.spectral import EIGENVALUES, GUESS, SpectralDomain, answer, solver_options
-from cgm_cli.numerics.chebyshev import random_floor
-from cgm_cli.numerics.definite import dense_floor
+from cgm_cli.blocks.domains.spectral import (
+    BLOCK,
+    EIGENVALUES,
+    GUESS,
+    GUESSED,
+    GUESSING,
+    SpectralDomain,
+    answer,
+    solver_options,
+)
+from cgm_cli.numerics import panels
+from cgm_cli.numerics.chebyshev import LOOK, random_floor
+from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
+from cgm_cli.numerics.definite import dense_floor, dense_seconds
 from cgm_cli.numerics.eigen import rounding_error
 from cgm_cli.numerics.projections import project_capped_simplex
 from cgm_cli.numerics.svd import largest_singular_triplet
@@ -80,14 +91,15 @@ class NuclearBall(SpectralDomain):
         """A number that is at most min <matrix, x> over X, rounding errors included, by LAPACK."""
         return -self.radius * (float(np.linalg.norm(matrix, 2)) + rounding_error(matrix))
 
-    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
+    def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
         """sigma_1^2 is the largest eigenvalue of V^T V, whose entries, as computed, err by m u (|V|^T |V|)_ij, and
         that matrix by m u |V|_F^2 at most.
         """
+        # LAPACK is not interrupted.
+        if min(self.shape) > max(EIGENVALUES, self.provable) or not deadline.affords(self._dense_seconds):
+            return None
         if min(self.shape) <= EIGENVALUES:
             return self.dense_minimum(direction.dense())
-        if min(self.shape) > self.provable:
-            return None
         peak = direction.peak()
         if peak == 0.0:
             return 0.0
@@ -99,14 +111,20 @@ class NuclearBall(SpectralDomain):
             matrix.shape,
             tolerance=GUESS,
             rng=np.random.default_rng(0),
+            leave=deadline.keeping(self._dense_seconds).should_stop,
         )
-        floor = dense_floor(-(matrix.T @ matrix), -(top.value**2))
+        if not deadline.affords(self._dense_seconds):
+            return None
+        square = panels.gram(matrix, deadline.should_stop)
+        floor = None if square is None else dense_floor(-square, -(top.value**2), deadline=deadline)
         if floor is None:
             return None
         error = (matrix.shape[0] + 4) * _EPS * float(np.linalg.norm(matrix)) ** 2
         return -self.radius * peak * float(np.sqrt(max(error - floor, 0.0))) * (1.0 + 8 * _EPS)
 
-    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+    def probable_minimum(
+        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> float | None:
         peak = direction.peak()
         if peak == 0.0:
             return 0.0
@@ -114,11 +132,28 @@ class NuclearBall(SpectralDomain):
         if self.shape[1] > self.shape[0]:
             forth, back = back, forth
         sides = max(self.shape), min(self.shape)
-        top = largest_singular_triplet(forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0))
-        floor = random_floor(lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng)
+        leave = deadline.part(GUESSING).should_stop
+        top = largest_singular_triplet(forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0), leave=leave)
+        floor = random_floor(lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng, deadline=deadline)
         if floor is None:
             return None
         return -self.radius * peak * float(np.sqrt(max(-floor, 0.0))) * (1.0 + 8 * _EPS)
+
+    @property
+    def _dense_seconds(self) -> float:
+        """Of a singular value by LAPACK, 4 m n^2 operations done three times as slowly as those of products; or of
+        V^T V and its factorisation.
+        """
+        long, short = max(self.shape), min(self.shape)
+        if short <= EIGENVALUES:
+            return 3.0 * seconds_of(4.0 * long * short**2)
+        return seconds_of(long * short**2) + dense_seconds(short)
+
+    def certificate_seconds(self, direction: Direction, product: float) -> float:
+        """product: of V, and then of V^T."""
+        if min(self.shape) <= max(EIGENVALUES, self.provable):
+            return self._dense_seconds + GUESSED * product
+        return (GUESSING * GUESSED + BLOCK * LOOK) * product
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return bool(np.isfinite(x).all() and np.linalg.norm(x, "nuc") <= self.radius + tolerance * self.radius)

@@ -15,6 +15,7 @@ from cgm_cli.blocks.atoms import Atom, BlocksAtom
 from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.errors import located
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.spec.fields import BlockSpec, DomainField
 
 
@@ -68,19 +69,25 @@ class Product(Domain):
             warm=_pack([answer.warm for answer in answers]),
         )
 
-    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
-        pieces, share = self._pieces(direction), slack / len(self.blocks)
-        minima = [block.certified_minimum(piece, share) for block, piece in zip(self.blocks, pieces, strict=True)]
+    def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
+        pairs, share = zip(self.blocks, self._pieces(direction), strict=True), slack / len(self.blocks)
+        minima = [block.certified_minimum(piece, share, deadline) for block, piece in pairs]
         return None if None in minima else sum(minima)
 
-    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+    def probable_minimum(
+        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> float | None:
         """Each block may fail with its share of the probability; those that can be proven are."""
         minima = []
         for block, piece in zip(self.blocks, self._pieces(direction), strict=True):
-            least = block.certified_minimum(piece)
+            least = block.certified_minimum(piece, deadline=deadline)
             share = failure / len(self.blocks)
-            minima.append(block.probable_minimum(piece, share, rng) if least is None else least)
+            minima.append(block.probable_minimum(piece, share, rng, deadline) if least is None else least)
         return None if None in minima else sum(minima)
+
+    def certificate_seconds(self, direction: Direction, product: float) -> float:
+        pairs = zip(self.blocks, self._pieces(direction), strict=True)
+        return sum(block.certificate_seconds(piece, product) for block, piece in pairs)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return all(block.contains(part, tolerance) for block, part in zip(self.blocks, self.parts(x), strict=True))

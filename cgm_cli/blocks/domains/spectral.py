@@ -13,8 +13,9 @@ import scipy.linalg
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.numerics.chebyshev import random_floor
-from cgm_cli.numerics.definite import Band, dense_floor, worth
+from cgm_cli.numerics.chebyshev import LOOK, random_floor
+from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
+from cgm_cli.numerics.definite import Band, dense_floor, dense_seconds, worth
 from cgm_cli.numerics.eigen import Eigenpairs, rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
 
@@ -37,6 +38,17 @@ GUESS, SINGLE = 1e-6, 1e-8
 """Relative residual of the eigenvectors that a certificate starts from, and of one alone, whose products are cheap. Of
 their values nearly its square counts.
 """
+
+ORDERING = 1e-6
+"""Seconds that it takes to find out how wide a band is, per entry of the matrix."""
+
+GUESSED, BLOCK = 100, 4.0
+"""Products that a guess takes, roughly; and what one with the block of vectors of a probable bound costs, in products
+with one vector.
+"""
+
+GUESSING = 0.25
+"""The share of the time that is left for a probable bound that its guess may take."""
 
 Floor = Callable[[float, float, np.ndarray, np.ndarray], float | None]
 
@@ -166,29 +178,37 @@ class EigenDomain(SpectralDomain):
         """The minimum that goes with the sum of the `count` smallest eigenvalues."""
         return self.weight * total
 
-    def certified_minimum(self, direction: Direction, slack: float = 0.0) -> float | None:
-        if self.shape[0] <= (EIGENVALUES if self.count == 1 else SEVERAL_EIGENVALUES):
-            return self.dense_minimum(direction.dense())
+    def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
+        if self.shape[0] <= self._by_eigenvalues:
+            # LAPACK is not interrupted.
+            return self.dense_minimum(direction.dense()) if deadline.affords(self._eigenvalue_seconds) else None
         n, sparse, slack = self.shape[0], direction.sparse(), slack / (self.weight * self.count)
         dense = n <= (DENSE_CERTIFICATE if sparse is None else WRITTEN_OUT)
-        if sparse is not None and self.count == 1:
+        if sparse is not None and self.count == 1 and deadline.affords(ORDERING * sparse.nnz):
             band = Band(sparse)
             if band.size <= (4 * n * n if dense else BAND_BYTES):
+                if not deadline.affords(band.seconds):
+                    return None
                 guess = Guess(SINGLE, slack, band.products)
-                return self._by_definiteness(direction, guess, lambda at, error, *_: band.floor(at, error, slack))
-        if not dense:
+                floor = lambda at, error, *_: band.floor(at, error, slack, deadline)  # noqa: E731
+                return self._by_definiteness(direction, guess, floor, deadline.keeping(band.seconds))
+        if not (dense and deadline.affords(dense_seconds(n))):
             return None
+        soon = deadline.keeping(dense_seconds(n))
         if sparse is not None and self.count == 1:
             guess = Guess(SINGLE, slack, worth(n * n / 3.0, sparse.nnz / n))
-            return self._by_definiteness(direction, guess, lambda *at: dense_floor(direction.dense(), *at, slack=slack))
+            floor = lambda *at: dense_floor(direction.dense(), *at, slack=slack, deadline=deadline)  # noqa: E731
+            return self._by_definiteness(direction, guess, floor, soon)
 
         def floor(at: float, error: float, *lift: np.ndarray) -> float | None:
             # The guess is far better than its residual tells, and a second factorisation costs more than a failed one.
-            return dense_floor(direction.dense(), at, 0.0, *lift, slack=slack)
+            return dense_floor(direction.dense(), at, 0.0, *lift, slack=slack, deadline=deadline)
 
-        return self._by_definiteness(direction, Guess(), floor)
+        return self._by_definiteness(direction, Guess(), floor, soon)
 
-    def probable_minimum(self, direction: Direction, failure: float, rng: np.random.Generator) -> float | None:
+    def probable_minimum(
+        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> float | None:
         def floor(guess: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
             peak = direction.peak()
             products, lifting = direction.over(peak), vectors * (weights / peak)
@@ -196,12 +216,31 @@ class EigenDomain(SpectralDomain):
             def multiply(b: np.ndarray) -> np.ndarray:
                 return products(b) + lifting @ (vectors.T @ b)
 
-            found = random_floor(multiply, self.shape[0], guess / peak, failure, rng)
+            found = random_floor(multiply, self.shape[0], guess / peak, failure, rng, deadline=deadline)
             return None if found is None else peak * found
 
-        return self._by_definiteness(direction, Guess(), floor)
+        return self._by_definiteness(direction, Guess(), floor, deadline.part(GUESSING))
 
-    def _by_definiteness(self, direction: Direction, guess: Guess, floor: Floor) -> float | None:
+    @property
+    def _by_eigenvalues(self) -> int:
+        """Largest n whose minimum is certified by eigenvalues."""
+        return EIGENVALUES if self.count == 1 else SEVERAL_EIGENVALUES
+
+    @property
+    def _eigenvalue_seconds(self) -> float:
+        """To make a matrix tridiagonal takes 4 n^3 / 3 operations, done three times as slowly as those of products."""
+        return 3.0 * seconds_of(4.0 / 3.0 * self.shape[0] ** 3)
+
+    def certificate_seconds(self, direction: Direction, product: float) -> float:
+        """As if there was no band: to find it takes longer than it takes to be factorised."""
+        n, guess = self.shape[0], GUESSED * product
+        if n <= self._by_eigenvalues:
+            return self._eigenvalue_seconds
+        if n <= (DENSE_CERTIFICATE if direction.sparse() is None else WRITTEN_OUT):
+            return guess + dense_seconds(n)
+        return GUESSING * guess + BLOCK * LOOK * product
+
+    def _by_definiteness(self, direction: Direction, guess: Guess, floor: Floor, deadline: Deadline) -> float | None:
         """By the dual of Ky Fan's sum: where V + W >= t I (semidefinite) for a W >= 0, and 0 <= X <= I with tr X = k,
 
             <V, X>  >=  k t - <W, X>  >=  k t - tr W.
@@ -209,7 +248,7 @@ class EigenDomain(SpectralDomain):
         With (theta_i, u_i) the k smallest eigenpairs, W = sum (theta_k - theta_i) u_i u_i^T and t = theta_k make it an
         equation. It holds for any W, so those of an iteration will do, and t is what has to be certified: `floor` is
         given theta_k, about how wrong it may be, the u_i and their weights, and returns a lower bound on the smallest
-        eigenvalue of V + W.
+        eigenvalue of V + W. deadline: of the iteration.
         """
         peak = direction.peak()
         if peak == 0.0:
@@ -222,6 +261,7 @@ class EigenDomain(SpectralDomain):
             rng=np.random.default_rng(0),
             max_products=guess.products,
             enough=guess.enough(peak),
+            leave=deadline.should_stop,
         )
         values = peak * pairs.values
         weights = np.maximum(values[-1] - values, 0.0)

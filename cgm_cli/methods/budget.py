@@ -1,0 +1,79 @@
+"""How the time of a run is shared out: turns of the loop first, then the certificates, and at last what is left to do.
+
+What takes long is begun only if it fits into what is left, and given up where it does not end in time. That happens in
+the last turn of a run alone, which is undone: what a run does before does not depend on the clock, so that one that is
+resumed goes on as if it had never been stopped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from cgm_cli.methods.state import State
+from cgm_cli.methods.status import Status
+from cgm_cli.numerics.deadline import Deadline
+
+GRACE, GRACE_SHARE = 1.0, 0.1
+"""What may be spent beyond the limit on what a run ends with: seconds, or this part of the limit if that is more."""
+
+SHARE = 1.0 / 3.0
+"""The largest part of the limit that is kept for what a run ends with."""
+
+SAVED = 1e9
+"""Bytes of a state that are saved in a second, as a checkpoint and as the solution."""
+
+
+class Budget:
+    """limit: seconds of the clock, or None. elapsed: those that have passed. request: how somebody wants the run to
+    end.
+
+    turns: when the loop has to be left. ending: when certificates have to be; nobody but who is told to leave at once
+    gives them up for a request.
+    """
+
+    def __init__(self, limit: float | None, elapsed: Callable[[], float], request: Callable[[], Status | None]):
+        self._limit = math.inf if limit is None else limit
+        self._grace = 0.0 if limit is None else max(GRACE, GRACE_SHARE * limit)
+        self._elapsed, self._request = elapsed, request
+        self._kept = 0.0
+        self._last = self._limit + self._grace
+        self.turns = Deadline(lambda: self._limit - self._kept - elapsed(), lambda: request() is not None)
+        self.ending = Deadline(lambda: self._last - elapsed(), self._at_once)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return math.isfinite(self._limit)
+
+    def keep(self, certificate: float, after: float) -> None:
+        """Keep time for a certificate that takes so many seconds, roughly, and for what comes after it; only for that
+        where the certificate would not fit into a share of the limit.
+        """
+        if self.limited:
+            # What is kept never shrinks: a turn that was cut short is the last one.
+            most, rest = SHARE * self._limit, after - self._grace
+            self._kept = max(self._kept, certificate + rest if certificate + rest <= most else min(rest, most))
+            self._last = self._limit + self._grace - after
+
+    def begin_ending(self) -> None:
+        """The loop is left: however late that is, there is time for a small certificate."""
+        self._last = max(self._last, self._elapsed() + GRACE)
+
+    def rounding(self) -> Deadline:
+        """When a rounding that begins now has to be done with."""
+        last = max(self._limit + self._grace, self._elapsed() + GRACE)
+        return Deadline(lambda: last - self._elapsed(), self._at_once)
+
+    @property
+    def spent(self) -> bool:
+        """Whether the time is up: for turns, or for a certificate that a turn has needed."""
+        return self.turns.left() <= 0.0 or (self.ending.missed and not self._at_once())
+
+    def _at_once(self) -> bool:
+        return self._request() is Status.PREEMPTED
+
+
+def seconds_to_save(state: State) -> float:
+    """What it takes to write a state, to recover the solution from it, and to write that, roughly."""
+    return state.nbytes / SAVED + state.iterate.recovery
