@@ -63,5 +63,5 @@ def unbegun(status: Status, run: Path) -> dict[str, Any]:
         "run": str(run),
         "metrics": {},
     }
-    names = "status sense objective bound bound_is certificate gap infeasibility iterations seconds run metrics"
+    names = "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run metrics"
     return {name: known.get(name) for name in names.split()}

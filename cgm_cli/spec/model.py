@@ -147,7 +147,7 @@ class StopSpec(StrictModel):
     time: Duration | None = Field(
         None,
         description="wall time of a run, once its data are read: seconds, or 90s, 10m, 1h30m; certificates and "
-        "roundings count, and go on only as far as they fit into it and a second, or a tenth of it, of grace",
+        "roundings count, and go on only as far as they fit into it and a grace of a second, or a tenth of it",
     )
     objective: Finite | None = Field(
         None, description="an objective (with its penalties) that is good enough, at the infeasibility asked for"

@@ -170,7 +170,7 @@ class MatrixCompletion(Template):
         atom = iterate.atom()
         low = isinstance(atom, LowRankAtom)
         values = atom.singular_values() if low else np.linalg.svd(atom.dense(), compute_uv=False)
-        rank = float(np.count_nonzero(values > NEGLIGIBLE * values[0]))
+        rank = float(np.count_nonzero(values > NEGLIGIBLE * values.max(initial=0.0)))
         return Rounding({"rank": rank}, {"completed": atom.dense()})
 
 

@@ -86,8 +86,8 @@ from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 import numpy as np
 
-points = np.random.default_rng(0).standard_normal((1600, 3)).round(3).tolist()
-problem = {"template": "kmeans-sdp", "clusters": 4, "points": points, "restarts": 1}
+np.save(sys.argv[2] + ".npy", np.random.default_rng(0).standard_normal((1600, 3)))
+problem = {"template": "kmeans-sdp", "clusters": 4, "points": {"file": sys.argv[2] + ".npy"}, "restarts": 1}
 spec = {"problem": problem, "solver": {"method": sys.argv[1], "iterations": 4}, "stop": {}}
 print(sum(build(loads(dump(spec))).context.reserved.values()))
 solve(spec, out=sys.argv[2])
