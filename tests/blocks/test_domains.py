@@ -269,6 +269,19 @@ def test_spectral_domains_are_those_that_say_so():
         assert built.spectral == isinstance(built, SpectralDomain), example.id
 
 
+@pytest.mark.parametrize("example", examples("domain"))
+@few
+@seeds
+def test_a_point_outside_is_projected_onto_one_of_the_domain(example, seed):
+    """However far it is; and one that is in it stays where it is."""
+    x, rng = domain(**example), np.random.default_rng(seed)
+    for away in (1e-7, 3.0, 1e6):
+        far = random_point(x, rng) + away * x.radius * random_direction(x, rng).dense()
+        assert x.contains(x.project(far), 1e-9 * max(1.0, 1e-6 * away))
+    inside = random_point(x, rng)
+    np.testing.assert_allclose(x.project(inside), inside, atol=1e-9 * x.radius)
+
+
 @spectral_example
 @few
 @seeds
