@@ -193,7 +193,7 @@ class _Solution:
             matrix = matrix_of(problem.loss.map)
             view = view_loss(problem.loss, point.image(matrix).reshape(problem.loss.map.out_shape))
             smallest = minimum_of(domain, [(matrix, -view.gradient)])
-            bend = Total(0.5 * problem.loss.lipschitz * diameter(domain) ** 2, 0.0)
+            bend = Total(0.5 * problem.loss.lipschitz_bound * diameter(domain) ** 2, 0.0)
             largest, error = view.constant + -smallest.value + bend, smallest.error
         for term in problem.terms:
             if not term.penalty.is_set:
