@@ -125,6 +125,8 @@ class LowRankAtom(Atom):
         """Those of the matrix, largest first, at least all that are not zero: of the triangles of both factors, where
         they are much narrower than the matrix is.
         """
+        if self.weights.size == 0:
+            return np.zeros(1)
         if 2 * self.weights.size > min(self.shape):
             return np.linalg.svd(self.dense(), compute_uv=False)
         left = np.linalg.qr(self.left, mode="r")

@@ -86,3 +86,13 @@ def test_only_an_atom_made_symmetric_calls_itself_so():
     vectors = np.eye(3)[:, :1]
     assert LowRankAtom.symmetric(vectors, np.ones(1)).is_symmetric
     assert not LowRankAtom(vectors, np.ones(1), vectors.copy()).is_symmetric
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 6])
+def test_singular_values_are_those_of_the_matrix(rank):
+    rng = np.random.default_rng(rank)
+    left, right = rng.standard_normal((9, rank)), rng.standard_normal((7, rank))
+    for atom in (LowRankAtom(left, rng.standard_normal(rank), right), LowRankAtom.symmetric(left, np.ones(rank))):
+        expected, found = np.linalg.svd(atom.dense(), compute_uv=False), atom.singular_values()
+        np.testing.assert_allclose(found, expected[: found.size], atol=1e-12)
+        np.testing.assert_allclose(expected[found.size :], 0.0, atol=1e-12)

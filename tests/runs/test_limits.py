@@ -13,7 +13,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 from cgm_cli.runs.signals import stop_on_signals
-from tests.runs.test_resume import CUT, assert_same_end
+from tests.runs.test_resume import CUT, StopAt, assert_same_end
 
 LENIENT = 60.0
 """Seconds; on a machine with much other work everything takes several times as long as it should."""
@@ -93,6 +93,22 @@ def test_an_interrupted_descent_ends_with_a_certified_bound(tmp_path):
     trace = load_run(tmp_path / "run").trace
     assert trace["k"].tolist() == list(range(outcome.result.record.k + 1))
     assert trace["certified"][-1]
+
+
+@pytest.mark.parametrize("kind", DESCENTS)
+def test_a_run_ends_with_what_the_turn_began_with_whose_descent_is_broken_off(kind, tmp_path):
+    """Its bound is that of a run which has spent its budget there, at the multipliers from before the descent."""
+    spec, _ = DESCENTS[kind]
+    for k in (0, 3, 5):
+        execute(spec, [f"solver.iterations={k}"], tmp_path / f"spent-{k}")
+        stop = StopAt(k, Status.INTERRUPTED)
+        execute(spec, [], tmp_path / f"left-{k}", observers=lambda sense, stop=stop: [stop], should_stop=stop)
+        spent, left = load_run(tmp_path / f"spent-{k}"), load_run(tmp_path / f"left-{k}")
+        assert left.trace["k"].tolist() == list(range(k + 1))
+        for name in ("objective", "bound", "certified"):
+            np.testing.assert_array_equal(left.trace[name], spent.trace[name])
+        for name, dual in spent.duals.items():
+            np.testing.assert_array_equal(left.duals[name], dual)
 
 
 def test_a_certificate_that_does_not_fit_is_not_begun(tmp_path):
