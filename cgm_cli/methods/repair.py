@@ -36,8 +36,10 @@ ENTRIES = 40_000
 onto X; of 1000 x 1000 it would take longer than to solve the problem.
 """
 
-STEPS, ACCURACY = 50, 1e-6
-"""Of the least-squares solver; what it has not found by then lies along singular vectors that amplify even more."""
+STEPS, ACCURACY, CONDITION = 100, 1e-13, 1e10
+"""Of the least-squares solver: its steps and its tolerance, as tight as rounding lets them be, since what is left to
+the last are the singular vectors that amplify most; and the condition from which these are rounding themselves.
+"""
 
 ROUNDS, MENDED = 20, 1e-3
 """Of projections onto X, at the most, and the part of the residual that may be left of it."""
@@ -125,7 +127,7 @@ class _Residual:
         operator = LinearOperator(
             (self.values.size, math.prod(self.shape)), matvec=self._forward, rmatvec=self._adjoint, dtype=float
         )
-        found = lsmr(operator, self.values, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+        found = lsmr(operator, self.values, atol=ACCURACY, btol=ACCURACY, conlim=CONDITION, maxiter=STEPS)[0]
         return found.reshape(self.shape)
 
     def _forward(self, step: np.ndarray) -> np.ndarray:

@@ -43,6 +43,26 @@ def test_nearly_dependent_rows():
     assert found.amplification > AMPLIFIED
 
 
+@pytest.mark.parametrize("apart", [1e-3, 1e-5, 1e-6, 1e-7, 1e-8])
+def test_rows_that_differ_by_less_and_less(apart):
+    """x_1 + x_2 = 0.7 and x_1 + (1 + apart) x_2 = 0.7 + 0.4 apart: (0.3, 0.4) alone, however near the rows are."""
+    rows, right = np.array([[1.0, 1.0], [1.0, 1.0 + apart]]), np.array([0.7, 0.7 + 0.4 * apart])
+    problem = box_problem([1.0, -1.0], [Term("equals", MatrixMap(rows, (2,)), Equals((2,), right))])
+    found = mended(problem, np.array([0.0, 0.7006]))
+    assert found.length == pytest.approx(np.hypot(0.3, 0.3006), rel=1e-2)
+    assert found.cost >= 0.6
+
+
+def test_rows_that_are_there_twice_amplify_nothing():
+    """Exactly dependent, and one of them off by the rounding of single precision: that is for no step to mend."""
+    rows = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 6.0]])
+    for noise in (0.0, 1e-16, 3e-8):
+        right = np.array([1.0, 1.0, 3.0 + noise])
+        problem = box_problem([1.0, 1.0], [Term("equals", MatrixMap(rows, (2,)), Equals((3,), right))])
+        found = mended(problem, np.array([0.1, 0.4495]))
+        assert found.amplification < 2.0 and found.cost < 2e-3
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_an_equation_is_met_by_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
