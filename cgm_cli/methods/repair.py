@@ -36,13 +36,18 @@ ENTRIES = 40_000
 onto X; of 1000 x 1000 it would take longer than to solve the problem.
 """
 
+WORK = 2_000_000
+"""The most operations of a product with the maps of all constraints: of several hundred, that is a second."""
+
 STEPS, ACCURACY, CONDITION = 100, 1e-13, 1e10
 """Of the least-squares solver: its steps and its tolerance, as tight as rounding lets them be, since what is left to
 the last are the singular vectors that amplify most; and the condition from which these are rounding themselves.
 """
 
-ROUNDS, MENDED = 20, 1e-3
-"""Of projections onto X, at the most, and the part of the residual that may be left of it."""
+ROUNDS, AGAIN, MENDED = 20, 10, 1e-3
+"""Of projections onto X, at the most; the steps of the solver after the first of them, which need not be exact; and the
+part of the residual that may be left of it.
+"""
 
 AMPLIFIED, NOTICED = 30.0, 1e-3
 """From which amplification on constraints are called nearly dependent, where x owes more than this, relatively."""
@@ -66,16 +71,18 @@ NONE_NEEDED = Repair(0.0, 0.0, 0.0)
 def repair(
     problem: CompositeProblem, iterate: Iterate, loss_image: np.ndarray | None, images: Sequence[np.ndarray]
 ) -> Repair | None:
-    """The way from x, with the images M x and A_i x, onto its constraints; None where x is too large, or not kept."""
-    atom = iterate.atom() if math.prod(problem.domain.shape) <= ENTRIES else None
-    if atom is None:
+    """The way from x, with the images M x and A_i x, onto its constraints; None where that would take too long, or x is
+    not kept.
+    """
+    work = sum(term.map.work for term in problem.terms if term.penalty.is_set)
+    if math.prod(problem.domain.shape) > ENTRIES or work > WORK or (atom := iterate.atom()) is None:
         return None
     first = _residual(problem, images)
     length = float(np.linalg.norm(first.values))
     if length == 0.0 or not np.isfinite(length):
         return NONE_NEEDED
     x, missed, at = atom.dense(), first, list(images)
-    step = missed.shortest_step()
+    step = missed.shortest_step(STEPS)
     amplification = float(np.linalg.norm(step)) / length
     if amplification > AMPLIFIED:
         gone = float(np.linalg.norm(step))
@@ -90,7 +97,7 @@ def repair(
         ways.append(_Way(gone, change, left))
         if left <= MENDED:
             break
-        step = missed.shortest_step()
+        step = missed.shortest_step(AGAIN)
     whole = ways[-1].extended(ways[len(ways) // 2])
     return Repair(whole.length, max(0.0, whole.change), amplification)
 
@@ -122,12 +129,12 @@ class _Residual:
     parts: list[_Missed]
     values: np.ndarray
 
-    def shortest_step(self) -> np.ndarray:
-        """The d of the module's head, of the shape of x."""
+    def shortest_step(self, steps: int) -> np.ndarray:
+        """The d of the module's head, of the shape of x, after so many steps of the solver at the most."""
         operator = LinearOperator(
             (self.values.size, math.prod(self.shape)), matvec=self._forward, rmatvec=self._adjoint, dtype=float
         )
-        found = lsmr(operator, self.values, atol=ACCURACY, btol=ACCURACY, conlim=CONDITION, maxiter=STEPS)[0]
+        found = lsmr(operator, self.values, atol=ACCURACY, btol=ACCURACY, conlim=CONDITION, maxiter=steps)[0]
         return found.reshape(self.shape)
 
     def _forward(self, step: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -21,6 +22,11 @@ class LinearMap(ABC):
     out_shape: tuple[int, ...]
     norm: float
     norm_bound: float
+
+    @property
+    def work(self) -> int:
+        """About how many operations a product takes: those of reading x and writing A x, unless there is a matrix."""
+        return math.prod(self.in_shape) + math.prod(self.out_shape)
 
     @abstractmethod
     def forward(self, x: np.ndarray) -> np.ndarray:

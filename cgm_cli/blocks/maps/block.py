@@ -50,6 +50,10 @@ class Block(LinearMap):
         self.out_shape = inner.out_shape
         self.norm, self.norm_bound = inner.norm, inner.norm_bound
 
+    @property
+    def work(self) -> int:
+        return super().work + self.inner.work
+
     def forward(self, x: np.ndarray) -> np.ndarray:
         stop = self.start + math.prod(self.inner.in_shape)
         return self.inner.forward(x[self.start : stop].reshape(self.inner.in_shape))

@@ -63,6 +63,10 @@ class BlockDifference(LinearMap):
         self.norm = float(np.hypot(inner.norm, 1.0))
         self.norm_bound = float(np.hypot(inner.norm_bound, 1.0)) * (1.0 + 1e-15)
 
+    @property
+    def work(self) -> int:
+        return self.plus.work + self.minus.work
+
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self.plus.forward(x) - self.minus.forward(x)
 

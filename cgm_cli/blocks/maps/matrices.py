@@ -56,6 +56,10 @@ class Matrices(LinearMap):
         self.norm_bound = norm_bound(stacked, self.norm)
 
     @property
+    def work(self) -> int:
+        return super().work + self._matrix.nnz
+
+    @property
     def coefficients(self) -> tuple[sp.csr_array, np.ndarray]:
         """A matrix with the entries of A_i in row i, and the flat (C-order) positions that its columns stand for."""
         return self._matrix, self._entries.indices

@@ -50,6 +50,10 @@ class MatrixMap(LinearMap):
         self.norm = operator_norm(self.matrix)
         self.norm_bound = norm_bound(self.matrix, self.norm)
 
+    @property
+    def work(self) -> int:
+        return self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
+
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self.matrix @ x.reshape(-1)
 

@@ -44,6 +44,10 @@ class Stack(LinearMap):
         self.norm = float(np.linalg.norm([inner.norm for inner in maps]))
         self.norm_bound = float(np.linalg.norm([inner.norm_bound for inner in maps])) * (1.0 + 1e-13)
 
+    @property
+    def work(self) -> int:
+        return sum(inner.work for inner in self.maps)
+
     def forward(self, x: np.ndarray) -> np.ndarray:
         return np.concatenate([inner.forward(x).reshape(-1) for inner in self.maps])
 
