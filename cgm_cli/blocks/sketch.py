@@ -14,7 +14,7 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.nystrom import nystrom
 
-RECOVERED = 2.5e8
+RECOVERED = 1.25e8
 """Entries of a sketch times its columns that are recovered in a second: singular vectors of tall matrices are slow."""
 
 
