@@ -37,7 +37,7 @@ onto X; of 1000 x 1000 it would take longer than to solve the problem.
 """
 
 WORK = 2_000_000
-"""The most operations of a product with the maps of all constraints: of several hundred, that is a second."""
+"""The most operations of one product with the maps of all constraints; mending takes several hundred: a second."""
 
 STEPS, ACCURACY, CONDITION = 100, 1e-13, 1e10
 """Of the least-squares solver: its steps and its tolerance, as tight as rounding lets them be, since what is left to
