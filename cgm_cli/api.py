@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.runs.console import Progress, error_console
 from cgm_cli.runs.execute import Observer, execute
 from cgm_cli.runs.load import Run, load_run
 

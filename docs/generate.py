@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from cgm_cli.blocks import registry
-from cgm_cli.spec import catalogue
+from cgm_cli.spec import catalogue, registry
 from cgm_cli.spec.catalogue import Entry
 from cgm_cli.spec.fields import BlockSpec, FileArray, StrictModel
 from cgm_cli.spec.load import dump, one_line

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from cgm_cli.runs.console import progress_table, show_result
+from cgm_cli.display.console import progress_table, show_result
 from cgm_cli.runs.execute import execute
 
 _DOCS = Path(__file__).resolve().parent

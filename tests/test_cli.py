@@ -300,13 +300,13 @@ def signalled(module, name, *arguments, cwd, before=""):
     ("name", "module", "code", "status"),
     [
         ("SIGTERM", "numpy", 75, "preempted"),
-        ("SIGTERM", "cgm_cli.runs.console", 75, "preempted"),
+        ("SIGTERM", "cgm_cli.display.console", 75, "preempted"),
         ("SIGTERM", "cgm_cli.templates.build", 75, "preempted"),
         ("SIGUSR1", "numpy", 75, "preempted"),
         ("SIGUSR2", "numpy", 75, "preempted"),
         ("SIGUSR2", "cgm_cli.templates.build", 75, "preempted"),
         ("SIGINT", "numpy", 130, "interrupted"),
-        ("SIGINT", "cgm_cli.runs.console", 130, "interrupted"),
+        ("SIGINT", "cgm_cli.display.console", 130, "interrupted"),
         ("SIGINT", "cgm_cli.templates.build", 130, "interrupted"),
     ],
 )

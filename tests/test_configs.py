@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cgm_cli.api import solve
-from cgm_cli.blocks import registry
+from cgm_cli.spec import registry
 from cgm_cli.spec.load import dump, load, loads, resolved
 from cgm_cli.spec.skeleton import skeleton
 from cgm_cli.spec.yaml_reader import parse

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.blocks import registry
 from cgm_cli.blocks.directions import DenseDirection, SparseDirection
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.penalties.base import Penalty
+from cgm_cli.spec import registry
 
 SHORT = 8
 """Arrays up to this many entries are shown in full."""

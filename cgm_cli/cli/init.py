@@ -19,12 +19,12 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
 ) -> None:
     """Write a commented spec of a template. It runs as it stands."""
-    from cgm_cli.blocks import registry
     from cgm_cli.errors import ProblemError
     from cgm_cli.readers.files import FILE, NOTHING, standing
     from cgm_cli.runs.files import refusal, replacing
-    from cgm_cli.spec.faults import did_you_mean
+    from cgm_cli.spec import registry
     from cgm_cli.spec.skeleton import skeleton
+    from cgm_cli.text import did_you_mean
 
     known = list(registry.FAMILIES["template"])
     if template not in known:

@@ -25,7 +25,7 @@ def list_blocks(
 ) -> None:
     """List what specs are built of. With a NAME, its parameters."""
     from cgm_cli.spec.catalogue import FAMILIES, entries
-    from cgm_cli.spec.faults import did_you_mean
+    from cgm_cli.text import did_you_mean
 
     found = [entry for family in FAMILIES if name in (None, family) for entry in entries(family)]
     if not found:

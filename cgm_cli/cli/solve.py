@@ -85,7 +85,7 @@ def _solve(
 ) -> None:
     from contextlib import ExitStack
 
-    from cgm_cli.runs.console import Progress, error_console, result_line, show_result
+    from cgm_cli.display.console import Progress, error_console, result_line, show_result
     from cgm_cli.runs.execute import execute
     from cgm_cli.runs.files import to_json
 

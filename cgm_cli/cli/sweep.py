@@ -185,7 +185,7 @@ def _workers(manifest: Manifest) -> int:
 def _print_end(progress: Any, manifest: Manifest, file: Path) -> None:
     import time
 
-    from cgm_cli.runs.console import duration
+    from cgm_cli.display.formatting import duration
 
     tell(
         f"{progress.done} of {progress.total} runs done, {progress.failed} failed, {progress.left} waiting; "

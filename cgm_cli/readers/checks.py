@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.spec.faults import did_you_mean, quoted, visible
+from cgm_cli.text import did_you_mean, quoted, visible
 
 
 def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype, fortran: bool = False, copies: int = 1) -> None:

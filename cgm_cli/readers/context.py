@@ -17,9 +17,9 @@ from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.files import FILE, NOTHING, sha256, standing
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
-from cgm_cli.spec.faults import quoted, visible
 from cgm_cli.spec.fields import ArrayField, FileArray
 from cgm_cli.spec.model import SourceSpec, Spec
+from cgm_cli.text import quoted, visible
 
 
 @dataclass

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from cgm_cli.errors import DataError
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 
 def read_graph(path: Path, name: str | None = None) -> sp.csr_array:

@@ -15,7 +15,7 @@ from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _FORMS = ("coordinate", "array")
 _FIELDS = {"real": 3, "double": 3, "integer": 3, "pattern": 2}

@@ -21,7 +21,7 @@ from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _LINE_BYTES = 64
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # what str.splitlines takes for one

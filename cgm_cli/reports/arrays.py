@@ -16,7 +16,7 @@ from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
-from cgm_cli.spec.faults import did_you_mean, quoted
+from cgm_cli.text import did_you_mean, quoted
 
 _FACTORED = ("left", "weights")
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cgm_cli.display.formatting import duration, number, ratio
 from cgm_cli.methods.record import MARKS
 from cgm_cli.reports import names
 from cgm_cli.reports.entry import FIGURES, Entry
 from cgm_cli.reports.query import as_number, as_text
 from cgm_cli.reports.ranking import marks
-from cgm_cli.runs.console import duration, number, ratio
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _LONGEST = 40
 

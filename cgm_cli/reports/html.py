@@ -30,7 +30,7 @@ from cgm_cli.reports.sections import (
     spec_table,
     summary,
 )
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _AXES = 10
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cgm_cli.reports.cells import Column, best_rows, cell, columns, labels
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.output import MARK
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cgm_cli.runs.files import to_json
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 
 def text_of(value: Any) -> str:

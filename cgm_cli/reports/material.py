@@ -17,7 +17,7 @@ from cgm_cli.reports.curves import POINTS, Curve, Quantity, column_names, curves
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.pictures import Picture, pictures
 from cgm_cli.reports.query import as_number, as_text
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 WITH_PICTURES = 12
 """Runs whose solutions are shown."""

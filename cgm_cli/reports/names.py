@@ -7,7 +7,7 @@ from typing import Any
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.reports.entry import FIGURES, OWN, Entry
-from cgm_cli.spec.faults import did_you_mean, quoted
+from cgm_cli.text import did_you_mean, quoted
 
 
 def params(entries: Sequence[Entry]) -> list[str]:

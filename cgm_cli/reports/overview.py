@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from cgm_cli.display.console import progress_table
+from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, pretty, ratio
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.record import MARKS, IterationRecord
 from cgm_cli.readers.files import FILE, NOTHING, standing
@@ -16,9 +18,8 @@ from cgm_cli.reports.entry import flatten
 from cgm_cli.reports.query import as_text
 from cgm_cli.reports.rows import record_at
 from cgm_cli.reports.table import print_wide
-from cgm_cli.runs.console import bound_label, duration, kind_in_words, number, pretty, progress_table, ratio
 from cgm_cli.runs.load import Run
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _LOG_BYTES = 100_000
 

@@ -11,8 +11,8 @@ from typing import Any
 from cgm_cli.errors import ProblemError
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.names import resolve
-from cgm_cli.spec.faults import quoted
 from cgm_cli.spec.load import one_line
+from cgm_cli.text import quoted
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"<=": le, ">=": ge, "!=": ne, "==": eq, "=": eq, "<": lt, ">": gt}
 _EXPRESSION = re.compile(r"\s*([^<>=!\s]+)\s*(<=|>=|!=|==|=|<|>)\s*(.*?)\s*", re.DOTALL)

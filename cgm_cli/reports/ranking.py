@@ -9,7 +9,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.names import resolve, varying
-from cgm_cli.spec.faults import quoted
+from cgm_cli.text import quoted
 
 # Which way is better. What is not here (the rank of a matrix, the number of weights) is neither good nor bad.
 _LOW = ("gap", "infeasibility", "iterations", "seconds")

@@ -13,7 +13,7 @@ from cgm_cli.reports.cells import Column, best_rows, cell, clipped, columns, lab
 from cgm_cli.reports.collect import Fault
 from cgm_cli.reports.entry import FIGURES, Entry
 from cgm_cli.reports.sparkline import sparkline
-from cgm_cli.spec.faults import visible
+from cgm_cli.text import visible
 
 _PADDING = 2
 _NAMED = 8

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cgm_cli.blocks import registry
+from cgm_cli.spec import registry
 from cgm_cli.spec.fields import REF_PLACEHOLDER, StrictModel
 from cgm_cli.spec.json_schema import model_properties
 from cgm_cli.spec.model import METHODS

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from cgm_cli.blocks import registry
 from cgm_cli.errors import MOST_TOLD
-from cgm_cli.spec.faults import did_you_mean, quoted
+from cgm_cli.spec import registry
 from cgm_cli.spec.fields import SHA256, SLUG, TERM_NAME
+from cgm_cli.text import did_you_mean, quoted
 
 TreePath = tuple[str | int, ...]
 

@@ -1,17 +1,14 @@
-"""Faults of a spec: where each is, what is wrong, and what was probably meant; many of them told at once."""
+"""Faults of a spec: where each is, what is wrong, and what to do about it; many of them told at once."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 
 from cgm_cli.errors import MOST_TOLD, CgmError, told
+from cgm_cli.text import LINE_BREAK, quoted, visible
 
-# What YAML counts as a line break; str.splitlines knows more of them and would shift the line numbers.
-LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _WIDTH = 110
 
 
@@ -60,22 +57,6 @@ class SpecError(CgmError):
         self.more = more + len(faults) - len(self.faults)
         rendered = [fault.render(name, text) for fault in self.faults]
         super().__init__(told(rendered, self.more), self.faults[0].path)
-
-
-def did_you_mean(given: str, known: Sequence[str]) -> str | None:
-    """The hint that names the member of `known` closest to `given`, or None if none is close."""
-    close = get_close_matches(given, known, 1) or get_close_matches(given.lower().replace("_", "-"), known, 1)
-    return f"did you mean `{close[0]}`?" if close else None
-
-
-def visible(text: str) -> str:
-    """`text` on one line, with every character that a terminal would act upon replaced."""
-    return "".join(character if character.isprintable() else " " if character == "\t" else "�" for character in text)
-
-
-def quoted(text: str, most: int = 60) -> str:
-    """`text` as a message may hold it: visible, and cut if it has more than `most` characters."""
-    return visible(text if len(text) <= most else text[: most - 3] + "...")
 
 
 def _excerpt(text: str, line: int, column: int) -> list[str]:

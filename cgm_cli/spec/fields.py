@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError, core_schema
 
-from cgm_cli.blocks import registry
 from cgm_cli.errors import MOST_TOLD
-from cgm_cli.spec.faults import did_you_mean
+from cgm_cli.spec import registry
+from cgm_cli.text import did_you_mean
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

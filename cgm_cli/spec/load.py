@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, told
 from cgm_cli.spec.explain import Complaint, explain
-from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError
+from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.overrides import apply
 from cgm_cli.spec.yaml_reader import Document, Position, TreePath, parse, plain_value, read
+from cgm_cli.text import LINE_BREAK
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Spec:

@@ -16,7 +16,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, core_schema
 
-from cgm_cli.spec.faults import quoted
 from cgm_cli.spec.fields import (
     SHA256,
     SLUG,
@@ -34,6 +33,7 @@ from cgm_cli.spec.fields import (
 )
 from cgm_cli.spec.terms import ConstraintField, PenaltyField
 from cgm_cli.spec.yaml_reader import Document
+from cgm_cli.text import quoted
 
 # Every name that `solver.method` may have, with the line that `cgm list methods` prints.
 METHODS = {

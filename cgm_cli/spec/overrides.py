@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cgm_cli.spec.faults import Fault, SpecError, quoted
+from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.yaml_reader import TreePath, parse_value
+from cgm_cli.text import quoted
 
 
 def apply(tree: dict[str, Any], overrides: Sequence[str]) -> dict[TreePath, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cgm_cli.blocks import registry
+from cgm_cli.spec import registry
 from cgm_cli.spec.catalogue import Parameter, first_line, parameters
 from cgm_cli.spec.load import dump, one_line
 from cgm_cli.spec.model import BoundSpec, LogSpec, SolverSpec, StopSpec

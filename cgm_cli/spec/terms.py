@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from cgm_cli.blocks import registry
+from cgm_cli.spec import registry
 from cgm_cli.spec.fields import (
     TERM_NAME,
     ArrayField,

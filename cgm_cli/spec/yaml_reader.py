@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from cgm_cli.errors import MOST_TOLD
-from cgm_cli.spec.faults import LINE_BREAK, Fault, SpecError, quoted
+from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.text import LINE_BREAK, quoted
 
 MAX_BYTES = 5_000_000
 MAX_NODES = 200_000

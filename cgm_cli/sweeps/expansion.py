@@ -9,11 +9,12 @@ from itertools import product
 from typing import Any
 
 from cgm_cli.spec.explain import shown
-from cgm_cli.spec.faults import Fault, visible
+from cgm_cli.spec.faults import Fault
 from cgm_cli.spec.load import one_line
 from cgm_cli.spec.yaml_reader import TreePath
 from cgm_cli.sweeps.model import MOST, AxesSpec
 from cgm_cli.sweeps.values import draws, values
+from cgm_cli.text import visible
 
 _GRID, _ZIP, _RANDOM = ("sweep", "grid"), ("sweep", "zip"), ("sweep", "random", "draw")
 

@@ -12,13 +12,14 @@ from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, DataError, Several
 from cgm_cli.spec.explain import Complaint, explain
-from cgm_cli.spec.faults import Fault, SpecError, quoted
+from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.load import default_name, dump, is_sweep, place, refused
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.yaml_reader import Document, TreePath, read
 from cgm_cli.sweeps.expansion import Assignment, expand, label, placed
 from cgm_cli.sweeps.identity import digest, files_of, identity
 from cgm_cli.sweeps.model import SweepSpec
+from cgm_cli.text import quoted
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgm_cli.runs.console import duration
+from cgm_cli.display.formatting import duration
 from cgm_cli.sweeps.expansion import label
 from cgm_cli.sweeps.load import Point, Sweep
 from cgm_cli.sweeps.manifest import STORE

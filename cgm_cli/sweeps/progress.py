@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from cgm_cli.runs.console import duration, number
+from cgm_cli.display.formatting import duration, number
 from cgm_cli.sweeps.manifest import Manifest, Row
 from cgm_cli.sweeps.tally import Tally, figure
 from cgm_cli.sweeps.task import Ending, Kind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgm_cli.runs.console import duration
+from cgm_cli.display.formatting import duration
 from cgm_cli.sweeps import driver, lease
 from cgm_cli.sweeps.executors import slurm
 from cgm_cli.sweeps.manifest import Manifest, Row, read_manifest

@@ -21,10 +21,10 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import Gathering, ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.sdpa import read_sdpa
-from cgm_cli.spec.faults import visible
 from cgm_cli.spec.fields import ArrayField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
+from cgm_cli.text import visible
 
 
 class AffineConstraint(StrictModel):

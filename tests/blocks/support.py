@@ -10,8 +10,8 @@ import pytest
 
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import OracleRequest
-from cgm_cli.blocks.registry import FAMILIES, lookup
 from cgm_cli.errors import ProblemError
+from cgm_cli.spec.registry import FAMILIES, lookup
 
 # Shapes tried in turn until an example's arrays fit one of them.
 SHAPES = [(4,), (3,), (2,), (6,), (8,), (3, 3), (4, 3), (5, 5), (1,), (1, 1)]

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from PIL import Image
 
 from cgm_cli.api import solve
-from cgm_cli.blocks import registry
 from cgm_cli.errors import CgmError
+from cgm_cli.spec import registry
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.spec.yaml_reader import read
 from cgm_cli.templates.build import build

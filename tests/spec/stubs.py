@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import Field
 
-from cgm_cli.blocks import registry
+from cgm_cli.spec import registry
 from cgm_cli.spec.fields import (
     ArrayField,
     BlockSpec,

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from cgm_cli.errors import DataError, Gathering, ProblemError, Several, located
 from cgm_cli.spec import explain
-from cgm_cli.spec import faults as words
-from cgm_cli.spec.faults import SpecError, visible
+from cgm_cli.spec.faults import SpecError, _lines
 from cgm_cli.spec.load import describe_error, dump, load, loads, one_line, resolved
 from cgm_cli.spec.yaml_reader import parse_value
+from cgm_cli.text import visible
 
 pytestmark = pytest.mark.usefixtures("stub_registry")
 
@@ -379,9 +379,8 @@ def test_fifty_faults_are_told_and_the_others_counted(case, monkeypatch):
     """Nor is more looked for than is told: no likely name, and no line of the text, for a fault that is not shown."""
     text, count = _MANY[case]
     calls = []
-    for module in (words, explain):
-        monkeypatch.setattr(module, "did_you_mean", lambda given, known: calls.append(given))
-    words._lines.cache_clear()
+    monkeypatch.setattr(explain, "did_you_mean", lambda given, known: calls.append(given))
+    _lines.cache_clear()
     with pytest.raises(SpecError) as caught:
         loads(text, path="x.yaml")
     error = caught.value
@@ -392,7 +391,7 @@ def test_fifty_faults_are_told_and_the_others_counted(case, monkeypatch):
     places = [(fault.line, fault.column) for fault in error.faults]
     assert places == sorted(places) and places[-1] < max((i, len(line)) for i, line in enumerate(text.split("\n"), 1))
     assert len(calls) <= 50
-    assert words._lines.cache_info().misses == 1
+    assert _lines.cache_info().misses == 1
     assert len(error.message) < 50 * 600
 
 

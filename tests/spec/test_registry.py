@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cgm_cli.blocks import registry
-from cgm_cli.spec import catalogue
+from cgm_cli.spec import catalogue, registry
 from cgm_cli.spec.fields import BlockSpec, TemplateSpec
 from cgm_cli.spec.json_schema import spec_schema
 from cgm_cli.spec.load import dump, loads, resolved

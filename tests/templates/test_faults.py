@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from cgm_cli.blocks import registry
+from cgm_cli.spec import registry
 from cgm_cli.spec.faults import SpecError
 from cgm_cli.spec.fields import ArrayField, ByKeys, mappings
 from cgm_cli.spec.load import dump, loads

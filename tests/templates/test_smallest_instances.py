@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cgm_cli.blocks.registry import FAMILIES
 from cgm_cli.errors import CgmError
 from cgm_cli.spec.load import dump, loads
+from cgm_cli.spec.registry import FAMILIES
 from cgm_cli.templates.build import Result, build
 from tests.templates.smallest import Case, losses, templates, terms
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cgm_cli.blocks import registry
 from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.spec import registry
 from cgm_cli.verify.losses import LOSSES, view_loss
 from cgm_cli.verify.matrices import MATRICES, matrix_of, operator_bound
 from cgm_cli.verify.membership import MEMBERSHIP, violation

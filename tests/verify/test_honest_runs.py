@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cgm_cli.blocks import registry
 from cgm_cli.errors import CgmError
+from cgm_cli.spec import registry
 from cgm_cli.spec.load import load
 from cgm_cli.verify.report import Report, Verdict
 from tests.blocks.support import SHAPES, domain, examples

@@ -1,1 +1,1 @@
-"""One module per kind of penalty; names in cgm_cli/blocks/registry.py."""
+"""One module per kind of penalty; names in cgm_cli/spec/registry.py."""

@@ -8,9 +8,9 @@ import math
 import pytest
 from rich.console import Console
 
-from cgm_cli.runs.braille import Canvas
-from cgm_cli.runs.console import Progress
-from cgm_cli.runs.live import PlotView
+from cgm_cli.display.braille import Canvas
+from cgm_cli.display.console import Progress
+from cgm_cli.display.live import PlotView
 from tests.runs.fake import record
 
 

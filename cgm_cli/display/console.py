@@ -18,10 +18,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, pretty, ratio
 from cgm_cli.methods.record import MARKS, IterationRecord
 
 if TYPE_CHECKING:
-    from cgm_cli.runs.live import PlotView
+    from cgm_cli.display.live import PlotView
     from cgm_cli.templates.build import Result
 
 _LIVE_SECONDS = 0.25
@@ -32,29 +33,6 @@ _HISTORY = 11
 def error_console() -> Console:
     """A rich console on standard error."""
     return Console(stderr=True, highlight=False)
-
-
-def number(value: float, digits: int = 6) -> str:
-    """`value` with so many significant digits; a dash for nan."""
-    return "-" if math.isnan(value) else f"{value:.{digits}g}"
-
-
-def ratio(value: float) -> str:
-    """A relative figure, of which the order of magnitude matters."""
-    return "-" if math.isnan(value) else f"{value:.1e}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person reads them: 0.25s, 12.3s, 4m05s, 2h07m."""
-    if seconds < 60:
-        return f"{seconds:.2f}s" if seconds < 10 else f"{seconds:.1f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
-
-
-def bound_label(sense: str) -> str:
-    """What the bound is to a problem of this sense."""
-    return "upper bound" if sense == "maximise" else "lower bound"
 
 
 # Heading -> the cell made of a record. The bound's heading depends on the sense. `~` marks a bound that is only
@@ -169,7 +147,7 @@ def _view(sense: str, console: Console, plot: bool) -> _PlainView | _LiveView | 
     # Without Unicode there are no dots to draw with.
     if not plot or console.is_dumb_terminal or not console.encoding.lower().startswith("utf"):
         return _LiveView(sense, console)
-    from cgm_cli.runs.live import PlotView
+    from cgm_cli.display.live import PlotView
 
     return PlotView(sense, console)
 
@@ -285,16 +263,6 @@ def _result_rows(result: Result, summary: dict[str, Any]) -> list[tuple[str, str
     rows.append(("iterations", f"{record.k} in {duration(record.seconds)}"))
     rows.append(("run", summary["run"]))
     return rows
-
-
-def kind_in_words(kind: str, failure: float) -> str:
-    """What a bound is called: certified, certified with probability 1 - 1e-09, or estimated."""
-    return f"certified with probability 1 - {failure:.0e}" if kind == "probable" else kind
-
-
-def pretty(name: str) -> str:
-    """A metric's or term's name as words."""
-    return name.replace("_", " ")
 
 
 def _metric(value: Any) -> str:

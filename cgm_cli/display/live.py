@@ -9,9 +9,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from cgm_cli.display.braille import Canvas
+from cgm_cli.display.console import progress_table
+from cgm_cli.display.formatting import bound_label, number
 from cgm_cli.methods.record import IterationRecord
-from cgm_cli.runs.braille import Canvas
-from cgm_cli.runs.console import bound_label, number, progress_table
 
 _MOST = 1000
 _SECONDS = 0.25

@@ -1,0 +1,29 @@
+"""Text of others in messages of ours: on one line, without control characters, cut to a length; likely names.
+
+Imports nothing of cgm_cli, so that every package may use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+# What YAML counts as a line break; str.splitlines knows more of them and would shift the line numbers.
+LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+
+
+def did_you_mean(given: str, known: Sequence[str]) -> str | None:
+    """The hint that names the member of `known` closest to `given`, or None if none is close."""
+    close = get_close_matches(given, known, 1) or get_close_matches(given.lower().replace("_", "-"), known, 1)
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+def visible(text: str) -> str:
+    """`text` on one line, with every character that a terminal would act upon replaced."""
+    return "".join(character if character.isprintable() else " " if character == "\t" else "�" for character in text)
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """`text` as a message may hold it: visible, and cut if it has more than `most` characters."""
+    return visible(text if len(text) <= most else text[: most - 3] + "...")
