@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from cgm_cli.spec import catalogue, registry
@@ -92,3 +95,12 @@ def test_schema_is_closed():
         assert len(schema["$defs"][definition]["oneOf"]) == len(kinds)
     assert schema["required"] == ["problem"]
     parse(dump(schema))
+
+
+def test_listing_loads_no_library_that_only_a_few_blocks_need():
+    """What compiles, reads or draws is imported where it is used: looking up a schema does not wait for it."""
+    code = "import sys; from cgm_cli.spec.catalogue import FAMILIES, entries\n"
+    code += "for family in FAMILIES: entries(family)\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "cgm_cli.templates.kmeans_sdp" in loaded
+    assert not {"numba", "sklearn", "skimage", "matplotlib", "plotly", "h5py", "PIL", "scipy.optimize"} & set(loaded)
