@@ -101,9 +101,8 @@ def child(todo: Path, file: Path) -> None:
     warnings.simplefilter("ignore")
     found = {}
     for name, job in json.loads(todo.read_text(encoding="utf-8")).items():
-        print(f"\r{name:<80.80}", end="", file=sys.stderr, flush=True)
+        print(name, file=sys.stderr, flush=True)
         found[name] = outcome(job["spec"], job["overrides"])
-    print(file=sys.stderr)
     with gzip.open(file, "wt", encoding="utf-8") as stream:
         json.dump(found, stream)
 
@@ -121,6 +120,8 @@ def outcome(spec: str | dict[str, Any], overrides: list[str]) -> dict[str, Any]:
             result = cgm_cli.solve(spec, overrides, out=Path(folder, "run"))
         except CgmError as error:
             return {"refused": str(error).replace(folder, "")}
+        except Exception as error:  # a bug, which is not to hide what comes after it
+            return {"broke": f"{type(error).__name__}: {error}"}
         return {
             "status": result.status.value,
             "message": result.message,
@@ -148,7 +149,7 @@ def digest(value: Any) -> str:
 
 def compare(before: Path, after: Path) -> int:
     """Print what differs; how many jobs do."""
-    one, other = (json.load(gzip.open(file, "rt", encoding="utf-8")) for file in (before, after))
+    one, other = (json.loads(gzip.decompress(file.read_bytes())) for file in (before, after))
     differ = 0
     for name in sorted(one.keys() | other.keys()):
         lines = differences(one.get(name, {}), other.get(name, {}))
