@@ -18,7 +18,7 @@ from cgm_cli.runs.execute import Observer, execute
 from cgm_cli.runs.load import Run, load_run
 
 if TYPE_CHECKING:
-    from cgm_cli.templates.build import Result
+    from cgm_cli.solving.result import Result
 
 __all__ = ["Run", "load_run", "solve"]
 

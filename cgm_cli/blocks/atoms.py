@@ -17,9 +17,19 @@ from cgm_cli.numerics import kernels
 
 
 class Atom(ABC):
-    """A point of the domain, of the given `shape`."""
+    """A point of the domain, of the given `shape`.
+
+    is_dense: every entry may count. low_rank: the atom itself where it is a matrix kept as its factors. is_zero: it is
+    known to be zero.
+    """
 
     shape: tuple[int, ...]
+    is_dense: bool = True
+    is_zero: bool = False
+
+    @property
+    def low_rank(self) -> LowRankAtom | None:
+        return None
 
     @abstractmethod
     def dense(self) -> np.ndarray:
@@ -69,6 +79,11 @@ class SparseAtom(Atom):
     shape: tuple[int, ...]
     indices: np.ndarray
     values: np.ndarray
+    is_dense = False
+
+    @property
+    def is_zero(self) -> bool:
+        return self.indices.size == 0
 
     @classmethod
     def zero(cls, shape: tuple[int, ...]) -> SparseAtom:
@@ -102,6 +117,11 @@ class LowRankAtom(Atom):
     left: np.ndarray
     weights: np.ndarray
     right: np.ndarray
+    is_dense = False
+
+    @property
+    def low_rank(self) -> LowRankAtom:
+        return self
 
     @classmethod
     def symmetric(cls, vectors: np.ndarray, weights: np.ndarray) -> LowRankAtom:

@@ -24,9 +24,19 @@ from cgm_cli.numerics.symmetric import HalfProduct, Multiply
 
 
 class Direction(ABC):
-    """A linear functional on points of the given `shape`."""
+    """A linear functional on points of the given `shape`.
+
+    is_dense: it is an array already, and others are best added to it in one. outer_sum: a and b, where the entry (i, j)
+    is a_i + b_j. symmetric: it is known to equal its transpose.
+    """
 
     shape: tuple[int, ...]
+    is_dense: bool = False
+    symmetric: bool = False
+
+    @property
+    def outer_sum(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None
 
     @abstractmethod
     def add_to(self, out: np.ndarray) -> None:
@@ -90,6 +100,7 @@ class DenseDirection(Direction):
     array: np.ndarray
     symmetric: bool = False
     known_peak: float | None = None
+    is_dense = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -298,6 +309,10 @@ class OuterSum(Direction):
 
     rows: np.ndarray
     columns: np.ndarray
+
+    @property
+    def outer_sum(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.rows, self.columns
 
     @property
     def shape(self) -> tuple[int, ...]:

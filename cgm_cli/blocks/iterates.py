@@ -26,6 +26,10 @@ class Iterate(ABC):
     """A point of the domain that moves towards atoms. exact: every image of x can be computed anew from `atom`."""
 
     exact = True
+    is_dense = False
+    """Whether x is one array, which steps may be taken in, and maps may keep."""
+    halved = False
+    """Of a dense x: whether only the entries on and below the diagonal are current while nobody asks for the others."""
     truncation = 0.0
     """A bound on the nuclear norm of what x has lost, or of what `atom` misses of it."""
     recovery = 0.0
@@ -80,6 +84,8 @@ class DenseIterate(Iterate):
     below the diagonal, half of the memory to go over. The rest is written when somebody asks for the whole `array`,
     which is to be asked for anew after every step.
     """
+
+    is_dense = True
 
     def __init__(self, start: Atom, halves: bool = False):
         self._array = np.ascontiguousarray(start.dense())

@@ -11,8 +11,6 @@ from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
-from cgm_cli.blocks.maps.differences import Differences
-from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
@@ -104,10 +102,9 @@ class CompositeProblem:
 
     @property
     def needs_array(self) -> bool:
-        """Whether x must be written out: a map keeps all of it, or the direction would be as large."""
+        """Whether x must be written out: no product with a matrix makes its oracle, or a map needs every entry."""
         maps = [term.map for term in self.terms] + ([self.loss.map] if self.loss else [])
-        everything = any(isinstance(m, Identity | Differences) for m in maps)
-        return len(self.domain.shape) != 2 or not self.domain.spectral or everything
+        return not self.domain.spectral or any(linear.needs_array for linear in maps)
 
     @property
     def tangent_excess(self) -> float:
@@ -119,9 +116,10 @@ class CompositeProblem:
         return 0.5 * self.loss.weak_convexity * reach**2
 
     @property
-    def is_proven_convex(self) -> bool:
-        """Whether `tangent_excess` is proven; without that no bound is."""
-        return self.loss is None or self.loss.convexity_proven
+    def is_provable(self) -> bool:
+        """Whether bounds may be proven: `tangent_excess` is, and every prox, from which conjugates come, is exact."""
+        convex = self.loss is None or self.loss.convexity_proven
+        return convex and all(term.penalty.prox_is_exact for term in self.terms)
 
     def total(self, atom: Atom) -> float:
         """F at an atom; infinite outside a constraint set."""

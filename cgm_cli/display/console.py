@@ -23,7 +23,7 @@ from cgm_cli.methods.record import MARKS, IterationRecord
 
 if TYPE_CHECKING:
     from cgm_cli.display.live import PlotView
-    from cgm_cli.templates.build import Result
+    from cgm_cli.solving.result import Result
 
 _LIVE_SECONDS = 0.25
 _PLAIN_SECONDS = 5.0

@@ -24,6 +24,18 @@ SAVED = 3e8
 """Bytes of a state that are saved in a second, as a checkpoint and as the solution: 2 GB took 5 s for the one alone."""
 
 
+class Request:
+    """How somebody else wants the run to end; once said, it stands until they say another way."""
+
+    def __init__(self, should_stop: Callable[[], Status | None]):
+        self._should_stop = should_stop
+        self._said: Status | None = None
+
+    def __call__(self) -> Status | None:
+        self._said = self._should_stop() or self._said
+        return self._said
+
+
 class Budget:
     """limit: seconds of the clock, or None. elapsed: those that have passed. request: how somebody wants the run to
     end.
@@ -76,4 +88,4 @@ class Budget:
 
 def seconds_to_save(state: State) -> float:
     """What it takes to write a state, to recover the solution from it, and to write that, roughly."""
-    return state.nbytes / SAVED + state.iterate.recovery
+    return state.nbytes / SAVED + state.point.iterate.recovery

@@ -1,104 +1,38 @@
-"""One look at the problem from the current point: objective, infeasibilities, the direction for the oracle, and the
-dual point.
+"""One look at the problem from a point: objective, infeasibilities, the direction for the oracle, the dual's scalars.
 
-With y_i a subgradient of g_i at p_i (the prox of the image, or the image itself for a plain subgradient):
+With y_i a subgradient of g_i at p_i (the prox of the image, or the image itself for a plain subgradient), what the
+oracle minimises is v = grad f(x) + sum_i A_i^T y_i. Where the smoothing is centred at multipliers c_i,
 
-    v = grad f(x) + sum_i A_i^T y_i                                     what the oracle minimises
-    F* >= h(z) - <h'(z), z> - sum_i g_i*(y_i) + min over X of <v, .>    the free lower bound
+    g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2,
 
-with f(x) = h(M x) and z = M x. The second holds for any z and y (weak duality), so drifting images cost tightness,
-never truth; where h is not quite convex it loses what the tangent at z may lie above h (`tangent_excess`).
+the augmented Lagrangian in c; c = 0 is the Moreau envelope (paper, section 2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from cgm_cli.blocks.directions import (
-    DenseDirection,
-    Direction,
-    LowerDirection,
-    OuterSum,
-    SingleDirection,
-    SumDirection,
-)
-from cgm_cli.blocks.iterates import DenseIterate, HalfStep, Iterate
+from cgm_cli.blocks.directions import DenseDirection, Direction, SumDirection
 from cgm_cli.blocks.losses.base import Loss
-from cgm_cli.blocks.losses.linear import Linear
-from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.base import Dual
-from cgm_cli.blocks.penalties.bounds import BoxSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.numerics import kernels, symmetric
+from cgm_cli.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
 
-SINGLE_RANGE = 1e-18, 1e18
-"""Norms of a direction that single precision can hold, together with its products."""
+Multipliers = Sequence[np.ndarray] | None
+"""c_i, one per term; None: at zero."""
 
 
-@dataclass(frozen=True)
-class DualPoint:
-    """What a lower bound is made of: the loss's image z (None without one), one y_i per term, and the constant beside
-    the minimum.
+class Images(NamedTuple):
+    """M x (None without a loss), and the A_i x, one per term."""
 
-    margin: an allowance for the rounding errors of the constant and the duals.
-    """
-
-    loss_image: np.ndarray | None
-    duals: tuple[np.ndarray, ...]
-    constant: float
-    margin: float
-
-    def direction(self, problem: CompositeProblem) -> Direction:
-        """v = M^T h'(z) + sum_i A_i^T y_i."""
-        pieces = [term.map.adjoint(y) for term, y in zip(problem.terms, self.duals, strict=True)]
-        if self.loss_image is not None:
-            pieces.insert(0, problem.loss.map.adjoint(problem.loss.gradient(self.loss_image)))
-        total = SumDirection(tuple(pieces))
-        return total.symmetrised() if problem.domain.symmetric else total
-
-    def lagrangian(self, problem: CompositeProblem, loss_image: np.ndarray | None, images: list[np.ndarray]) -> float:
-        """The Lagrangian at a point x of the domain and this dual point, of which the bound is the minimum over all x;
-        from M x and the A_i x, with f linearised at z.
-        """
-        total = sum(float(np.vdot(y, image)) for y, image in zip(self.duals, images, strict=True))
-        if self.loss_image is not None:
-            total += float(np.vdot(problem.loss.gradient(self.loss_image), loss_image))
-        return self.constant + total
-
-    def blended(self, other: DualPoint, share: float, loss: Loss | None, duals: tuple[np.ndarray, ...]) -> DualPoint:
-        """(1 - share) self + share other, of which the duals are given; the larger of the two margins.
-
-        Convexity bounds the conjugates of the mean by the mean of the conjugates. The part of the loss, which is
-        h(z) - <h'(z), z>, is computed anew at the mean of the images.
-        """
-        image, rest = None, [point.constant for point in (self, other)]
-        if loss is not None:
-            image = (1.0 - share) * self.loss_image + share * other.loss_image
-            rest = [value - _tangent(loss, point.loss_image) for value, point in zip(rest, (self, other), strict=True)]
-        constant = (1.0 - share) * rest[0] + share * rest[1] + (0.0 if loss is None else _tangent(loss, image))
-        return DualPoint(image, duals, constant, max(self.margin, other.margin))
-
-    def pack(self) -> dict[str, Any]:
-        """The parts by name, as arrays and plain values."""
-        tree: dict[str, Any] = {"constant": self.constant, "margin": self.margin, "duals": indexed(self.duals)}
-        return tree if self.loss_image is None else {**tree, "loss_image": self.loss_image}
-
-    @classmethod
-    def unpacked(cls, tree: Mapping[str, Any]) -> DualPoint:
-        """What `pack` made the tree of."""
-        duals = tuple(tree["duals"][key] for key in sorted(tree["duals"], key=int))
-        return cls(tree.get("loss_image"), duals, tree["constant"], tree["margin"])
-
-
-def indexed(arrays: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
-    """Arrays by their place, as text."""
-    return {str(index): array for index, array in enumerate(arrays)}
+    loss: np.ndarray | None
+    terms: list[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -109,8 +43,8 @@ class Evaluation:
     owed: the sum of |y_i| |A_i x - p_i| over the constraints, an estimate of what F(x) owes to missing them. distance:
     from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
     pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). beta: of the
-    smoothing, None for subgradients. constant and margin are those of DualPoint, which `Evaluator.dual_point`
-    completes where the bound is worth keeping.
+    smoothing, None for subgradients. constant and margin are those of DualPoint, whose duals are written out where the
+    bound is worth keeping. The direction stands until the next evaluation of the same point.
     """
 
     objective: float
@@ -125,329 +59,143 @@ class Evaluation:
     margin: float
     beta: float | None
 
+    @property
+    def total(self) -> float:
+        """F(x), but for the constraints."""
+        return self.objective + self.penalty
 
-class Evaluator:
-    """Evaluates a problem at an iterate and its images; owns the buffer of a dense direction.
 
-    One constraint that bounds the entries of a dense matrix iterate (X >= 0, say) is folded into the pass that forms
-    the direction, so that its dual, as large as X, is never written out: `folded`, or None.
+def evaluate(
+    problem: CompositeProblem,
+    images: Images,
+    beta: float | None,
+    multipliers: Multipliers,
+    room: Callable[[], np.ndarray],
+) -> Evaluation:
+    """At a point with these images; beta None asks for plain subgradients. room: gives an array of the shape of a point
+    that a direction may be written to. Non-finite numbers pass through, to be found.
     """
+    sums = Sums(problem, beta)
+    pieces = [] if problem.loss is None else [sums.add_loss(problem.loss, images.loss)]
+    for place, term in enumerate(problem.terms):
+        centre = None if multipliers is None else multipliers[place]
+        pieces.append(sums.add_term(place, term, images.terms[place], centre))
+    return sums.evaluation(assembled(problem, pieces, room))
 
-    def __init__(self, problem: CompositeProblem, iterate: Iterate):
-        self._problem = problem
-        self._buffer: np.ndarray | None = None
-        self._single: np.ndarray | None = None
-        foldable = isinstance(iterate, DenseIterate) and len(problem.domain.shape) == 2 and _has_dense_cost(problem)
-        self.folded = next((term for term in problem.terms if foldable and _bounds_entries(term)), None)
-        self._halved = isinstance(iterate, DenseIterate) and iterate.halved
-        self._ahead: _Ahead | None = None
 
-    def rehearse(self, rough: bool, centred: bool) -> None:
-        """Load the compiled code that evaluations, rough or not and with centres or without, and steps will use."""
-        if self.folded is None:
-            return
-        half = self._halved and not centred
-        kind = np.float32 if rough and _takes_rough(self._problem.domain) else np.float64
-        kernels.rehearse(kind, half, centred)
-        if half:
-            symmetric.rehearse(kind)
+@dataclass
+class Sums:
+    """Adds up an evaluation, term by term; those of a direction are the caller's."""
 
-    def evaluate(
-        self,
-        loss_image: np.ndarray | None,
-        images: list[np.ndarray],
-        beta: float | None,
-        centres: list[np.ndarray] | None = None,
-        ascent: tuple[float, float] | None = None,
-        rough: bool = False,
-    ) -> Evaluation:
-        """At the images of the current point; beta None asks for plain subgradients. Non-finite numbers pass through,
-        to be found.
+    problem: CompositeProblem
+    beta: float | None
+    objective: float = 0.0
+    pairing: float = 0.0
+    smoothed: float = 0.0
+    constant: float = 0.0
+    margin: float = 0.0
+    owed: float = 0.0
+    duals: dict[int, Dual] = field(default_factory=dict)
 
-        rough: products in single precision are likely to be all that the direction is wanted for. Without centres, the
-        image of the folded constraint need only be right on and below the diagonal where the iterate is halved.
+    def add_loss(self, loss: Loss, image: np.ndarray | None) -> Direction:
+        """The piece of the direction that is grad f(x)."""
+        assert image is not None
+        self.objective = loss.value(image)
+        gradient = loss.gradient(image)
+        self.pairing = float(np.vdot(gradient, image))
+        self.smoothed, self.constant = self.objective, self.objective - self.pairing
+        self.margin = abs(self.objective) + _loss_scale(self.problem, loss, gradient, image)
+        piece = loss.map.adjoint(gradient)
+        return piece.symmetrised() if self.problem.domain.symmetric else piece
 
-        centres: dual variables c_i, one per term, that the smoothing is centred at (zero if None):
-        g_b(z; c) = max over y of <y, z> - g*(y) - b |y - c|^2 / 2, the augmented Lagrangian in c. ascent: what
-        `ascend` left to do for the folded constraint's centre, which is moved first, in the same pass.
+    def add_term(self, place: int, term: Term, image: np.ndarray, centre: np.ndarray | None) -> Direction:
+        """The piece of the direction that is A_i^T y_i."""
+        dual = dual_of(term, image, self.beta, centre)
+        assert dual.y is not None
+        slope, pairing = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))
+        step = 0.0 if self.beta is None else self.beta / term.weight
+        off = slope if centre is None else float(np.linalg.norm(dual.y - centre))
+        # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
+        size = float(np.linalg.norm(image)) + term.penalty.shift + step * (slope + off)
+        rounding = size * slope + abs(dual.conjugate) + abs(dual.value)
+        self.add_dual(place, dual, pairing, slope, off, step, rounding)
+        if step > 0.0:
+            self.margin += size / step * term.map.norm * self.problem.domain.radius
+        return piece_of(self.problem, term, dual.y, self.beta)
+
+    def add_dual(
+        self, place: int, dual: Dual, pairing: float, slope: float, off: float, step: float, rounding: float
+    ) -> None:
+        """Take in the dual y of a term: pairing <y, z>, slope |y|, off |y - c|; step: its smoothing; rounding: what the
+        errors of its scalars are relative to.
         """
-        problem = self._problem
-        pieces: list[Direction] = []
-        objective = pairing = smoothed = constant = margin = owed = 0.0
-        if problem.loss is not None:
-            objective = problem.loss.value(loss_image)
-            gradient = problem.loss.gradient(loss_image)
-            pairing = float(np.vdot(gradient, loss_image))
-            smoothed, constant = objective, objective - pairing
-            margin = abs(objective) + _loss_scale(problem, gradient, loss_image)
-            piece = problem.loss.map.adjoint(gradient)
-            pieces.append(piece.symmetrised() if problem.domain.symmetric else piece)
-        duals: list[tuple[Term, Dual]] = []
-        for term, image in zip(problem.terms, images, strict=True):
-            if term is self.folded:
-                continue
-            centre = None if centres is None else centres[problem.terms.index(term)]
-            dual = _dual(term, image, beta, centre)
-            duals.append((term, dual))
-            pieces.append(self._piece(term, dual, beta))
-            slope, pairing_here = float(np.linalg.norm(dual.y)), float(np.vdot(dual.y, image))
-            step = 0.0 if beta is None else beta / term.weight
-            # g_step(z) = <z, y> - g*(y) - step |y|^2 / 2, the maximum that defines it (paper, section 2); g for step 0
-            off = slope if centre is None else float(np.linalg.norm(dual.y - centre))
-            smoothed += pairing_here - dual.conjugate - 0.5 * step * off**2
-            pairing += pairing_here
-            owed += slope * dual.distance
-            # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
-            size = float(np.linalg.norm(image)) + term.penalty.shift + step * (slope + off)
-            margin += size * slope + abs(dual.conjugate) + abs(dual.value)
-            if step > 0.0:
-                margin += size / step * term.map.norm * problem.domain.radius
-        if self.folded is None:
-            direction = self._assemble(pieces)
-        else:
-            place = problem.terms.index(self.folded)
-            ahead, self._ahead = self._ahead, None
-            others = [*images[:place], *images[place + 1 :]]
-            if ahead is not None and (centres is not None or not ahead.stands(loss_image, others, beta, rough)):
-                ahead = None
-            step = beta / self.folded.weight
-            centre = None if centres is None else centres[place]
-            direction, dual, folded = self._fold(pieces, images[place], step, centre, ascent, rough, ahead)
-            duals.insert(place, (self.folded, dual))
-            pairing += folded.pairing
-            owed += folded.slope * dual.distance
-            smoothed += folded.pairing - dual.conjugate - 0.5 * step * folded.off**2
-            size = dual.reference + dual.distance + step * (folded.slope + folded.off)
-            margin += size * folded.slope + size / step * problem.domain.radius
-        constant -= sum(dual.conjugate for _, dual in duals) + problem.tangent_excess
+        self.duals[place] = dual
+        # g_step(z) = <z, y> - g*(y) - step |y - c|^2 / 2, the maximum that defines it; g for step 0
+        self.smoothed += pairing - dual.conjugate - 0.5 * step * off**2
+        self.pairing += pairing
+        self.owed += slope * dual.distance
+        self.margin += rounding
+
+    def evaluation(self, direction: Direction) -> Evaluation:
+        """What the sums amount to."""
+        terms = self.problem.terms
+        duals = [(term, self.duals[place]) for place, term in enumerate(terms)]
         return Evaluation(
-            objective,
+            self.objective,
             float(sum(dual.value for _, dual in duals)),
             {term.name: dual.distance / max(1.0, dual.reference) for term, dual in duals if term.penalty.is_set},
-            owed,
+            self.owed,
             float(np.sqrt(sum(term.weight * dual.distance**2 for term, dual in duals))),
-            pairing,
-            smoothed,
+            self.pairing,
+            self.smoothed,
             direction,
-            constant,
-            8 * _EPS * margin,
-            beta,
+            self.constant - (sum(dual.conjugate for _, dual in duals) + self.problem.tangent_excess),
+            8 * _EPS * self.margin,
+            self.beta,
         )
 
-    def take(self, step: HalfStep, images: list[np.ndarray | None], beta: float, rough: bool) -> np.ndarray | None:
-        """Take the step of a halved iterate in the pass that the next `evaluate` would make over it, if it is asked for
-        the same beta and rough, without centres; what M x is after the step. images: those after it, None for x itself.
 
-        None, and nothing is done, where there is no such pass.
-        """
-        others = [pair for pair in zip(self._problem.terms, images, strict=True) if pair[0] is not self.folded]
-        if self.folded is None or any(image is None for _, image in others):
-            return None
-        pieces = [self._piece(term, _dual(term, image, beta, None), beta) for term, image in others]
-        cost, rows, columns, rest = _sorted([self._problem.loss.map.direction, *pieces])
-        out = self._room(self._is_rough(step.x, rest, rough))
-        *figures, price = self._half_pass(step, cost, rows, columns, beta / self.folded.weight, out)
-        loss_image = np.array(price)
-        self._ahead = _Ahead(loss_image, [image for _, image in others], beta, rough, figures)
-        return loss_image
-
-    def dual_point(
-        self, evaluation: Evaluation, loss_image, images, centres=None, mean: DualPoint | None = None, share=1.0
-    ) -> DualPoint:
-        """The dual point of an evaluation at these images, or (1 - share) mean + share of it, in arrays of its own.
-
-        As in `evaluate`, the image of the folded constraint need only be right on and below the diagonal.
-        """
-        loss, found = self._problem.loss, (evaluation.constant, evaluation.margin)
-        image = None if loss is None else np.array(loss_image)
-        if mean is None:
-            return DualPoint(image, self.duals(images, evaluation.beta, centres), *found)
-        duals = self.duals(images, evaluation.beta, centres, mean.duals, share)
-        return mean.blended(DualPoint(image, (), *found), share, loss, duals)
-
-    def duals(self, images, beta: float | None, centres=None, means=None, share=1.0) -> tuple[np.ndarray, ...]:
-        """The y_i at these images, or (1 - share) mean_i + share y_i, in arrays of their own."""
-        terms = self._problem.terms
-        nothing = [None] * len(terms)
-        found = []
-        for term, image, centre, mean in zip(terms, images, centres or nothing, means or nothing, strict=True):
-            if term is self.folded and centre is None:
-                limits = float(term.penalty.lower), float(term.penalty.upper)
-                found.append(kernels.box_mean(image, *limits, beta / term.weight, mean, share, self._halved))
-            else:
-                y = _slope(term, image, beta, centre)
-                found.append(y if mean is None else (1.0 - share) * mean + share * y)
-        return tuple(found)
-
-    def offsets(self, images, beta: float, centres) -> list[Offset]:
-        """How far the y_i at these images lie from the centres, one per term."""
-        found = []
-        for term, z, c in zip(self._problem.terms, images, centres, strict=True):
-            if term is self.folded:
-                limits = float(term.penalty.lower), float(term.penalty.upper)
-                found.append(Offset(*kernels.box_offset(z, c, *limits, beta / term.weight)))
-            else:
-                move = _dual(term, z, beta, c).y - c
-                found.append(Offset(float(np.vdot(move, move)), float(np.vdot(move, c)), float(np.vdot(c, c)), move))
-        return found
-
-    def ascend(self, centres, offsets: list[Offset], share: float, beta: float) -> tuple[float, float] | None:
-        """Move the centres in place, c <- c + share (y - c), by what `offsets` found at this beta.
-
-        That of the folded constraint is left to the next `evaluate` at the same images, which is given what this
-        returns.
-        """
-        left = None
-        for term, c, offset in zip(self._problem.terms, centres, offsets, strict=True):
-            if offset.move is None:
-                left = share, beta / term.weight
-            else:
-                c += share * offset.move
-        return left
-
-    def _assemble(self, pieces: list[Direction]) -> Direction:
-        domain = self._problem.domain
-        if len(pieces) == 1:
-            return pieces[0]
-        if domain.spectral and not any(isinstance(piece, DenseDirection) for piece in pieces):
-            return SumDirection(tuple(pieces))
-        out = self._room(rough=False)
-        out[...] = 0.0
-        for piece in pieces:
-            piece.add_to(out)
-        return DenseDirection(out, symmetric=domain.symmetric)
-
-    def _fold(
-        self,
-        pieces: list[Direction],
-        image: np.ndarray,
-        step: float,
-        centre: np.ndarray | None,
-        ascent: tuple[float, float] | None,
-        rough: bool,
-        ahead: _Ahead | None = None,
-    ) -> tuple[Direction, Dual, _Folded]:
-        """The sum of the pieces (the cost comes first) and the dual of the folded constraint, in one pass, unless it
-        was made `ahead`.
-        """
-        domain, penalty = self._problem.domain, self.folded.penalty
-        cost, rows, columns, rest = _sorted(pieces)
-        half = self._halved and centre is None
-        rough = self._is_rough(image, rest, rough)
-        out = self._room(rough)
-        limits = float(penalty.lower), float(penalty.upper)
-        if centre is None:
-            if ahead is not None:
-                distance, conjugate, reference, norm = ahead.figures
-            elif half:
-                still = HalfStep.none(image)
-                distance, conjugate, reference, norm, _ = self._half_pass(still, cost, rows, columns, step, out)
-            else:
-                distance, conjugate, reference, norm = kernels.box_direction(
-                    cost, rows, columns, image, *limits, step, out
-                )
-            slope = distance / step
-            folded = _Folded(conjugate + distance * slope, slope, slope)
-        else:
-            distance, conjugate, reference, norm, *sums = kernels.centred_box_direction(
-                cost, rows, columns, image, centre, *limits, step, out, ascent or (0.0, 1.0)
-            )
-            folded = _Folded(*sums)
-        dual = Dual(None, conjugate, 0.0, distance, reference)
-
-        def in_double() -> Direction:
-            return self._fold(pieces, image, step, centre, None, False)[0]
-
-        if rough:
-            held = SINGLE_RANGE[0] <= norm <= SINGLE_RANGE[1]
-            return SingleDirection(out, half, norm, in_double) if held else in_double(), dual, folded
-        for piece in rest:
-            piece.add_to(out)
-        # The norm bounds every entry; where squares overflow, or more was added, the direction looks for itself.
-        known_peak = norm if np.isfinite(norm) and not rest else None
-        direction = LowerDirection(out, known_peak) if half else DenseDirection(out, domain.symmetric, known_peak)
-        return direction, dual, folded
-
-    def _half_pass(self, step: HalfStep, cost, rows, columns, beta: float, out: np.ndarray) -> tuple[float, ...]:
-        limits = float(self.folded.penalty.lower), float(self.folded.penalty.upper)
-        moved = step.x, step.keep, step.left, step.right
-        return kernels.half_box_direction(*moved, cost, rows, columns, *limits, beta, out)
-
-    def _is_rough(self, x: np.ndarray, rest: list[Direction], rough: bool) -> bool:
-        """Whether the direction is formed in single precision: where that is wanted, of use, and nothing is added."""
-        return rough and _takes_rough(self._problem.domain) and not rest and x.size >= kernels.SMALL
-
-    def _piece(self, term: Term, dual: Dual, beta: float | None) -> Direction:
-        """A_i^T y_i, symmetrised where the domain is symmetric."""
-        domain, piece = self._problem.domain, term.map.adjoint(dual.y)
-        # A plain subgradient may jump by the rounding errors that make x not quite symmetric.
-        mirrored = beta is not None and isinstance(term.map, Identity) and term.penalty.uniform
-        if isinstance(piece, DenseDirection) and mirrored:
-            piece = DenseDirection(piece.array, symmetric=domain.symmetric)
-        return piece.symmetrised() if domain.symmetric else piece
-
-    def _room(self, rough: bool) -> np.ndarray:
-        """The buffer of directions in single or in double precision."""
-        shape = self._problem.domain.shape
-        if rough:
-            self._single = np.empty(shape, dtype=np.float32) if self._single is None else self._single
-            return self._single
-        self._buffer = np.empty(shape) if self._buffer is None else self._buffer
-        return self._buffer
+def refuse_non_finite(problem: CompositeProblem, found: Evaluation, at: Callable[[], Images], k: int) -> None:
+    """Raise NumericalError, in words that name the culprit, where the evaluation after k steps is not finite; at: gives the
+    images.
+    """
+    if np.isfinite(found.objective + found.constant) and np.isfinite(found.direction.peak()):
+        return
+    images = at()
+    named = [] if images.loss is None else [("the objective", images.loss)]
+    named += [(f"the term `{term.name}`", image) for term, image in zip(problem.terms, images.terms, strict=True)]
+    culprits = [name for name, image in named if not np.all(np.isfinite(image))]
+    overflow = "the direction (an overflow: the smoothing may be too small for the units of the problem)"
+    where = " and ".join(culprits) or overflow
+    raise NumericalError(f"iteration {k}: {where} is not finite; the run stops before the oracle is asked")
 
 
-@dataclass(frozen=True)
-class _Ahead:
-    """A pass made together with the step before: what it was made at, and its sums."""
-
-    loss_image: np.ndarray
-    images: list[np.ndarray]
-    beta: float
-    rough: bool
-    figures: list[float]
-
-    def stands(self, loss_image: np.ndarray, images: list[np.ndarray], beta: float | None, rough: bool) -> bool:
-        """Whether an evaluation at these images, of the terms that are not folded, would make the same."""
-        same = loss_image is self.loss_image and (beta, rough) == (self.beta, self.rough)
-        return same and all(one is other for one, other in zip(images, self.images, strict=True))
+def assembled(problem: CompositeProblem, pieces: list[Direction], room: Callable[[], np.ndarray]) -> Direction:
+    """The sum of the pieces: written out where one of them is, or where the oracle has no use for products."""
+    domain = problem.domain
+    if len(pieces) == 1:
+        return pieces[0]
+    if domain.spectral and not any(piece.is_dense for piece in pieces):
+        return SumDirection(tuple(pieces))
+    out = room()
+    out[...] = 0.0
+    for piece in pieces:
+        piece.add_to(out)
+    return DenseDirection(out, symmetric=domain.symmetric)
 
 
-@dataclass(frozen=True)
-class Offset:
-    """Of a dual y and a centre c: square |y - c|^2, mixed <y - c, c>, size |c|^2; move y - c, if it was written out."""
-
-    square: float
-    mixed: float
-    size: float
-    move: np.ndarray | None = None
-
-    def size_after(self, share: float) -> float:
-        """|c + share (y - c)|^2."""
-        return self.size + 2.0 * share * self.mixed + share**2 * self.square
+def piece_of(problem: CompositeProblem, term: Term, y: np.ndarray, beta: float | None) -> Direction:
+    """A_i^T y_i, symmetrised where the domain is symmetric."""
+    # A plain subgradient may jump by the rounding errors that make x not quite symmetric.
+    if beta is not None and term.map.is_identity and term.penalty.uniform:
+        piece: Direction = DenseDirection(y, symmetric=problem.domain.symmetric)
+    else:
+        piece = term.map.adjoint(y)
+    return piece.symmetrised() if problem.domain.symmetric else piece
 
 
-def _tangent(loss: Loss, image: np.ndarray) -> float:
-    """h(z) - <h'(z), z>: where the tangent of h at z meets the axis."""
-    return loss.value(image) - float(np.vdot(loss.gradient(image), image))
-
-
-def _loss_scale(problem: CompositeProblem, gradient: np.ndarray, image: np.ndarray) -> float:
-    """What rounding errors of <h'(z), z> and of h'(z), which meets every point of the domain, are relative to."""
-    norm, size = problem.loss.map.norm, float(np.linalg.norm(image))
-    curvature = problem.loss.lipschitz / norm**2 if norm > 0.0 else 0.0
-    return (float(np.linalg.norm(gradient)) + curvature * size) * (size + norm * problem.domain.radius)
-
-
-@dataclass(frozen=True)
-class _Folded:
-    """Of the folded constraint's dual y: pairing <y, z>, slope |y|, off |y - c| from the centre."""
-
-    pairing: float
-    slope: float
-    off: float
-
-
-def _dual(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> Dual:
+def dual_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> Dual:
+    """A term seen from its image."""
     if beta is None:
         return term.penalty.linearised(image)
     step = beta / term.weight
@@ -460,33 +208,19 @@ def _dual(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray 
     return Dual(shifted.y, shifted.conjugate, plain.value, plain.distance, plain.reference)
 
 
-def _slope(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> np.ndarray:
-    """The y of `_dual` alone."""
+def slope_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> np.ndarray:
+    """The y of `dual_of` alone."""
     if beta is None or centre is None:
-        return _dual(term, image, beta, centre).y
-    step = beta / term.weight
-    return term.penalty.smoothed(image + step * centre, step).y
+        dual = dual_of(term, image, beta, centre)
+    else:
+        step = beta / term.weight
+        dual = term.penalty.smoothed(image + step * centre, step)
+    assert dual.y is not None
+    return dual.y
 
 
-def _sorted(pieces: list[Direction]) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[Direction]]:
-    """The cost, which comes first, as an array; the sum of all a_i + b_j, as two vectors; the other pieces."""
-    cost, *others = pieces
-    rows, columns, rest = np.zeros(cost.shape[0]), np.zeros(cost.shape[1]), []
-    for piece in others:
-        if isinstance(piece, OuterSum):
-            rows, columns = rows + piece.rows, columns + piece.columns
-        else:
-            rest.append(piece)
-    return cost.dense(), rows, columns, rest
-
-
-def _takes_rough(domain) -> bool:
-    return domain.spectral and domain.takes_rough
-
-
-def _bounds_entries(term: Term) -> bool:
-    return isinstance(term.map, Identity) and isinstance(term.penalty, BoxSet) and term.penalty.uniform
-
-
-def _has_dense_cost(problem: CompositeProblem) -> bool:
-    return isinstance(problem.loss, Linear) and not problem.loss.is_sparse
+def _loss_scale(problem: CompositeProblem, loss: Loss, gradient: np.ndarray, image: np.ndarray) -> float:
+    """What rounding errors of <h'(z), z> and of h'(z), which meets every point of the domain, are relative to."""
+    norm, size = loss.map.norm, float(np.linalg.norm(image))
+    curvature = loss.lipschitz / norm**2 if norm > 0.0 else 0.0
+    return (float(np.linalg.norm(gradient)) + curvature * size) * (size + norm * problem.domain.radius)

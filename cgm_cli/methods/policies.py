@@ -1,19 +1,27 @@
-"""The choices that make a method of the one loop. Iterations count from 1, as in the paper.
+"""The five choices that make a method of the one loop, as protocols: each policy is one file of the packages below, and
+one line of the registry. Iterations count from 1, as in the paper.
 
-`delta` in smoothing and step is the share that a multiplicative oracle guarantees (Theorems 7-9); 1 for every other
-oracle.
+    smoothing     beta_k                                            cgm_cli.methods.smoothing
+    step          eta_k                                             cgm_cli.methods.steps
+    oracle        how well the linear subproblem is solved          cgm_cli.methods.oracles
+    correction    where to go instead of along the plain step       cgm_cli.methods.corrections
+    duals         the multipliers that smoothing is centred at      cgm_cli.methods.duals
+
+What a policy remembers from one iteration to the next is a frozen dataclass, made by its `init`, that the state of the
+run carries, and a checkpoint with it (cgm_cli.methods.codec). Policies themselves never change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cgm_cli.blocks.domains.base import OracleRequest
-from cgm_cli.numerics.roots import increasing_zero
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.numerics.deadline import Deadline
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -22,37 +30,15 @@ Allowance = Callable[[float], float]
 """Given <v, s~>, how far it may lie above min <v, .>."""
 
 
-WIDE = 1e6
-"""How many times wider a smoothing is that leaves the duals at their centres, up to this part of a residual."""
+class Smoothing(Protocol):
+    """vanishes: beta_k tends to zero as Theorems 1 to 9 of the paper ask for."""
 
+    @property
+    def vanishes(self) -> bool: ...
 
-@dataclass(frozen=True)
-class Homotopy:
-    """beta_k = beta0 / sqrt(delta k + 1): smoothing that vanishes (paper, Algorithm 2; Theorem 7 for delta < 1)."""
-
-    beta0: float
-    delta: float = 1.0
-
-    def beta(self, k: int) -> float:
-        return self.beta0 / float(np.sqrt(self.delta * k + 1))
-
-
-@dataclass(frozen=True)
-class Constant:
-    """beta0, for a method whose multipliers meet the constraints however wide the smoothing is."""
-
-    beta0: float
-
-    def beta(self, k: int) -> float:
-        return self.beta0
-
-
-@dataclass(frozen=True)
-class Subgradient:
-    """No smoothing: a subgradient stands for the gradient of a non-smooth term (paper, section 5.3: this fails)."""
-
-    def beta(self, k: int) -> None:
-        return None
+    def beta(self, k: int) -> float | None:
+        """Of the k-th iteration; None: nothing is smoothed, and subgradients stand for gradients."""
+        ...
 
 
 class Segment(Protocol):
@@ -61,150 +47,133 @@ class Segment(Protocol):
     def slope(self, eta: float) -> float: ...
 
 
-@dataclass(frozen=True)
-class ClassicStep:
-    """eta_k = 2 / (delta (k - 1) + 2), which is 2 / (k + 1) for delta = 1 (paper, Algorithms 1 and 2; Theorem 7)."""
-
-    delta: float = 1.0
-
+class Step(Protocol):
     def planned(self, k: int) -> float:
         """The step of the theory, which an additive oracle's allowance is measured by."""
-        return 2.0 / (self.delta * (k - 1) + 2.0)
+        ...
 
     def size(self, k: int, segment: Callable[[], Segment]) -> float:
-        return self.planned(k)
+        """eta_k, from 0 to 1."""
+        ...
 
 
-@dataclass(frozen=True)
-class LineSearch(ClassicStep):
-    """The minimiser of the smoothed objective along the segment (paper, remark after Theorem 3)."""
-
-    def size(self, k: int, segment: Callable[[], Segment]) -> float:
-        return minimiser(segment().slope)
-
-
-@dataclass(frozen=True)
-class CappedLineSearch(ClassicStep):
-    """The minimiser of the smoothed objective over [0, eta_k], with the classical eta_k.
-
-    The exact step zigzags: now and then it is several times the classical one, and the gap leaps with it. This one is
-    no worse than the classical step in F_beta, which is all that Theorems 1 to 3 ask for.
+class OracleAccuracy(Protocol):
+    """tolerance: relative residual of an iterative oracle. perturb: an oracle in closed form errs by all it may.
+    additive, share: what the theorems on inexact oracles call delta, 0 and None where they are not about this one.
     """
 
-    def size(self, k: int, segment: Callable[[], Segment]) -> float:
-        return min(self.planned(k), minimiser(segment().slope))
-
-
-def minimiser(slope: Callable[[float], float]) -> float:
-    """The zero in [0, 1] of a non-decreasing slope, or the end of the interval that it points to."""
-    return increasing_zero(slope, 0.0, 1.0)
-
-
-LOOSE = 1e-5
-"""Relative tolerances from which products in single precision will do: ten times their rounding errors
-(cgm_cli.numerics.eigen.ROUGH).
-"""
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """How well an oracle answers; its k-th call may cost budget k^(1/4) log n products per eigenvector of size n.
-
-    So many products of a Lanczos method leave an error that falls as fast as the theory asks, however close the
-    eigenvalues lie (Yurtsever, Tropp, Fercoq, Udell and Cevher, "Scalable semidefinite programming", SIAM J. Math. Data
-    Sci. 3, 2021, section 3.4).
-    """
-
-    budget: float = field(default=np.inf, kw_only=True)
-
+    @property
+    def tolerance(self) -> float: ...
+    @property
+    def perturb(self) -> bool: ...
+    @property
+    def additive(self) -> float: ...
+    @property
+    def share(self) -> float | None: ...
     @property
     def is_loose(self) -> bool:
         """Whether products in single precision are likely to be good enough for every answer."""
-        return False
+        ...
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether calls may end short of their tolerance, which then is nothing to tell of."""
+        ...
 
     def products(self, k: int, size: int) -> int:
-        """The most products of the k-th call."""
-        return int(np.ceil(min(OracleRequest.max_products, self.budget * k**0.25 * max(1.0, np.log(size)))))
+        """The most products of the k-th call, per eigenvector of this size."""
+        ...
+
+    def allowance(self, eta: float, beta: float | None, current: float) -> Allowance | None:
+        """How far the answer may lie above the minimum, with current = <v, x>; None: the tolerance alone says."""
+        ...
 
 
 @dataclass(frozen=True)
-class FixedAccuracy(Accuracy):
-    """The same relative tolerance for every oracle call; 0 asks for full factorisations."""
+class PlainStep:
+    """The step that iteration k, the turn, would take without a correction: towards `atom`, by `eta`, at `beta`."""
 
-    tolerance: float
-
-    @property
-    def is_loose(self) -> bool:
-        return self.tolerance >= LOOSE
-
-    def allowance(self, eta: float, beta: float | None, current: float) -> None:
-        return None
+    turn: int
+    atom: Atom
+    eta: float
+    beta: float | None
 
 
 @dataclass(frozen=True)
-class AdditiveAccuracy(Accuracy):
-    """<v, s~> <= min <v, .> + delta (eta_k / 2) D_X^2 (L_f + |A|^2 / beta_k) (paper, equation 4.1; Theorems 4-6)."""
-
-    delta: float
-    lipschitz: float
-    norm: float
-    diameter: float
-    tolerance: float = 1e-9
-
-    def allowance(self, eta: float, beta: float | None, current: float) -> Allowance:
-        curvature = self.lipschitz + (self.norm**2 / beta if self.norm > 0 else 0.0)
-        allowed = 0.5 * self.delta * eta * self.diameter**2 * curvature
-        return lambda value: allowed
-
-
-@dataclass(frozen=True)
-class MultiplicativeAccuracy(Accuracy):
-    """<v, s~ - x> <= delta <v, s - x>, 0 < delta <= 1 (paper, equation 4.2; Theorems 7-9), with current = <v, x>.
-
-    For s~ at a distance e above the minimum that is e <= (1 - delta) / delta * <v, x - s~>.
+class Solution:
+    """A point that nearly minimises F_beta, in multipliers c: its A_i x, its duals y_i, and better ones where a closed
+    form has them (None: there is none).
     """
 
-    delta: float
-    tolerance: float = 1e-9
-
-    def allowance(self, eta: float, beta: float | None, current: float) -> Allowance:
-        share = (1.0 - self.delta) / self.delta
-        return lambda value: share * (current - value)
+    beta: float
+    images: Sequence[np.ndarray]
+    duals: Sequence[np.ndarray]
+    fitted: Sequence[np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
-class Method:
-    """A named method: one policy of each kind. perturb: an oracle in closed form errs on purpose, by all it may.
-
-    correction: see cgm_cli.methods.corrections; None for the plain step. ascent: see cgm_cli.methods.ascent; None for
-    smoothing that stays centred at zero; beside the `multipliers` of a correction, what takes their place once it has
-    given way.
+class Move:
+    """x <- x + eta (atom - x). memory: what the correction remembers from now on. solution: what its problem came to,
+    where it was solved nearly. gave_way: it solves no more of them from now on. is_elsewhere: x has left the
+    neighbourhood of the oracle's last answer, which is no start for the next.
     """
 
-    name: str
-    smoothing: Homotopy | Constant | Subgradient
-    step: ClassicStep
-    oracle: FixedAccuracy | AdditiveAccuracy | MultiplicativeAccuracy
-    perturb: bool = False
-    correction: Any = None
-    ascent: Any = None
+    atom: Atom
+    eta: float
+    memory: Any = None
+    solution: Solution | None = None
+    gave_way: bool = False
+    is_elsewhere: bool = False
 
-    @property
-    def is_centred(self) -> bool:
-        """Whether the smoothing is centred at dual variables that move."""
-        return self.ascent is not None or self.multipliers is not None
 
-    def evaluated_at(self, beta: float | None, state: State) -> float | None:
-        """The smoothing of the duals that the oracle and the bound are given: so wide for a correction with multipliers
-        that those are the duals.
+class Correction(Protocol):
+    def init(self, problem: CompositeProblem) -> Any:
+        """What it remembers at first: a frozen dataclass, or None."""
+        ...
+
+    def warm_up(self, problem: CompositeProblem) -> None:
+        """Load the compiled code that it will use."""
+        ...
+
+    def memory(self, problem: CompositeProblem) -> int:
+        """Bytes that it takes for a dense x, beside what is kept of it anyway."""
+        ...
+
+    def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
+        """The point to blend in and the step to take: the plain step or one that is at least as good in F_beta, so that
+        the theory of the plain step carries over. Changes nothing but `state.rng`. Raises OutOfTime at the deadline.
         """
-        return WIDE * beta if self.is_multiplied(state) else beta
+        ...
 
-    def is_multiplied(self, state: State) -> bool:
-        """Whether the smoothing is centred at the multipliers of a correction, which has not given way."""
-        return self.multipliers is not None and not self.correction.gave_way(state)
+
+@dataclass(frozen=True)
+class DualState:
+    """What every dual update remembers. sharpness: how many times smaller the smoothing is than its schedule says.
+    is_decisive: the multipliers come from a problem that was nearly solved, and are the best dual there is.
+    """
+
+    sharpness: float = 1.0
+    is_decisive: bool = False
+
+
+class DualUpdate(Protocol):
+    """is_centred: the smoothing is centred at multipliers, which move; else at zero. follows: they are the duals of what
+    a correction has solved.
+    """
 
     @property
-    def multipliers(self) -> Any:
-        """Those of the correction, or None."""
-        return getattr(self.correction, "multipliers", None)
+    def is_centred(self) -> bool: ...
+    @property
+    def follows(self) -> bool: ...
+
+    def init(self, problem: CompositeProblem) -> DualState:
+        """What it remembers at first."""
+        ...
+
+    def extrapolate(self, state: State) -> None:
+        """Move the multipliers to where the next problem of a correction is centred."""
+        ...
+
+    def update(self, state: State, move: Move, smoothing: Smoothing) -> None:
+        """Move them after a step."""
+        ...

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.best_bound import Bound
+    from cgm_cli.methods.turn import Turn
 
 MARKS = {"estimated": "~", "probable": "*"}
 """What stands before a bound that is not certified."""
@@ -51,6 +55,33 @@ class IterationRecord:
     infeasibilities: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     theory: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, turn: Turn, bound: Bound | None, sign: float, seconds: float, owed: float) -> IterationRecord:
+        """What is known of a turn; sign: 1 for a minimisation, -1 for a maximisation."""
+        found, value, total = turn.evaluation, math.nan if bound is None else bound.value, turn.total
+        # An oracle broken off after a product or two has told nothing of the minimum.
+        silent = turn.is_interrupted
+        minimum, residual = (math.nan, math.nan) if silent else (turn.answer.value, turn.answer.residual)
+        return cls(
+            k=turn.k,
+            seconds=seconds,
+            objective=sign * found.objective,
+            penalty=sign * found.penalty + 0.0,  # no -0.0
+            total=sign * total,
+            infeasibility=max(found.infeasibilities.values(), default=0.0),
+            bound=sign * value,
+            certified=bound is not None and bound.certified,
+            bound_failure=math.nan if bound is None else bound.failure,
+            gap=abs(total - value) / max(1.0, abs(total), abs(value)),
+            owed=owed,
+            beta=turn.beta or 0.0,
+            eta=turn.eta,
+            lmo_value=minimum,
+            lmo_matvecs=turn.answer.products,
+            lmo_residual=residual,
+            fw_gap=found.pairing - minimum,
+        )
 
     @property
     def bound_is(self) -> str:

@@ -17,10 +17,10 @@ class ImageSegment:
         images: list[np.ndarray],
         loss_target: np.ndarray | None,
         targets: list[np.ndarray],
-        beta: float,
+        beta: float | None,
         centres: list[np.ndarray] | None = None,
     ):
-        """images and targets: A_i x and A_i s, one per term, and M x and M s of the loss. centres: as of Evaluator."""
+        """images and targets: A_i x and A_i s, one per term, and M x and M s of the loss. centres: the multipliers."""
         self._problem, self._beta = problem, beta
         self._loss_image, self._images = loss_image, images
         self._loss_move = None if loss_image is None else loss_target - loss_image

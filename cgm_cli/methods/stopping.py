@@ -13,6 +13,21 @@ from cgm_cli.methods.status import Status
 
 
 @dataclass(frozen=True)
+class Progress:
+    """smallest: of all max(gap, infeasibility) that counted as progress, the last, reached at k."""
+
+    smallest: float = np.inf
+    k: int = 0
+
+    def after(self, record: IterationRecord) -> Progress:
+        """With one more record: it is progress where the figure has fallen by a hundredth."""
+        figure = max(record.gap, record.infeasibility)
+        if figure < 0.99 * self.smallest or np.isnan(figure):
+            return Progress(figure if np.isfinite(figure) else np.inf, record.k)
+        return self
+
+
+@dataclass(frozen=True)
 class StopRules:
     """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together. time:
     seconds. objective: a value that is good enough, in the user's sense, at the infeasibility asked for. stagnation:

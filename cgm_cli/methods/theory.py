@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.method import Method
 from cgm_cli.methods.record import IterationRecord
 
 
@@ -39,6 +41,36 @@ class Theory:
     optimum: float | None = None
     dual_norm: float | None = None
     start_gap: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        problem: CompositeProblem,
+        method: Method,
+        beta0: float,
+        optimum: float | None = None,
+        dual_norm: float | None = None,
+    ) -> Theory | None:
+        """What the theorems need to know of a problem, with F* of the minimisation and |y*| as far as they are known;
+        None for a method that they do not cover.
+        """
+        if problem.terms and (method.duals.is_centred or not method.smoothing.vanishes):
+            return None
+        constants = problem.constants()
+        kinds = {term.penalty.is_set for term in problem.terms}
+        return cls(
+            constants["L_f"],
+            constants["|A|"],
+            constants["D_X"],
+            constants["L_g"],
+            beta0 if problem.terms else 1.0,
+            constrained=None if len(kinds) > 1 else True in kinds,
+            additive=method.oracle.additive,
+            share=method.oracle.share,
+            optimum=optimum,
+            dual_norm=dual_norm,
+            start_gap=None if optimum is None else problem.total(problem.first) - optimum,
+        )
 
     def columns(self, k: int, objective: float, smoothed: float, distance: float) -> dict[str, float]:
         """Measured values and their bounds after k steps, as far as the constants go; nothing for the start.

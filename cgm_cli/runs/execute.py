@@ -24,14 +24,15 @@ from cgm_cli.runs.log import RunLog
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
+from cgm_cli.solving.solve import Pack
 from cgm_cli.spec.load import describe_error, dump, load, loads
 from cgm_cli.spec.load import resolved as resolve
-from cgm_cli.templates.build import Pack, build
+from cgm_cli.templates.build import build
 
 if TYPE_CHECKING:
     from cgm_cli.runs.load import Run
+    from cgm_cli.solving.result import Result
     from cgm_cli.spec.model import Spec
-    from cgm_cli.templates.build import Result
 
 logger = logging.getLogger(__name__)
 
@@ -143,9 +144,8 @@ def _solve(
     log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
     checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
-    correction = instance.method.correction
-    means = instance.method.name if correction is None else f"{instance.method.name} with {type(correction).__name__}"
-    logger.info("the method is %s", means)
+    for family, choice in instance.choice.policies.items():
+        logger.info("%s: %s, %s", family, choice.policy.name, choice.why)
     logger.info("x is kept as %s: %s", instance.form.kind, instance.form.reason)
     logger.info("%s in %s", "started" if checkpoint is None else f"goes on from iteration {at}", folder.path)
 
@@ -171,7 +171,7 @@ def _solve(
             observers=[log, *observers(instance.sense)],
             should_stop=should_stop,
             resume=checkpoint,
-            keep=keep,
+            on_checkpoint=keep,
             rounding=rounding,
         )
     except NumericalError:

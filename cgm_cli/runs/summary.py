@@ -9,7 +9,7 @@ from cgm_cli.runs.files import plain
 
 if TYPE_CHECKING:
     from cgm_cli.methods.status import Status
-    from cgm_cli.templates.build import Result
+    from cgm_cli.solving.result import Result
 
 
 def _certificate(result: Result) -> dict[str, Any] | None:

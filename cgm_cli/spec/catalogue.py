@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cgm_cli.spec import registry
-from cgm_cli.spec.fields import REF_PLACEHOLDER, StrictModel
+from cgm_cli.spec.fields import REF_PLACEHOLDER, PolicySpec, StrictModel
 from cgm_cli.spec.json_schema import model_properties
 from cgm_cli.spec.model import METHODS
 
@@ -19,6 +19,11 @@ FAMILIES = {
     "penalties": "penalty",
     "sets": "set",
     "maps": "map",
+    "smoothings": "smoothing",
+    "steps": "step",
+    "oracles": "oracle",
+    "corrections": "correction",
+    "duals": "duals",
     "methods": None,
 }
 _WORDS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
@@ -62,9 +67,11 @@ def parameters(model: type[StrictModel]) -> tuple[Parameter, ...]:
     """The fields of a schema, without the one that names it."""
     found = []
     for name, schema, required in model_properties(model):
-        if name not in ("kind", "template"):
+        if name not in ("kind", "mode", "template"):
             default = None if required else model.model_fields[name].get_default(call_default_factory=True)
-            if isinstance(default, StrictModel):
+            if isinstance(default, PolicySpec):
+                default = default.name
+            elif isinstance(default, StrictModel):
                 default = default.model_dump(by_alias=True)
             found.append(Parameter(name, in_words(schema), required, default, schema.get("description", "")))
     return tuple(found)

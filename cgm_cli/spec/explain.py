@@ -49,7 +49,7 @@ _PATTERNS = {
 }
 # What says by itself what is wrong: the value has the right type.
 _TELLING = {*_COMPARED, *_LENGTHS, "finite_number", "ragged", "value_error"}
-_FAMILY_NAME = {"set": "constraint set"}
+_FAMILY_NAME = {"set": "constraint set", "oracle": "accuracy", "duals": "dual update"}
 _FAMILY_PLACE = {"set": "`constraints`", "penalty": "`penalties`", "loss": "`objective`", "domain": "`domain`"}
 
 
@@ -165,6 +165,8 @@ def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[i
     if kind == "missing_tag":
         names = ", ".join(registry.FAMILIES[context["family"]])
         return Complaint(path, f"missing key `{context['tag']}`", f"one of: {names}", at_key=True)
+    if kind == "unknown_policy":
+        return _unknown_name(path, context["family"], None, value)
     if kind == "unknown_name":
         return _unknown_name(path, context["family"], context["tag"], value[context["tag"]])
     if kind == "form_type":
@@ -201,8 +203,8 @@ def _length(kind: str, context: dict[str, Any], value: Any) -> str:
     return f"{verb} {bound} {limit} {one if limit == 1 else many}, but has {given or 'none'}"
 
 
-def _unknown_name(path: TreePath, family: str, tag: str, name: Any) -> Complaint:
-    path = (*path, tag)
+def _unknown_name(path: TreePath, family: str, tag: str | None, name: Any) -> Complaint:
+    path = path if tag is None else (*path, tag)
     if not isinstance(name, str):
         return Complaint(path, f"expected the name of a {_FAMILY_NAME.get(family, family)}, got {shown(name)}")
     hint = did_you_mean(name, list(registry.FAMILIES[family]))

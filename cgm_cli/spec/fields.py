@@ -67,6 +67,19 @@ class TemplateSpec(StrictModel):
     template: str
 
 
+class PolicySpec(StrictModel):
+    """The schema of one registered policy of the loop. A subclass adds `kind: Literal["..."] = "..."` (`mode` for the
+    accuracies of oracles), its parameters, and `build(problem, setting)`. `examples` as in BlockSpec.
+    """
+
+    examples: ClassVar[list[dict[str, Any]]] = []
+
+    @property
+    def name(self) -> str:
+        """The name it has in the registry."""
+        return getattr(self, "kind", None) or getattr(self, "mode", "")
+
+
 class Registered:
     """Marks a field as a block of one `family` of the registry: `Annotated[BlockSpec, Registered("map")]`.
 
@@ -111,6 +124,43 @@ class Registered:
         return self.family
 
 
+class RegisteredPolicy(Registered):
+    """Like Registered, for a policy: its name alone stands for it with its defaults; `usual`: the name of a mapping that
+    has none. Written back as the name where that says everything.
+    """
+
+    def __init__(self, family: str, tag: str = "kind", usual: str | None = None):
+        super().__init__(family, tag)
+        self.usual = usual
+
+    def validate(self, value: Any, info: ValidationInfo) -> StrictModel:
+        if isinstance(value, str):
+            if value not in self.names():
+                raise PydanticCustomError("unknown_policy", "unknown name", {"family": self.family})
+            return self.schema(value).model_validate({self.tag: value})
+        if isinstance(value, dict) and self.tag not in value and self.usual is not None:
+            whole = {self.tag: self.usual, **value}
+            found = self.schema(self.usual)
+            if info.context is not None:
+                info.context[id(value)] = found
+            return found.model_validate(whole, context=info.context)
+        return super().validate(value, info)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(self._written)
+        return core_schema.with_info_plain_validator_function(self.validate, serialization=written)
+
+    def _written(self, policy: PolicySpec) -> Any:
+        whole = policy.model_dump(by_alias=True)
+        plain = self.usual is None and whole == self.schema(policy.name)().model_dump(by_alias=True)
+        return policy.name if plain else whole
+
+
+def policy(family: str, name: str) -> PolicySpec:
+    """A policy with its defaults."""
+    return registry.lookup(family, name).Spec()
+
+
 def identity_map() -> BlockSpec:
     """The default of a `map` field: `map: MapField = Field(default_factory=identity_map)`."""
     return registry.lookup("map", "identity").Spec(kind="identity")
@@ -120,6 +170,11 @@ DomainField = Annotated[BlockSpec, Registered("domain")]
 MapField = Annotated[BlockSpec, Registered("map")]
 LossField = Annotated[BlockSpec, Registered("loss")]
 SetField = Annotated[BlockSpec, Registered("set")]
+SmoothingField = Annotated[PolicySpec, RegisteredPolicy("smoothing")]
+StepField = Annotated[PolicySpec, RegisteredPolicy("step")]
+OracleField = Annotated[PolicySpec, RegisteredPolicy("oracle", tag="mode", usual="fixed")]
+CorrectionField = Annotated[PolicySpec, RegisteredPolicy("correction")]
+DualsField = Annotated[PolicySpec, RegisteredPolicy("duals")]
 
 
 class FileArray(StrictModel):

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from cgm_cli.spec.fields import REF_PLACEHOLDER, FileArray, Finite, Matrix, Registered, Vector
+from cgm_cli.spec.fields import REF_PLACEHOLDER, FileArray, Finite, Matrix, Registered, RegisteredPolicy, Vector
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.terms import RegisteredTerm
 
@@ -22,6 +22,13 @@ FIELDS = (
     RegisteredTerm("set"),
     Registered("template", tag="template"),
 )
+POLICIES = (
+    RegisteredPolicy("smoothing"),
+    RegisteredPolicy("step"),
+    RegisteredPolicy("oracle", tag="mode", usual="fixed"),
+    RegisteredPolicy("correction"),
+    RegisteredPolicy("duals"),
+)
 
 
 def spec_schema() -> dict[str, Any]:
@@ -31,11 +38,14 @@ def spec_schema() -> dict[str, Any]:
     # A spec without a name has that of its file.
     root["required"].remove("name")
     definitions["array"] = _own(TypeAdapter(Finite | Vector | Matrix | FileArray).json_schema(), "array", definitions)
-    for field in FIELDS:
+    for field in (*FIELDS, *POLICIES):
         members = [f"{field.definition}.{name}" for name in field.names()]
         definitions[field.definition] = {"oneOf": [{"$ref": f"#/$defs/{member}"} for member in members]}
         for name, member in zip(field.names(), members, strict=True):
             definitions[member] = _own(field.schema(name).model_json_schema(), member, definitions)
+    for field in POLICIES:
+        # Its name alone is enough.
+        definitions[field.definition]["oneOf"].insert(0, {"enum": field.names()})
     return {"$schema": DIALECT, **root, "title": "cgm spec", "$defs": definitions}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -20,16 +21,22 @@ from cgm_cli.spec.fields import (
     SHA256,
     SLUG,
     ArrayField,
+    CorrectionField,
     Count,
     DomainField,
+    DualsField,
     Finite,
     LossField,
     NonNegative,
+    OracleField,
     Positive,
     Registered,
     Size,
+    SmoothingField,
+    StepField,
     StrictModel,
     TemplateSpec,
+    policy,
 )
 from cgm_cli.spec.terms import ConstraintField, PenaltyField
 from cgm_cli.spec.yaml_reader import Document
@@ -66,39 +73,6 @@ _DURATION_SCHEMA = {
 Duration = Annotated[Positive, BeforeValidator(_seconds), WithJsonSchema(_DURATION_SCHEMA)]
 
 
-class OracleSpec(StrictModel):
-    """How accurately the linear subproblem is solved."""
-
-    mode: Literal["exact", "fixed", "additive", "multiplicative"] = Field(
-        "fixed",
-        description="exact: full factorisations; fixed: to `tolerance`; "
-        "additive, multiplicative: as inexact as Theorems 4-6 or 7-9 of the paper allow",
-    )
-    tolerance: float | None = Field(
-        None,
-        gt=0,
-        lt=1,
-        description="relative residual of the eigen- or singular vectors; left out: 1e-6, or 1e-3 where `method: auto` "
-        "chooses local descent",
-    )
-    delta: Positive | None = Field(None, description="how inexact: > 0 if additive, at most 1 if multiplicative")
-    budget: Positive | None = Field(
-        None, description="the k-th call may cost budget * k^(1/4) log n products per eigenvector; left out: no limit"
-    )
-    perturb: bool = Field(False, description="oracles in closed form err by all that is allowed, to test the theory")
-
-    @model_validator(mode="after")
-    def _delta_fits(self):
-        inexact = self.mode in ("additive", "multiplicative")
-        if inexact and self.delta is None:
-            raise ValueError(f"an oracle with {self.mode} error needs a `delta`")
-        if not inexact and (self.delta is not None or self.perturb):
-            raise ValueError(f"`delta` and `perturb` say how inexact an oracle is, but `mode: {self.mode}` is not")
-        if self.mode == "multiplicative" and self.delta > 1.0:
-            raise ValueError(f"delta is {self.delta:g}, but a multiplicative oracle guarantees a share in (0, 1]")
-        return self
-
-
 class SolverSpec(StrictModel):
     """The method and its parameters."""
 
@@ -107,20 +81,23 @@ class SolverSpec(StrictModel):
         "auto", description="smoothing of the first iteration; optimal: 2 D_X |A| / L_g, for finite penalties only"
     )
     iterations: Count = Field(1000, description="budget of iterations")
-    step: Literal["classic", "line-search", "capped-line-search"] = Field(
-        "classic",
-        description="classic: 2 / (k + 1); line-search: the minimiser along the segment to the atom; "
-        "capped-line-search: that or the classical step, whichever is shorter",
+    smoothing: SmoothingField | None = Field(
+        None, description="how the terms are smoothed that are not smooth; left out: as the method has it"
     )
-    correction: Literal["none", "fully-corrective", "local-descent"] = Field(
-        "none",
-        description="after every oracle call, fully-corrective: F_beta is re-optimised over the atoms seen; "
-        "local-descent: a few descent steps on the factor of x, for matrix domains",
+    step: StepField = Field(default_factory=partial(policy, "step", "classic"), description="how far a step goes")
+    oracle: OracleField = Field(
+        default_factory=partial(policy, "oracle", "fixed"), description="how accurately the linear subproblem is solved"
+    )
+    correction: CorrectionField = Field(
+        default_factory=partial(policy, "correction", "none"),
+        description="what is done after every oracle call beyond a step towards its atom",
+    )
+    duals: DualsField | None = Field(
+        None, description="how the multipliers move that the smoothing is centred at; left out: as the method has it"
     )
     dual_bound: Positive | None = Field(
         None, description="of cgal: the largest norm of the multipliers, in the units that `scaling` makes"
     )
-    oracle: OracleSpec = Field(default_factory=OracleSpec, description="accuracy of the linear subproblem")
     scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
     iterate: Literal["auto", "dense", "factored", "sketch", "samples"] = Field(
         "auto",

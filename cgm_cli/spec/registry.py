@@ -80,6 +80,33 @@ TEMPLATES = {
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
+SMOOTHINGS = {
+    "homotopy": "cgm_cli.methods.smoothing.homotopy:Homotopy",
+    "constant": "cgm_cli.methods.smoothing.constant:Constant",
+    "none": "cgm_cli.methods.smoothing.none:Subgradient",
+}
+STEPS = {
+    "classic": "cgm_cli.methods.steps.classic:ClassicStep",
+    "line-search": "cgm_cli.methods.steps.line_search:LineSearch",
+    "capped-line-search": "cgm_cli.methods.steps.capped_line_search:CappedLineSearch",
+}
+ORACLES = {
+    "exact": "cgm_cli.methods.oracles.exact:ExactOracle",
+    "fixed": "cgm_cli.methods.oracles.fixed:FixedAccuracy",
+    "additive": "cgm_cli.methods.oracles.additive:AdditiveAccuracy",
+    "multiplicative": "cgm_cli.methods.oracles.multiplicative:MultiplicativeAccuracy",
+}
+CORRECTIONS = {
+    "none": "cgm_cli.methods.corrections.none:NoCorrection",
+    "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
+    "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
+}
+DUALS = {
+    "none": "cgm_cli.methods.duals.none:NoMultipliers",
+    "ascent": "cgm_cli.methods.duals.ascent:DualAscent",
+    "multipliers": "cgm_cli.methods.duals.multipliers:MethodOfMultipliers",
+}
+
 FAMILIES = {
     "domain": DOMAINS,
     "loss": LOSSES,
@@ -87,6 +114,11 @@ FAMILIES = {
     "set": SETS,
     "map": MAPS,
     "template": TEMPLATES,
+    "smoothing": SMOOTHINGS,
+    "step": STEPS,
+    "oracle": ORACLES,
+    "correction": CORRECTIONS,
+    "duals": DUALS,
 }
 
 

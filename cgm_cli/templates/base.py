@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import NEVER, Deadline
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """What a template makes of the final iterate: numbers for the summary, arrays for run.h5 (under /solution)."""
-
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+from cgm_cli.solving.rounding import Rounding
 
 
 class Template:
@@ -33,6 +25,8 @@ class Template:
     """The optimal value in the user's sense, where it is known in closed form."""
     iterate: str = "auto"
     """How x is kept where the spec leaves it open: "dense" where every entry is looked at, or "auto"."""
+    takes_samples: bool = False
+    """Whether metrics and rounding are content with Gaussian samples of x."""
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Numbers about the current iterate, each a scalar; evaluated every `log.metrics_every` records."""
@@ -49,6 +43,8 @@ class Template:
 
 class Composed(Template):
     """A problem composed by hand in the spec."""
+
+    takes_samples = True
 
     def __init__(self, problem: CompositeProblem):
         self.problem = problem

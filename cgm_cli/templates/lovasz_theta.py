@@ -20,8 +20,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
-from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.templates.base import Template
 from cgm_cli.templates.max_cut import RandomGraph
 
 

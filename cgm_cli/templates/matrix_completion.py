@@ -26,8 +26,9 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size, StrictModel, TemplateSpec
-from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import known_pixels
 
 WRITTEN_OUT = 1000

@@ -19,8 +19,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
-from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.templates.base import Template
 
 AT_ONCE = 2**23
 """Signs of hyperplanes that are looked at at once: 64 MB."""
@@ -57,6 +58,8 @@ class MaxCut(Template):
     so the optimum bounds every cut from above. Rounding: the signs of Gaussian vectors of covariance X (random
     hyperplanes), the best of `hyperplanes` of them, then single flips while they help.
     """
+
+    takes_samples = True
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]

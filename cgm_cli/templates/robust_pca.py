@@ -21,8 +21,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
-from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
 
 MISSING = 0.25

@@ -35,6 +35,8 @@ class SpectrahedronGame(Template):
     The value is max over p of lambda_min(sum p_i A_i); p, in the simplex, is the dual of the term `payoff`.
     """
 
+    takes_samples = True
+
     class Spec(TemplateSpec):
         template: Literal["spectrahedron-game"]
         matrices: RandomMatrices | list[ArrayField] = Field(

@@ -23,7 +23,8 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.templates.base import Rounding, Template
+from cgm_cli.solving.rounding import Rounding
+from cgm_cli.templates.base import Template
 
 
 class Split(Template):

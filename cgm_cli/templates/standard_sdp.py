@@ -81,6 +81,8 @@ class StandardSDP(Template):
     no constraint fixes the trace, `radius` must say how large it can be.
     """
 
+    takes_samples = True
+
     class Spec(TemplateSpec):
         template: Literal["standard-sdp"]
         program: ProgramFile | None = Field(None, description="all of it in a file; or `cost` and `constraints`")

@@ -101,7 +101,7 @@ def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
     certified = kind == "certified"
     failure = np.select([certified, kind == "probable"], [0.0, spec.bound.failure], np.nan)
     odd = (trace["certified"] != certified) | ~np.isclose(trace["bound_failure"], failure, 0.0, 0.0, equal_nan=True)
-    if _in_closed_form(problem.domain) and problem.is_proven_convex and not spec.solver.oracle.perturb:
+    if _in_closed_form(problem.domain) and problem.is_provable and not spec.solver.oracle.perturb:
         odd |= (kind != "none") & ~certified
     faults = {"flags of rows": np.flatnonzero(odd).tolist(), "bounds of rows": _given_up(bound, kind)}
     proven = bound[certified]

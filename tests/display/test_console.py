@@ -10,7 +10,7 @@ from rich.console import Console
 from cgm_cli.display import console as module
 from cgm_cli.display.console import Progress, result_line, show_result
 from cgm_cli.display.formatting import duration
-from cgm_cli.methods.bounds import Certificate
+from cgm_cli.methods.best_bound import Certificate
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.summary import summarise
 from tests.runs.fake import Result, record

@@ -23,7 +23,7 @@ from cgm_cli.blocks.penalties.bounds import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.bounds import certify, estimate
+from cgm_cli.methods.best_bound import certify, estimate
 from cgm_cli.methods.evaluation import Evaluator
 from cgm_cli.methods.loop import Schedule
 from cgm_cli.methods.state import State

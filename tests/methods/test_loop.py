@@ -25,7 +25,7 @@ from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import NumericalError, ProblemError
 from cgm_cli.methods import loop
-from cgm_cli.methods.bounds import BestBound, Chance, certify
+from cgm_cli.methods.best_bound import BestBound, Chance, certify
 from cgm_cli.methods.evaluation import DualPoint
 from cgm_cli.methods.loop import Schedule
 from cgm_cli.methods.scaling import automatic_beta0, objective_size, scaled

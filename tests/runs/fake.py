@@ -20,7 +20,7 @@ import numpy as np
 import typer
 
 from cgm_cli.errors import CgmError
-from cgm_cli.methods.bounds import Certificate
+from cgm_cli.methods.best_bound import Certificate
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 

@@ -9,7 +9,8 @@ from cgm_cli.spec.load import dump, loads
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.registry import lookup
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.build import Result, build
+from cgm_cli.solving.result import Result
+from cgm_cli.templates.build import build
 
 PAPER_SPECS = Path(__file__).parents[2] / "configs" / "paper"
 

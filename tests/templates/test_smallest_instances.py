@@ -15,7 +15,8 @@ import pytest
 from cgm_cli.errors import CgmError
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.spec.registry import FAMILIES
-from cgm_cli.templates.build import Result, build
+from cgm_cli.solving.result import Result
+from cgm_cli.templates.build import build
 from tests.templates.smallest import Case, losses, templates, terms
 
 ITERATIONS = 20

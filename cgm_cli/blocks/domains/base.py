@@ -43,15 +43,15 @@ class OracleAnswer:
     """What an LMO returns.
 
     value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; `value`, less rounding errors, when
-    `exact`. exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof. products:
-    matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
+    `exact`. exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof; every
+    oracle has to say. products: matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
     was met. warm: what to hand back as `OracleRequest.warm`.
     """
 
     atom: Atom
     value: float
     lower: float
-    exact: bool = True
+    exact: bool
     products: int = 0
     residual: float = 0.0
     converged: bool = True
@@ -64,6 +64,7 @@ class Domain(ABC):
     Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
     X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: X is a
     SpectralDomain, whose `lmo` works by products with the direction, which need not be written out as an array.
+    `takes_rough`: where its tolerance is loose, `lmo` is content with products in single precision.
     """
 
     shape: tuple[int, ...]
@@ -71,6 +72,7 @@ class Domain(ABC):
     diameter: float
     symmetric: bool = False
     spectral: bool = False
+    takes_rough: bool = False
 
     @abstractmethod
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:

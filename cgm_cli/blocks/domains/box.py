@@ -67,7 +67,7 @@ class Box(Domain):
         g = direction.dense()
         vertex = np.where(g > 0.0, self.lower, self.upper)
         value = float(np.vdot(g, vertex))
-        return OracleAnswer(DenseAtom(vertex), value, value)
+        return OracleAnswer(DenseAtom(vertex), value, value, exact=True)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         outside = x - np.clip(x, self.lower, self.upper)

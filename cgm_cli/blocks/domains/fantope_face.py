@@ -51,6 +51,7 @@ class FantopeFace(SpectralDomain):
 
     symmetric = True
     fixed_trace = True
+    on_whole_sphere = True
     provable = DENSE_CERTIFICATE
 
     def __init__(self, vector: np.ndarray, rank: int):

@@ -70,6 +70,6 @@ def steepest(g: np.ndarray, norms: np.ndarray, members: list[np.ndarray], radius
     part = g[chosen]
     length = safe_norm(part)
     if length == 0.0:
-        return OracleAnswer(SparseAtom.zero(g.shape), 0.0, 0.0)
+        return OracleAnswer(SparseAtom.zero(g.shape), 0.0, 0.0, exact=True)
     value = -radius * length
-    return OracleAnswer(SparseAtom(g.shape, chosen, -radius * (part / length)), value, value)
+    return OracleAnswer(SparseAtom(g.shape, chosen, -radius * (part / length)), value, value, exact=True)

@@ -48,7 +48,7 @@ class L1Ball(Domain):
         size, index = max(up, down, key=lambda pair: (pair[0], -pair[1]))
         sign = 1.0 if g[index] < 0.0 else -1.0
         value = -self.radius * size
-        return OracleAnswer(SparseAtom.one_hot(self.shape, index, sign * self.radius), value, value)
+        return OracleAnswer(SparseAtom.one_hot(self.shape, index, sign * self.radius), value, value, exact=True)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return safe_norm(x - self.project(x)) <= tolerance * self.radius
@@ -87,11 +87,11 @@ class L2Ball(Domain):
         g = direction.dense()
         peak = float(np.max(np.abs(g)))
         if peak == 0.0:
-            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0)
+            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0, exact=True)
         scaled = g / peak
         length = float(np.linalg.norm(scaled.reshape(-1)))
         value = -self.radius * peak * length
-        return OracleAnswer(DenseAtom(scaled * (-self.radius / length)), value, value)
+        return OracleAnswer(DenseAtom(scaled * (-self.radius / length)), value, value, exact=True)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return safe_norm(x) - self.radius <= tolerance * self.radius

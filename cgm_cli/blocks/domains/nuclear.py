@@ -54,6 +54,7 @@ class NuclearBall(SpectralDomain):
             return NuclearBall((self.shape[0], self.shape[1]), self.radius)
 
     fixed_trace = False
+    on_whole_sphere = True
     provable = 4000
 
     def __init__(self, shape: tuple[int, int], radius: float):

@@ -40,6 +40,7 @@ class PSDTrace(EigenDomain):
             return PSDTrace(self.size, self.radius, self.trace == "equal")
 
     count = 1
+    on_whole_sphere = True
 
     def __init__(self, size: int, radius: float, fixed_trace: bool):
         self.shape = (size, size)

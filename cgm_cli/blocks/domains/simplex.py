@@ -46,9 +46,9 @@ class Simplex(Domain):
         g = direction.dense()
         index = int(np.argmin(g))
         if self.at_most and g[index] >= 0.0:
-            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0)
+            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0, exact=True)
         value = self.radius * float(g[index])
-        return OracleAnswer(SparseAtom.one_hot(self.shape, index, self.radius), value, value)
+        return OracleAnswer(SparseAtom.one_hot(self.shape, index, self.radius), value, value, exact=True)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return safe_norm(x - self.project(x)) <= tolerance * self.radius

@@ -90,10 +90,10 @@ class SpectralDomain(Domain):
     fixed_trace: bool
     provable: int
     """The largest smaller side whose dense directions are certified."""
-    takes_rough = False
-    """Whether `lmo` is content with `rough` products of a direction, where its tolerance is loose."""
     count: int = 1
     """The rank of the extreme points."""
+    on_whole_sphere = False
+    """Whether what factors of the right size stand for is a point of it, or near one, whatever else they are."""
     known: np.ndarray | None = None
     """Orthonormal columns (n, p) that are eigenvectors of the eigenvalue one of every point; None: there are none."""
 
@@ -105,7 +105,7 @@ class SpectralDomain(Domain):
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         peak = direction.peak()
         if peak == 0.0:
-            return OracleAnswer(self.start(), 0.0, 0.0, warm=request.warm)
+            return OracleAnswer(self.start(), 0.0, 0.0, exact=True, warm=request.warm)
         return self.extreme(direction, peak, request)
 
     @abstractmethod

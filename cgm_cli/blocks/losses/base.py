@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
 
+from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.maps.base import LinearMap
 
 
@@ -17,14 +19,25 @@ class Loss(ABC):
     mu |z - z'|^2 / 2 above it: zero for what is convex by its form, and otherwise what the data and their rounding
     make of it. Where `convexity_proven` is false, mu is an estimate, and no bound on the optimum is certified.
 
+    What a loss says of itself, beside that: `cost`, the C of f(x) = <C, x> where f is linear; `squares`, the b of
+    h(z) = |z - b|^2 / 2 where it is that. None where it is not, or says nothing.
+
     The gradient of f is `map.adjoint(gradient(z))` at the image z = M x, and f(x) - <grad f(x), x> = h(z) - <h'(z), z>.
     """
 
     map: LinearMap
     lipschitz: float
-    lipschitz_bound: float
-    weak_convexity: float
-    convexity_proven: bool
+    lipschitz_bound: float = math.inf
+    weak_convexity: float = 0.0
+    convexity_proven: bool = False
+
+    @property
+    def cost(self) -> Direction | None:
+        return None
+
+    @property
+    def squares(self) -> np.ndarray | None:
+        return None
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:

@@ -48,6 +48,10 @@ class LeastSquares(Loss):
         self.target = fit(target, map.out_shape, "the target", "the image under the map")
         self.lipschitz, self.lipschitz_bound = map.norm**2, map.norm_bound**2
 
+    @property
+    def squares(self) -> np.ndarray:
+        return self.target
+
     def value(self, z: np.ndarray) -> float:
         gap = z - self.target
         return 0.5 * float(np.vdot(gap, gap))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from cgm_cli.blocks.directions import DenseDirection
+from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.spec.fields import ArrayField, BlockSpec
@@ -45,9 +45,8 @@ class Linear(Loss):
         self._one = np.ones(())
 
     @property
-    def is_sparse(self) -> bool:
-        """Whether the cost is kept as a sparse matrix."""
-        return not isinstance(self.map.direction, DenseDirection)
+    def cost(self) -> Direction:
+        return self.map.direction
 
     def value(self, z: np.ndarray) -> float:
         return float(z)

@@ -16,12 +16,19 @@ class LinearMap(ABC):
 
     `norm` is |A| = max |A x| / |x| in Euclidean (Frobenius) norms, as near as it can be had: what step sizes, smoothing
     and scaling are chosen by. `norm_bound` is at least |A|, rounding errors included: what proofs rest on.
+
+    What a map says of itself, and what is taken for true where it says nothing: `needs_array`: x, or the direction
+    A^T y, has to be written out (a map that works on the factors of a matrix says no); `is_identity`: A x is x;
+    `is_diagonal`: A x is the diagonal of x.
     """
 
     in_shape: tuple[int, ...]
     out_shape: tuple[int, ...]
     norm: float
-    norm_bound: float
+    norm_bound: float = math.inf
+    needs_array: bool = True
+    is_identity: bool = False
+    is_diagonal: bool = False
 
     @property
     def work(self) -> int:

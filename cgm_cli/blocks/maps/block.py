@@ -51,6 +51,10 @@ class Block(LinearMap):
         self.norm, self.norm_bound = inner.norm, inner.norm_bound
 
     @property
+    def needs_array(self) -> bool:
+        return self.inner.needs_array
+
+    @property
     def work(self) -> int:
         return super().work + self.inner.work
 

@@ -18,6 +18,8 @@ class Diagonal(LinearMap):
     """X -> diag(X) for an (n, n) matrix. The adjoint is y -> Diag(y)."""
 
     norm = norm_bound = 1.0
+    needs_array = False
+    is_diagonal = True
 
     class Spec(BlockSpec):
         kind: Literal["diagonal"]

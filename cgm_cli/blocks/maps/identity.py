@@ -16,6 +16,7 @@ class Identity(LinearMap):
     """x -> x. `forward` copies, so that an image may be updated in place without touching the point."""
 
     norm = norm_bound = 1.0
+    is_identity = True
 
     class Spec(BlockSpec):
         kind: Literal["identity"]

@@ -20,6 +20,7 @@ class InnerProduct(LinearMap):
     """x -> <C, x>, of shape (), for a dense C of the shape of x, or a sparse matrix. |A| = |C|_F, attained by C."""
 
     out_shape = ()
+    needs_array = False
 
     def __init__(self, cost: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
         """Raises ProblemError if the cost does not have the shape of a point."""

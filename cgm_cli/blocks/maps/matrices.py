@@ -25,6 +25,8 @@ class Matrices(LinearMap):
     Only the entries that are non-zero in some A_i are ever looked at, or made: of a low-rank atom O(entries * rank).
     """
 
+    needs_array = False
+
     class Spec(BlockSpec):
         kind: Literal["matrices"]
         matrices: list[ArrayField] = Field(..., min_length=1, description="A_1, ..., A_k, dense or sparse")

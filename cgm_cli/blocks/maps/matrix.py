@@ -21,6 +21,8 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class MatrixMap(LinearMap):
     """x -> M vec(x), with M (m, n) and n the number of entries of x."""
 
+    needs_array = False
+
     class Spec(BlockSpec):
         kind: Literal["matrix"]
         matrix: ArrayField = Field(

@@ -17,6 +17,8 @@ from cgm_cli.spec.fields import BlockSpec
 class RowSums(LinearMap):
     """X -> X 1 for an (m, n) matrix; |X 1| <= sqrt(n) |X|_F, attained by equal entries. The adjoint is y -> y 1^T."""
 
+    needs_array = False
+
     class Spec(BlockSpec):
         kind: Literal["row-sums"]
 

@@ -22,6 +22,7 @@ class Sampling(LinearMap):
     """x -> (x_i for i in indices), with distinct flat (C-order) indices; the image keeps their order."""
 
     norm = norm_bound = 1.0
+    needs_array = False
 
     class Spec(BlockSpec):
         kind: Literal["sampling"]

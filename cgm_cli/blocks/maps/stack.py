@@ -45,6 +45,10 @@ class Stack(LinearMap):
         self.norm_bound = float(np.linalg.norm([inner.norm_bound for inner in maps])) * (1.0 + 1e-13)
 
     @property
+    def needs_array(self) -> bool:
+        return any(inner.needs_array for inner in self.maps)
+
+    @property
     def work(self) -> int:
         return sum(inner.work for inner in self.maps)
 

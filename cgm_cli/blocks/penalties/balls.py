@@ -15,6 +15,7 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 class L1BallSet(ConvexSet):
     """K = {z : sum |z_i| <= r}."""
 
+    prox_is_exact = True
     uniform = True
     away = 0.0
 
@@ -49,6 +50,7 @@ class L1BallSet(ConvexSet):
 class L2BallSet(ConvexSet):
     """K = {z : |z|_2 <= r}."""
 
+    prox_is_exact = True
     uniform = True
     away = 0.0
 

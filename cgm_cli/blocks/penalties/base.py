@@ -36,10 +36,15 @@ class Dual:
 
 
 class Penalty(ABC):
-    """A finite convex function g on arrays of shape `shape`; `lipschitz` = L_g in the Euclidean norm."""
+    """A finite convex function g on arrays of shape `shape`; `lipschitz` = L_g in the Euclidean norm.
+
+    `prox_is_exact`: a closed form, or an algorithm that ends, up to rounding. Bounds rest on that: where nobody says
+    so, none is certified.
+    """
 
     shape: tuple[int, ...]
     lipschitz: float
+    prox_is_exact: bool = False
     is_set = False
     # g is the indicator of a single point: every entry of the image has a value to take.
     is_point = False
@@ -47,6 +52,16 @@ class Penalty(ABC):
     uniform = False
     # The norm of what is subtracted from z first: rounding errors are relative to it, however small z is.
     shift = 0.0
+
+    @property
+    def entry_bounds(self) -> tuple[float, float] | None:
+        """(lower, upper) of a set of all z with lower <= z <= upper in every entry; None for anything else."""
+        return None
+
+    @property
+    def only_point(self) -> np.ndarray | None:
+        """b of the set {b}, of the shape of an image; None for anything else."""
+        return None
 
     @property
     def away(self) -> float:

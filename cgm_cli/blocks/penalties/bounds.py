@@ -20,6 +20,8 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class BoxSet(ConvexSet):
     """K = {z : lower <= z <= upper}, entry by entry; a bound may be left out."""
 
+    prox_is_exact = True
+
     class Spec(BlockSpec):
         kind: Literal["box"]
         lower: ArrayField | None = Field(
@@ -58,6 +60,10 @@ class BoxSet(ConvexSet):
         if np.any(lower > upper):
             raise ProblemError("a lower bound exceeds its upper bound")
         self.lower, self.upper = lower, upper
+
+    @property
+    def entry_bounds(self) -> tuple[float, float] | None:
+        return (float(self.lower), float(self.upper)) if self.uniform else None
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return np.clip(np.asarray(z, dtype=float), self.lower, self.upper)

@@ -15,6 +15,7 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Equals(ConvexSet):
     """K = {b}; the projection is b, whatever z."""
 
+    prox_is_exact = True
     is_point = True
 
     class Spec(BlockSpec):
@@ -37,6 +38,10 @@ class Equals(ConvexSet):
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return self.target.copy()
+
+    @property
+    def only_point(self) -> np.ndarray:
+        return self.target
 
     @property
     def reach(self) -> float:

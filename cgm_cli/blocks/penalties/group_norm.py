@@ -21,6 +21,8 @@ class GroupNorm(SupportFunction):
     L_g = scale sqrt(number of groups). Groups list flat (C-order) positions.
     """
 
+    prox_is_exact = True
+
     class Spec(BlockSpec):
         kind: Literal["group-norm"]
         groups: list[list[Count]] = Field(..., description="the indices in each group; together 0, ..., n-1, each once")

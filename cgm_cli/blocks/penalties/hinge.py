@@ -19,6 +19,8 @@ class Hinge(Penalty):
     g*(-b w) = -sum w for 0 <= w <= c: linear, so it needs no p. L_g = c sqrt(n).
     """
 
+    prox_is_exact = True
+
     class Spec(BlockSpec):
         kind: Literal["hinge"]
         scale: Positive = Field(1.0, description="factor of the penalty")

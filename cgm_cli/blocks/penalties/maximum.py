@@ -15,6 +15,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 class MaxCoordinate(SupportFunction):
     """g(z) = scale * max_i z_i; D is the simplex; L_g = scale."""
 
+    prox_is_exact = True
+
     class Spec(BlockSpec):
         kind: Literal["max"]
         scale: Positive = Field(1.0, description="factor of the maximum")

@@ -16,6 +16,7 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 class L1Norm(SupportFunction):
     """g(z) = scale * sum |z_i|; D is the linf-ball; prox: soft thresholding; L_g = scale sqrt(n)."""
 
+    prox_is_exact = True
     uniform = True
 
     class Spec(BlockSpec):
@@ -44,6 +45,7 @@ class L1Norm(SupportFunction):
 class L2Norm(SupportFunction):
     """g(z) = scale * |z|_2, not squared; D is the l2-ball; L_g = scale."""
 
+    prox_is_exact = True
     uniform = True
 
     class Spec(BlockSpec):
@@ -76,6 +78,8 @@ class L2Norm(SupportFunction):
 
 class LinfNorm(SupportFunction):
     """g(z) = scale * max |z_i|; D is the l1-ball; L_g = scale."""
+
+    prox_is_exact = True
 
     class Spec(BlockSpec):
         kind: Literal["linf"]

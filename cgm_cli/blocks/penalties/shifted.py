@@ -22,7 +22,7 @@ class Shifted(Penalty):
         self.inner = inner
         self.shape = inner.shape
         self.lipschitz = inner.lipschitz
-        self.is_set, self.is_point = inner.is_set, inner.is_point
+        self.is_set, self.is_point, self.prox_is_exact = inner.is_set, inner.is_point, inner.prox_is_exact
         self.uniform = inner.uniform and offset.ndim == 0
         self.offset = fit(offset, inner.shape, "the offset", "the image")
         self.shift = safe_norm(self.offset) + inner.shift

@@ -17,6 +17,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive, Size
 class SimplexSet(ConvexSet):
     """K = {z >= 0 : sum z = r}, or sum z <= r with `sum: at-most`; with `length`, each run of z in one of its own."""
 
+    prox_is_exact = True
+
     class Spec(BlockSpec):
         kind: Literal["simplex"]
         radius: Positive = Field(1.0, description="what the entries sum to")

@@ -46,7 +46,7 @@ class SupportOfSet(SupportFunction):
         if not np.isfinite(inner.reach):
             raise ProblemError("the support function of an unbounded set is not finite everywhere")
         super().__init__(inner.shape, scale)
-        self.set = inner
+        self.set, self.prox_is_exact = inner, inner.prox_is_exact
 
     @property
     def lipschitz(self) -> float:

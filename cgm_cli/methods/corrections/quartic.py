@@ -16,24 +16,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.directions import SumDirection
-from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.losses.least_squares import LeastSquares
-from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
-from cgm_cli.blocks.maps.diagonal import Diagonal
-from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.factors import Chart
-from cgm_cli.methods.state import State
+from cgm_cli.methods.corrections.factors import Chart
 from cgm_cli.numerics.conjugate import Met
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.rows import go_along, look_along
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.state import State
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
@@ -48,21 +46,22 @@ then all its points stand for the same point of the sphere, or for its opposite.
 
 def is_quartic(problem: CompositeProblem) -> bool:
     """Whether the objective along a segment of factors is a quartic over the square of a quadratic."""
-    plain = problem.loss is None or isinstance(problem.loss, Linear | LeastSquares)
-    return plain and all(isinstance(term.penalty, Equals) for term in problem.terms)
+    loss = problem.loss
+    plain = loss is None or loss.cost is not None or loss.squares is not None
+    return plain and all(term.penalty.only_point is not None for term in problem.terms)
 
 
 def is_diagonal(problem: CompositeProblem) -> bool:
     """Whether it is a linear f over semidefinite matrices of fixed trace, whose one constraint is on the diagonal."""
-    domain, linear = problem.domain, isinstance(problem.loss, Linear)
-    fixed = isinstance(domain, PSDTrace) and domain.fixed_trace
-    return fixed and linear and [type(term.map) for term in problem.terms] == [Diagonal]
+    domain, loss = problem.domain, problem.loss
+    fixed = domain.symmetric and domain.fixed_trace and domain.on_whole_sphere
+    return fixed and loss is not None and loss.cost is not None and [t.map.is_diagonal for t in problem.terms] == [True]
 
 
-def quartic(state: State, chart: Chart, beta: float, flat: np.ndarray, deadline: Deadline = NEVER) -> Quartic:
+def quartic(state: State, chart: Chart, beta: float | None, flat: np.ndarray, deadline: Deadline = NEVER) -> Quartic:
     """The objective at a vector, in the form that takes the least time to move."""
-    if is_diagonal(state.problem):
-        loss = state.problem.loss
+    loss = state.point.problem.loss
+    if loss is not None and is_diagonal(state.point.problem):
         cost = loss.map.adjoint(loss.gradient(np.zeros(()))).symmetrised().sparse()
         if cost is not None:
             return DiagonalQuartic(state, chart, beta, flat, cost, deadline)
@@ -104,21 +103,22 @@ class Quartic:
     deadline it moves no more, and raises OutOfTime.
     """
 
-    def __init__(self, state: State, chart: Chart, beta: float, flat: np.ndarray, deadline: Deadline = NEVER):
-        problem = state.problem
+    def __init__(self, state: State, chart: Chart, beta: float | None, flat: np.ndarray, deadline: Deadline = NEVER):
+        problem = state.point.problem
         self._deadline = deadline
         self._chart = chart
         self._cost: Callable[[np.ndarray], np.ndarray] | None = None
         self._squares = []
-        if isinstance(problem.loss, Linear):
-            self._cost = chart.puller(problem.loss.map.adjoint(problem.loss.gradient(np.zeros(()))))
-        elif problem.loss is not None:
-            self._squares.append(_Square(problem.loss.map, 1.0, problem.loss.target))
-        centres = [0.0] * len(problem.terms) if state.centres is None else state.centres
+        loss = problem.loss
+        if loss is not None and loss.cost is not None:
+            self._cost = chart.puller(loss.map.adjoint(loss.gradient(np.zeros(()))))
+        elif loss is not None and loss.squares is not None:
+            self._squares.append(_Square(loss.map, 1.0, loss.squares))
+        centres = [0.0] * len(problem.terms) if state.point.multipliers is None else state.point.multipliers
         for term, centre in zip(problem.terms, centres, strict=True):
             # <c, z - b> + |z - b|^2 / (2 s) is |z - (b - s c)|^2 / (2 s), but for a constant.
             step = beta / term.weight
-            self._squares.append(_Square(term.map, 1.0 / step, term.penalty.target - step * centre))
+            self._squares.append(_Square(term.map, 1.0 / step, term.penalty.only_point - step * centre))
         self.flat = flat.copy()
         factor = chart.columns(self.flat)
         self._excess = float(flat @ flat) / chart.radius**2
@@ -235,7 +235,7 @@ class DiagonalQuartic(Quartic):
         self,
         state: State,
         chart: Chart,
-        beta: float,
+        beta: float | None,
         flat: np.ndarray,
         cost: sp.csr_array,
         deadline: Deadline = NEVER,

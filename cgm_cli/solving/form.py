@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from cgm_cli.blocks.atoms import DenseAtom
-from cgm_cli.blocks.domains.spectral import EigenDomain
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, SampledIterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.blocks.sketch import SketchedIterate
 from cgm_cli.errors import ProblemError
-from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.memory import human
 from cgm_cli.spec.model import SolverSpec
-from cgm_cli.templates.base import Template
 
 SAMPLES = 100
 """Gaussian vectors of a sampled iterate: as many as hyperplanes are usually tried."""
 
 FACTOR_BYTES = 2 * 10**8
 """What the columns of a factored iterate may take before they are compressed."""
+
+BEGUN = "the run was begun with it"
 
 SKETCH_RANK = 50
 """Columns of a sketch where the spec names none: solutions with few constraints have small ranks."""
@@ -50,33 +50,52 @@ class Form:
         return FactoredIterate(first, self.columns, domain.symmetric)
 
 
-def choose_form(solver: SolverSpec, template: Template, context: BuildContext, kept: str | None = None) -> Form:
-    """The form of the spec; of `auto`, `kept` if it is given. Raises ProblemError where it cannot serve the problem."""
-    problem, kind, reason = template.problem, solver.iterate, "the spec says so"
+class Needs(Protocol):
+    """What a template's metrics and rounding ask of x. iterate: "dense" where every entry is looked at, or "auto".
+    takes_samples: samples of x are enough.
+    """
+
+    iterate: str
+    takes_samples: bool
+
+
+def choose_form(
+    solver: SolverSpec,
+    problem: CompositeProblem,
+    needs: Needs,
+    has_room_for: Callable[[int], bool],
+    kept: str | None = None,
+) -> Form:
+    """The form of the spec; of `auto`, `kept` if it is given. has_room_for: whether so many bytes can be had. Raises
+    ProblemError where it cannot serve the problem.
+    """
+    kind, reason = solver.iterate, "the spec says so"
     if kind == "auto":
-        kind, reason = _suggested(solver, template, context) if kept is None else (kept, "the run was begun with it")
-    _refuse(kind, solver, problem)
+        suggested = kept is None
+        kind, reason = _suggested(solver, problem, needs, has_room_for) if suggested else (kept, BEGUN)
+    _refuse(kind, solver, problem, needs)
     columns = {"dense": lambda: 0, "samples": lambda: SAMPLES, "sketch": lambda: _rank(solver, problem)}
     width = columns.get(kind, lambda: _columns(problem, solver.iterations))()
     return Form(kind, width, _bytes(kind, width, problem), reason)
 
 
-def _suggested(solver: SolverSpec, template: Template, context: BuildContext) -> tuple[str, str]:
-    problem = template.problem
-    if template.iterate == "dense":
+def _suggested(
+    solver: SolverSpec, problem: CompositeProblem, needs: Needs, has_room_for: Callable[[int], bool]
+) -> tuple[str, str]:
+    if needs.iterate == "dense":
         return "dense", "every entry of x is looked at"
     if _written_out(solver, problem):
         return "dense", "a map, the start or the oracle needs every entry of x"
     columns, exact = _columns(problem, solver.iterations), _exact_columns(problem, solver.iterations)
     nbytes = _bytes("factored", max(columns, exact), problem)
-    if columns >= exact and context.has_room_for(nbytes):
+    if columns >= exact and has_room_for(nbytes):
         return "factored", f"{exact} columns hold every step, in {human(nbytes)}"
-    if not isinstance(problem.domain, EigenDomain):
+    if not problem.domain.symmetric:
         return "factored", f"{exact} columns would hold every step, in {human(nbytes)}; of fewer, the largest are kept"
     return "sketch", f"the {exact} columns that hold every step would take {human(nbytes)}"
 
 
-def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem) -> None:
+def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem, needs: Needs) -> None:
     domain = problem.domain
     if kind != "dense" and _written_out(solver, problem):
         raise ProblemError(
@@ -85,14 +104,19 @@ def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem) -> None:
         )
     if kind == "samples" and not domain.symmetric:
         raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))
-    if kind == "samples" and solver.correction != "none":
+    if kind == "samples" and not needs.takes_samples:
         raise ProblemError(
-            f"`correction: {solver.correction}` starts from x itself, and `iterate: samples` does not know it",
+            "`iterate: samples` is enough for hyperplanes, but the template rounds x itself: use `iterate: factored`",
+            ("iterate",),
+        )
+    if kind == "samples" and solver.correction.name != "none":
+        raise ProblemError(
+            f"`correction: {solver.correction.name}` starts from x itself, and `iterate: samples` does not know it",
             ("correction",),
         )
     if kind != "sketch":
         return
-    if not isinstance(domain, EigenDomain):
+    if not (domain.spectral and domain.symmetric):
         raise ProblemError(
             "`iterate: sketch` recovers positive semidefinite matrices only; use `iterate: factored`", ("iterate",)
         )
@@ -107,7 +131,7 @@ def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem) -> None:
 
 
 def _written_out(solver: SolverSpec, problem: CompositeProblem) -> bool:
-    return problem.needs_array or isinstance(problem.start, DenseAtom) or solver.oracle.perturb
+    return problem.needs_array or (problem.start is not None and problem.start.is_dense) or solver.oracle.perturb
 
 
 def _rank(solver: SolverSpec, problem: CompositeProblem) -> int:
@@ -134,4 +158,5 @@ def _exact_columns(problem: CompositeProblem, iterations: int) -> int:
 
 
 def _width(problem: CompositeProblem) -> int:
-    return getattr(problem.first, "weights", np.empty(1)).size
+    first = problem.first.low_rank
+    return 1 if first is None else first.weights.size

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
@@ -19,10 +20,11 @@ from scipy.linalg.blas import daxpy
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.spectral import SpectralDomain
-from cgm_cli.blocks.losses.linear import Linear
-from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.state import State
+from cgm_cli.methods.evaluation import Images, evaluate
 from cgm_cli.numerics.tiles import FactoredBox
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.state import State
 
 Smoothed = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -192,50 +194,52 @@ def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
     return evaluate
 
 
-def objective(state: State, evaluator: Evaluator, chart: Chart, beta: float | None) -> Smoothed:
+def objective(state: State, chart: Chart, beta: float | None) -> Smoothed:
     """Z -> F_beta, but for a constant, and its derivative by Z."""
-    if evaluator.folded is not None and state.problem.domain.symmetric:
-        return _by_tiles(state, evaluator, chart, beta)
-    return _by_images(state, evaluator, chart, beta)
+    if state.point.box is not None and chart.domain.symmetric:
+        return by_tiles(state, chart, beta)
+    return by_images(state, chart, beta)
 
 
-def _by_images(state: State, evaluator: Evaluator, chart: Chart, beta: float | None) -> Smoothed:
+def by_images(state: State, chart: Chart, beta: float | None) -> Smoothed:
     """From the images of X.
 
     A linear objective costs no product of its own: <C, X> = <V, X> - sum <y_i, A_i X>, and <V, X> = <G, Z> / 2.
     """
-    problem, linear = state.problem, isinstance(state.problem.loss, Linear)
+    point, problem = state.point, state.point.problem
     loss = problem.loss
+    linear = loss is not None and loss.cost is not None
 
     def smoothed(factor: np.ndarray) -> tuple[float, np.ndarray]:
         columns = chart.whole(factor)
         atom = chart.lift(columns)
         images = [term.map.forward_atom(atom) for term in problem.terms]
         loss_image = None if loss is None else np.zeros(()) if linear else loss.map.forward_atom(atom)
-        point = evaluator.evaluate(loss_image, images, beta, state.centres)
-        gradient = chart.pull(point.direction, columns)
-        value = point.smoothed
+        found = point.evaluate_at(Images(loss_image, images), beta)
+        gradient = chart.pull(found.direction, columns)
+        value = found.smoothed
         if linear:
-            value += 0.5 * float(np.vdot(gradient, columns)) - point.pairing
+            value += 0.5 * float(np.vdot(gradient, columns)) - found.pairing
         return value, chart.own(gradient)
 
     return smoothed
 
 
-def _by_tiles(state: State, evaluator: Evaluator, chart: Chart, beta: float) -> Smoothed:
+def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
     """Of a dense cost and bounds on the entries of X = R R^T, without X; the other terms by their images."""
-    problem, folded = state.problem, evaluator.folded
-    place, step = problem.terms.index(folded), beta / folded.weight
-    centre = None if state.centres is None else state.centres[place]
+    point, problem, box = state.point, state.point.problem, state.point.box
+    assert box is not None and problem.loss is not None and beta is not None
+    bounds = box.penalty.entry_bounds
+    assert bounds is not None
+    place, step = problem.terms.index(box), beta / box.weight
+    centre = None if point.multipliers is None else point.multipliers[place]
     cost = problem.loss.map.adjoint(problem.loss.gradient(np.zeros(()))).symmetrised().dense()
-    tiles = FactoredBox(cost, centre, folded.penalty.lower, folded.penalty.upper, step)
+    tiles = FactoredBox(cost, centre, *bounds, step)
     others = [i for i in range(len(problem.terms)) if i != place]
     rest = None
     if others:
-        terms = tuple(problem.terms[i] for i in others)
-        centres = None if state.centres is None else [state.centres[i] for i in others]
-        rest = replace(problem, loss=None, terms=terms)
-        evaluate = Evaluator(rest, state.iterate).evaluate
+        rest = replace(problem, loss=None, terms=tuple(problem.terms[i] for i in others))
+        multipliers = None if point.multipliers is None else [point.multipliers[i] for i in others]
 
     def smoothed(factor: np.ndarray) -> tuple[float, np.ndarray]:
         columns = chart.whole(factor)
@@ -244,9 +248,10 @@ def _by_tiles(state: State, evaluator: Evaluator, chart: Chart, beta: float) -> 
         value, gradient = linear + 0.5 * step * squares, 2.0 * product
         if rest is not None:
             atom = chart.lift(columns)
-            point = evaluate(None, [term.map.forward_atom(atom) for term in rest.terms], beta, centres)
-            value += point.smoothed
-            gradient += chart.pull(point.direction, columns)
+            images = Images(None, [term.map.forward_atom(atom) for term in rest.terms])
+            found = evaluate(rest, images, beta, multipliers, lambda: np.empty(rest.domain.shape))
+            value += found.smoothed
+            gradient += chart.pull(found.direction, columns)
         return value, chart.own(gradient)
 
     return smoothed

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.evaluation import DualPoint
+from cgm_cli.methods.dual_point import DualPoint
 from cgm_cli.methods.record import kind_of
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.threads import blas_threads
@@ -54,7 +53,7 @@ class Certificate:
 
 
 @dataclass
-class Chance:
+class FailureBudget:
     """What a probable bound may fail with, and what it draws from."""
 
     failure: float
@@ -65,14 +64,14 @@ def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0, dead
     """The bound of a dual point with the minimum over the domain certified; None where that is out of reach, or takes
     too long. slack: how much less it may be where that makes the proof cheaper.
     """
-    if not problem.is_proven_convex:
+    if not problem.is_provable:
         return None
     with blas_threads(min(problem.domain.shape)):
         minimum = problem.domain.certified_minimum(dual.direction(problem), slack, deadline)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
-def hoped(problem: CompositeProblem, dual: DualPoint, deadline: Deadline = NEVER) -> float:
+def optimistic_bound(problem: CompositeProblem, dual: DualPoint, deadline: Deadline = NEVER) -> float:
     """No less than the bound of a dual point, and near it: the minimum over the domain is no more than the value of any
     of its points, which is found at a small part of the price of a certificate.
     """
@@ -88,7 +87,7 @@ def certify_probably(
     deadline: Deadline = NEVER,
 ) -> float | None:
     """The same but for a probability of failure; None where there is no such method, or no time."""
-    if not problem.is_proven_convex:
+    if not problem.is_provable:
         return None
     with blas_threads(min(problem.domain.shape)):
         minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng, deadline)
@@ -108,8 +107,6 @@ def estimate(domain: Domain, direction: Direction, constant: float, margin: floa
 def _allowance(margin: float, minimum: float) -> float:
     return margin + 8 * _EPS * abs(minimum)
 
-
-_KINDS = ("estimated", "probable", "certified")
 
 LATENESS = 4
 """The j-th dual point weighs as j^4 in the mean: of a thousand, the last two hundred make two thirds of it."""
@@ -166,31 +163,31 @@ class BestBound:
         if self.improves(bound.value, bound.kind):
             setattr(self, bound.kind, bound)
 
-    def certify(self, problem: CompositeProblem, chance: Chance, deadline: Deadline = NEVER) -> None:
+    def certify(self, problem: CompositeProblem, budget: FailureBudget, deadline: Deadline = NEVER) -> None:
         """Certify the averaged dual and that of the best estimate, where the domain can; this spends the estimate.
 
         Where there may be time for one only, a mean of few points comes last.
         """
         late = np.isfinite(deadline.left()) and self.average.count < MANY
         if not late:
-            self.certify_average(problem, chance, deadline)
+            self.certify_average(problem, budget, deadline)
         estimated = self.estimated
-        if estimated is not None and self.certify_dual(problem, estimated.dual, chance, deadline=deadline):
+        if estimated is not None and self.certify_dual(problem, estimated.dual, budget, deadline=deadline):
             self.estimated = None
         if late:
-            self.certify_average(problem, chance, deadline)
+            self.certify_average(problem, budget, deadline)
 
-    def certify_average(self, problem: CompositeProblem, chance: Chance, deadline: Deadline = NEVER) -> None:
+    def certify_average(self, problem: CompositeProblem, budget: FailureBudget, deadline: Deadline = NEVER) -> None:
         """Certify the averaged dual, unless nothing has joined it since."""
         if self.average.count > self.tried:
             self.tried = self.average.count
-            self.certify_dual(problem, self.average.dual, chance, deadline=deadline)
+            self.certify_dual(problem, self.average.dual, budget, deadline=deadline)
 
     def certify_dual(
         self,
         problem: CompositeProblem,
         dual: DualPoint,
-        chance: Chance,
+        budget: FailureBudget,
         slack: float = 0.0,
         deadline: Deadline = NEVER,
     ) -> bool:
@@ -204,45 +201,18 @@ class BestBound:
         """
         if deadline.should_stop():
             return False
-        if self.certified is not None and hoped(problem, dual, deadline) <= self.certified.value:
+        if self.certified is not None and optimistic_bound(problem, dual, deadline) <= self.certified.value:
             return True
         value = certify(problem, dual, slack, deadline)
         if value is not None:
             self.offer(Bound.proven(value, dual))
-        elif chance.failure > 0.0:
-            share = chance.failure / ((self.drawn + 1) * (self.drawn + 2))
-            value = certify_probably(problem, dual, share, chance.rng, deadline)
+        elif budget.failure > 0.0:
+            share = budget.failure / ((self.drawn + 1) * (self.drawn + 2))
+            value = certify_probably(problem, dual, share, budget.rng, deadline)
             if value is not None:
                 self.drawn += 1
-                self.offer(Bound(value, False, dual, chance.failure))
+                self.offer(Bound(value, False, dual, budget.failure))
         return value is not None
-
-    def pack(self) -> dict[str, Any]:
-        """All of it as nested mappings of arrays and plain values."""
-        tree: dict[str, Any] = {"tried": self.tried, "drawn": self.drawn, "count": self.average.count}
-        if self.average.mean is not None:
-            tree["mean"] = self.average.mean.pack()
-        for name in _KINDS:
-            bound = getattr(self, name)
-            if bound is not None:
-                tree[name] = {"value": bound.value, "failure": bound.failure, "dual": bound.dual.pack()}
-        return tree
-
-    @classmethod
-    def unpacked(cls, tree: Mapping[str, Any]) -> BestBound:
-        """What `pack` made the tree of."""
-        bounds = {
-            name: Bound(
-                tree[name]["value"],
-                name == "certified",
-                DualPoint.unpacked(tree[name]["dual"]),
-                tree[name]["failure"],
-            )
-            for name in _KINDS
-            if name in tree
-        }
-        mean = DualPoint.unpacked(tree["mean"]) if "mean" in tree else None
-        return cls(**bounds, average=AveragedDual(tree["count"], mean), tried=tree["tried"], drawn=tree["drawn"])
 
     @property
     def shown(self) -> Bound | None:

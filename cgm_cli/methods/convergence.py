@@ -1,0 +1,119 @@
+"""Whether the tolerances hold, and go on holding once the bound that they rest on is certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cgm_cli.methods.budget import Budget
+from cgm_cli.methods.certification import Certifier
+from cgm_cli.methods.debt import Debt
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.state import State, is_worth_another
+from cgm_cli.methods.stopping import StopRules
+from cgm_cli.methods.turn import Turn
+
+SLACK = 0.02
+"""The part of the gap asked for that a certificate may lose where that makes it cheaper."""
+
+GROWTH = 1e-6
+"""By how much more than this, relatively, an estimate has to have grown since its certificate fell short."""
+
+
+class Convergence:
+    """record: makes the record of a turn, with the bound that a run would report (last) or show."""
+
+    def __init__(
+        self,
+        state: State,
+        stop: StopRules,
+        schedule: Schedule,
+        budget: Budget,
+        certifier: Certifier,
+        debt: Debt,
+        record: Callable[[Turn, bool], IterationRecord],
+    ):
+        self._state, self._stop, self._budget = state, stop, budget
+        self._certifier, self._debt, self._record = certifier, debt, record
+        self._needs_proof = stop.gap is not None and schedule.certify != "never"
+
+    def is_confirmed(self, turn: Turn, record: IterationRecord) -> bool:
+        """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
+        is possible, at a point that owes little to missing its constraints.
+        """
+        if not is_worth_another(self._state.attempts.overtaken_at, turn.k):
+            return False
+        holds = self._stop.converged(record) and self._owes_little(turn)
+        return (holds and self._stands_when_certified(turn, record)) or self._holds_by_proof(turn, record)
+
+    def still_holds(self, turn: Turn) -> bool:
+        """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
+        converged = self._stop.converged(self._record(turn, True))
+        if not converged:
+            self._note(failed_at=turn.k)
+        return converged
+
+    def was_overtaken(self, turn: Turn) -> None:
+        """Note that the best bound lies beyond the objective of a point that misses its constraints."""
+        self._note(overtaken_at=turn.k)
+
+    def _owes_little(self, turn: Turn) -> bool:
+        """Whether x, mended, would still be as good; if not, it is noted when that was, not to be asked too often."""
+        most = self._stop.debt
+        if most is None or self._debt.is_settled_within(most, turn):
+            return True
+        self.was_overtaken(turn)
+        return False
+
+    def _stands_when_certified(self, turn: Turn, record: IterationRecord) -> bool:
+        """Whether the tolerances still hold with the bound certified; tried again once the estimate has grown, or where
+        a quarter more of steps was taken: an estimate that is too good does not grow.
+        """
+        state = self._state
+        held, attempts = state.bounds.estimated, state.attempts
+        if not self._needs_proof or held is None or record.certified:
+            return True
+        if held.value <= attempts.estimate and not is_worth_another(attempts.failed_at, turn.k):
+            return False
+        certified = self._prove(turn) if state.duals.is_decisive else self._certifier.certify_best()
+        if not certified:  # out of reach for this domain: the estimate is all there is; unless time was what it lacked
+            return not self._budget.ending.missed
+        self._note(estimate=_grown(held.value))
+        return self.still_holds(turn)
+
+    def _holds_by_proof(self, turn: Turn, record: IterationRecord) -> bool:
+        """Whether the tolerances hold with a certificate of the current dual point, though its estimate falls short.
+
+        An estimate takes off the residual of the eigenvector, where the error of its value is only the square of that.
+        So the proof is tried where the value itself would do, or is too good to be true, as it is where the oracle has
+        missed an eigenvector; and again once it has grown, or a quarter more of steps was taken.
+        """
+        attempts, total = self._state.attempts, turn.total
+        if not self._needs_proof or turn.answer.exact:
+            return False
+        hoped = turn.evaluation.constant + turn.answer.value
+        gap = max(0.0, total - hoped) / max(1.0, abs(total), abs(hoped))
+        out_of_reach = attempts.optimistic == np.inf
+        tried = hoped <= attempts.optimistic and (out_of_reach or not is_worth_another(attempts.failed_at, turn.k))
+        if tried or not self._stop.converged(replace(record, gap=gap)) or not self._owes_little(turn):
+            return False
+        proven = self._prove(turn)
+        if proven and self.still_holds(turn):
+            return True
+        self._note(optimistic=_grown(hoped) if proven else np.inf)
+        return False
+
+    def _prove(self, turn: Turn) -> bool:
+        """Certify the dual of the current point; a small part of the gap that is asked for may be lost on the way."""
+        assert self._stop.gap is not None
+        return self._certifier.prove(turn, SLACK * self._stop.gap * max(1.0, abs(turn.total)))
+
+    def _note(self, **changes: float) -> None:
+        self._state.attempts = replace(self._state.attempts, **changes)
+
+
+def _grown(value: float) -> float:
+    return value + abs(value) * GROWTH

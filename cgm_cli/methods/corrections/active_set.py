@@ -1,0 +1,45 @@
+"""The atoms that a point is a convex combination of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import Atom, DenseAtom
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """x = sum_j weights_j atoms_j: atoms (n, m), each raveled, weights (m,) from the simplex."""
+
+    atoms: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def at(cls, atom: Atom) -> ActiveSet:
+        """One atom, and all the weight on it."""
+        return cls(atom.dense().reshape(-1, 1), np.ones(1))
+
+    def joined_by(self, atom: Atom) -> ActiveSet:
+        """The same point with one more atom, of no weight."""
+        return ActiveSet(np.hstack([self.atoms, atom.dense().reshape(-1, 1)]), np.append(self.weights, 0.0))
+
+    def weighed(self, weights: np.ndarray) -> ActiveSet:
+        """Another combination of the same atoms."""
+        return ActiveSet(self.atoms, weights)
+
+    def pruned(self, most: int) -> ActiveSet:
+        """The same point without atoms of no weight; the lightest beyond `most` become their mean."""
+        order = np.argsort(-self.weights, kind="stable")
+        order = order[self.weights[order] > 0.0]
+        atoms, weights = self.atoms[:, order[:most]], self.weights[order[:most]]
+        if order.size > most:
+            light = self.weights[order[most - 1 :]]
+            atoms[:, -1] = self.atoms[:, order[most - 1 :]] @ light / light.sum()
+            weights[-1] = light.sum()
+        return ActiveSet(atoms, weights)
+
+    def point(self, shape: tuple[int, ...]) -> DenseAtom:
+        """x."""
+        return DenseAtom((self.atoms @ self.weights).reshape(shape))

@@ -1,0 +1,201 @@
+"""Local descent on the factor of X = R R^T, or X = U W^T: oracle steps give the certificate and the way out of a wrong
+rank, descent on the factor gives the speed.
+
+The factor is that of Burer and Monteiro ("A nonlinear programming algorithm for solving semidefinite programs via
+low-rank factorization", Math. Program. 95, 2003); to alternate it with oracle calls is the idea of Boyd, Schiebinger
+and Recht ("The alternating descent conditional gradient method for sparse inverse problems", SIAM J. Optim. 27, 2017).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.factors import Chart, objective, on_sphere
+from cgm_cli.methods.corrections.fully_corrective import FullyCorrective, Memory
+from cgm_cli.methods.corrections.quartic import image_size, is_diagonal, is_quartic, quartic
+from cgm_cli.methods.policies import Move, PlainStep, Solution
+from cgm_cli.methods.setting import Setting
+from cgm_cli.methods.steps.line_search import minimiser
+from cgm_cli.numerics import rows
+from cgm_cli.numerics.conjugate import descend
+from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.numerics.lbfgs import lbfgs
+from cgm_cli.spec.fields import PolicySpec, Size
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.state import State
+
+SPARE = 10
+"""How many columns more than the extreme points have are kept at the least."""
+
+WEIGHTLESS = 1e-5
+"""Part of |R|^2 below which a column leaves. Without one that counts, X would have too few columns to be the best of
+all X, however many oracle steps bring others.
+"""
+
+MORE, LONGEST = 1.5, 500
+"""How much longer the next descent may be where the last one ended early, and how many moves it may have at the most: a
+descent that is broken off is lost.
+"""
+
+
+MISSES, CUT = 8, 1e-2
+"""So many turns in a row whose points lost more than this part of their trace to lie in the domain end the descent for
+good: the sphere of factors is too much larger than the domain there. (On k-means problems it is less from the third
+turn on, and soon nothing; over faces of the fantope with penalties it stays at a tenth and more.)
+"""
+
+
+@dataclass(frozen=True)
+class DescentState:
+    """factor: of the last point. moves: of the next descent; None: the first. misses: turns in a row whose points had
+    to lose much of their trace. fallback: what the fallback remembers.
+    """
+
+    factor: np.ndarray | None = None
+    moves: float | None = None
+    misses: int = 0
+    fallback: Memory = field(default_factory=Memory)
+
+    @property
+    def gave_way(self) -> bool:
+        """Whether the descent has ended for good."""
+        return self.misses >= MISSES
+
+
+@dataclass(frozen=True)
+class LocalDescent:
+    """A few descent steps on the factor of x, for matrix domains, from the last one and the oracle's atom.
+
+    columns: how many there are at first; of more, those of no weight leave. evaluations: of F_beta and its gradient by
+    L-BFGS, per step, fewer where a hundredth of the gradient is left; moves: of conjugate gradients instead, where line
+    searches can be exact. Where multipliers fit the point, so that few turns are needed, there are half as many more
+    after each time that they did not do: it costs to begin anew. The point found is brought back into the domain (the
+    fantope is smaller than its sphere).
+
+    fallback: what corrects the steps once the descent has given way. guarded: a point is taken only if it is no worse
+    than the plain step, whose guarantees are so inherited; not where multipliers follow it.
+    """
+
+    class Spec(PolicySpec):
+        kind: Literal["local-descent"] = "local-descent"
+        columns: Size = 20
+        evaluations: Size = 50
+        moves: Size = 40
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "local-descent"},
+            {"kind": "local-descent", "columns": 5, "moves": 100},
+        ]
+
+        def build(self, problem: CompositeProblem, setting: Setting) -> LocalDescent:
+            """Raises ProblemError for a domain whose points have no factors."""
+            if not problem.domain.spectral:
+                raise ProblemError(
+                    "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, `fantope`, "
+                    "`fantope-face` or `nuclear-ball`; `fully-corrective` serves every domain",
+                    ("correction",),
+                )
+            return LocalDescent(self.columns, self.evaluations, self.moves, guarded=not setting.follows)
+
+    columns: int = 20
+    evaluations: int = 50
+    moves: int = 40
+    reduction: float = 0.01
+    fallback: FullyCorrective = field(default_factory=FullyCorrective)
+    guarded: bool = True
+
+    def init(self, problem: CompositeProblem) -> DescentState:
+        return DescentState()
+
+    def warm_up(self, problem: CompositeProblem) -> None:
+        if is_diagonal(problem) and problem.domain.shape[0] * self.columns >= rows.FEW:
+            rows.rehearse()
+
+    def memory(self, problem: CompositeProblem) -> int:
+        """The image it leads to, beside all that is kept lest it is broken off."""
+        return 2 * problem.domain.memory if problem.needs_array else 0
+
+    def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
+        memory = state.correction
+        assert isinstance(memory, DescentState)
+        if memory.gave_way:
+            move = self.fallback.chosen(state, memory.fallback, plain, deadline)
+            return replace(move, memory=replace(memory, fallback=move.memory), gave_way=True)
+        chart = Chart(state.point.problem.domain)
+        if chart.radius == 0.0:  # zero is all there is
+            return Move(plain.atom, plain.eta, memory)
+        return self._descended(state, memory, chart, plain, deadline)
+
+    def _descended(
+        self, state: State, memory: DescentState, chart: Chart, plain: PlainStep, deadline: Deadline
+    ) -> Move:
+        point, beta = state.point, plain.beta
+        start = self._start(state, memory, chart, plain)
+        deadline.check()
+        found, fitted, moves = self._descend(state, memory, chart, beta, start, deadline)
+        found = chart.on_sphere(chart.cleared(found))[0]
+        corrected, factor = chart.settled(found)
+        memory = replace(memory, factor=factor, moves=moves)
+        solution, better = None, corrected is not None
+        if self.guarded or beta is None:
+            better = corrected is not None and _is_better(state, corrected, plain)
+        else:
+            memory = replace(memory, misses=memory.misses + 1 if chart.excess(factor) > CUT else 0)
+            images = point.images_of(chart.lift(chart.whole(found)))
+            solution = Solution(beta, images.terms, point.duals_at(images, beta), fitted)
+        if corrected is None or not better:
+            return Move(plain.atom, plain.eta, memory, solution, memory.gave_way)
+        # The last eigenvector is among those of the factor now, and would be taken for the smallest again.
+        return Move(corrected, 1.0, memory, solution, memory.gave_way, is_elsewhere=True)
+
+    def _descend(
+        self,
+        state: State,
+        memory: DescentState,
+        chart: Chart,
+        beta: float | None,
+        start: np.ndarray,
+        deadline: Deadline,
+    ) -> tuple[np.ndarray, list[np.ndarray] | None, float | None]:
+        """Where a descent ends, multipliers that fit that point, and how many moves the next may have."""
+        problem = state.point.problem
+        if chart.is_zero(start):
+            return start, None, memory.moves
+        # Beside images much larger than the factor, exact line searches cost more than they gain.
+        if chart.known is None and is_quartic(problem) and image_size(problem) <= start.size:
+            curve = quartic(state, chart, beta, start, deadline)
+            moves = self.moves if memory.moves is None else memory.moves
+            done = descend(curve, int(moves), self.reduction)
+            fitted = curve.multipliers()
+            more = fitted is not None and not done
+            return curve.flat, fitted, min(MORE * moves, LONGEST) if more else memory.moves
+        evaluate = deadline.checked(on_sphere(chart, objective(state, chart, beta)))
+        return lbfgs(evaluate, start, self.evaluations, self.reduction), None, memory.moves
+
+    def _start(self, state: State, memory: DescentState, chart: Chart, plain: PlainStep) -> np.ndarray:
+        """The last factor, at first noise, and the oracle's atom in new columns, as heavy as a line search makes it."""
+        known, atom = memory.factor, plain.atom.low_rank
+        columns = max(self.columns, chart.domain.count + SPARE)
+        if known is None:
+            known = chart.noise(state.rng, min(columns, *chart.domain.shape))
+        # Those of no weight go before the descent, which makes up for them; after it a constraint would miss them.
+        weights = np.square(known).sum(axis=0)
+        known = known[:, : max(columns, int(np.sum(weights > WEIGHTLESS * weights.sum())))]
+        if atom is not None:
+            share = minimiser(state.point.segment(atom, plain.beta).slope)
+            if share > 0.0:
+                known = np.hstack([np.sqrt(1.0 - share) * known, np.sqrt(share) * chart.factor(atom)])
+        return chart.flat(known)
+
+
+def _is_better(state: State, corrected: Atom, plain: PlainStep) -> bool:
+    point = state.point
+    best = point.segment(plain.atom, plain.beta).value(plain.eta)
+    return point.segment(corrected, plain.beta).value(1.0) <= best

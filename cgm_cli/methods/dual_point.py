@@ -1,0 +1,71 @@
+"""What a lower bound is made of: a point of the dual.
+
+With f(x) = h(M x), any z and any y_i,
+
+    F*  >=  h(z) - <h'(z), z> - sum_i g_i*(y_i)  +  min over X of <v, .>,      v = M^T h'(z) + sum_i A_i^T y_i
+
+(weak duality), so drifting images cost tightness, never truth; where h is not quite convex the constant loses what the
+tangent at z may lie above h (`CompositeProblem.tangent_excess`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgm_cli.blocks.directions import Direction, SumDirection
+from cgm_cli.blocks.losses.base import Loss
+from cgm_cli.blocks.problem import CompositeProblem
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """The loss's image z (None without a loss), one y_i per term, and the constant beside the minimum.
+
+    margin: an allowance for the rounding errors of the constant and the duals.
+    """
+
+    loss_image: np.ndarray | None
+    duals: tuple[np.ndarray, ...]
+    constant: float
+    margin: float
+
+    def direction(self, problem: CompositeProblem) -> Direction:
+        """v = M^T h'(z) + sum_i A_i^T y_i."""
+        pieces = [term.map.adjoint(y) for term, y in zip(problem.terms, self.duals, strict=True)]
+        if problem.loss is not None and self.loss_image is not None:
+            pieces.insert(0, problem.loss.map.adjoint(problem.loss.gradient(self.loss_image)))
+        total = SumDirection(tuple(pieces))
+        return total.symmetrised() if problem.domain.symmetric else total
+
+    def lagrangian(
+        self, problem: CompositeProblem, loss_image: np.ndarray | None, images: Sequence[np.ndarray]
+    ) -> float:
+        """The Lagrangian at a point x of the domain and this dual point, of which the bound is the minimum over all x;
+        from M x and the A_i x, with f linearised at z.
+        """
+        total = sum(float(np.vdot(y, image)) for y, image in zip(self.duals, images, strict=True))
+        if problem.loss is not None and self.loss_image is not None:
+            total += float(np.vdot(problem.loss.gradient(self.loss_image), loss_image))
+        return self.constant + total
+
+    def blended(self, other: DualPoint, share: float, loss: Loss | None, duals: tuple[np.ndarray, ...]) -> DualPoint:
+        """(1 - share) self + share other, of which the duals are given; the larger of the two margins.
+
+        Convexity bounds the conjugates of the mean by the mean of the conjugates. The part of the loss, which is
+        h(z) - <h'(z), z>, is computed anew at the mean of the images.
+        """
+        margin = max(self.margin, other.margin)
+        own, others = self.constant, other.constant
+        if loss is None or self.loss_image is None or other.loss_image is None:
+            return DualPoint(None, duals, (1.0 - share) * own + share * others + 0.0, margin)
+        image = (1.0 - share) * self.loss_image + share * other.loss_image
+        own, others = own - _tangent(loss, self.loss_image), others - _tangent(loss, other.loss_image)
+        return DualPoint(image, duals, (1.0 - share) * own + share * others + _tangent(loss, image), margin)
+
+
+def _tangent(loss: Loss, image: np.ndarray) -> float:
+    """h(z) - <h'(z), z>: where the tangent of h at z meets the axis."""
+    return loss.value(image) - float(np.vdot(loss.gradient(image), image))

@@ -1,0 +1,1 @@
+"""Dual updates: how the multipliers move that the smoothing is centred at."""

@@ -1,0 +1,82 @@
+"""How a run ends: the stopping rules, the budget, and what is certified before the end is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.budget import Budget
+from cgm_cli.methods.certification import Certifier
+from cgm_cli.methods.convergence import Convergence
+from cgm_cli.methods.infeasibility import InfeasibilityTest
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.state import State
+from cgm_cli.methods.status import Status
+from cgm_cli.methods.stopping import StopRules
+from cgm_cli.methods.turn import Turn
+
+
+class Ending:
+    """request: how somebody else wants the run to end. before_certificates: told of the status that a run is about to
+    end with, before the last certificates, which may take long. certifies: whether there are any.
+    """
+
+    def __init__(
+        self,
+        problem: CompositeProblem,
+        state: State,
+        stop: StopRules,
+        budget: Budget,
+        certifier: Certifier,
+        convergence: Convergence,
+        infeasibility: InfeasibilityTest,
+        request: Callable[[], Status | None],
+        before_certificates: Callable[[Status], None],
+        certifies: bool,
+    ):
+        self._problem, self._state, self._stop, self._budget = problem, state, stop, budget
+        self._certifier, self._convergence, self._infeasibility = certifier, convergence, infeasibility
+        self._request, self._before_certificates, self._certifies = request, before_certificates, certifies
+
+    def decide(self, turn: Turn, record: IterationRecord) -> Status | None:
+        """How the run ends here, or None. A bound that decides is certified first where that is possible; a run that is
+        told to leave does so at once, and is to go on later.
+        """
+        self._stop.refuse_hidden_gap(self._problem, record)
+        if self._request() is Status.PREEMPTED:
+            return Status.PREEMPTED
+        if self._infeasibility.is_proven():
+            return Status.INFEASIBLE
+        converged = self._convergence.is_confirmed(turn, record)
+        spent = self._spent(record)
+        ending = Status.CONVERGED if converged else spent or self._request() or self._stagnated(record)
+        if ending is None or ending is Status.PREEMPTED or not self._certifies:
+            return ending
+        if not (converged and self._is_proven_by_multipliers()):
+            self._finish(turn, ending)
+            if self._infeasibility.is_proven():
+                return Status.INFEASIBLE
+            if converged and not self._convergence.still_holds(turn):
+                self._convergence.was_overtaken(turn)
+                return spent or self._request() or (Status.TIME_LIMIT if self._budget.spent else None)
+        return ending
+
+    def _spent(self, record: IterationRecord) -> Status | None:
+        """The target that is reached, or the budget that is spent."""
+        limit = self._stop.reached(record, self._problem.sense_sign) or self._stop.exhausted(record)
+        return limit or (Status.TIME_LIMIT if self._budget.spent else None)
+
+    def _stagnated(self, record: IterationRecord) -> Status | None:
+        self._state.progress = self._state.progress.after(record)
+        return self._stop.stagnated(record.k - self._state.progress.k)
+
+    def _is_proven_by_multipliers(self) -> bool:
+        """The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at."""
+        final = self._state.bounds.final
+        return self._state.duals.is_decisive and final is not None and final.certified
+
+    def _finish(self, turn: Turn, ending: Status) -> None:
+        self._before_certificates(ending)
+        self._budget.begin_ending()
+        # Where there may be time for one only, the best comes first: of a descent, its own multipliers.
+        self._certifier.finish(turn, turn_first=ending is Status.TIME_LIMIT and self._state.duals.is_decisive)

@@ -1,0 +1,85 @@
+"""A proof that no point of the domain meets the constraints: a certified bound above every value of the objective.
+
+At least the maximum over the domain of f and the finite g_i is, from any x_k,
+
+    f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2     and     g(A x) <= g(A x_k) + L_g |A| D,
+
+for which one more linear minimisation has to be certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.best_bound import FEW
+from cgm_cli.methods.certification import Certifier
+from cgm_cli.methods.state import State
+from cgm_cli.numerics.deadline import Deadline
+
+
+class InfeasibilityTest:
+    """certifies: whether estimates may be certified for the proof. deadline: of certificates."""
+
+    def __init__(
+        self, problem: CompositeProblem, state: State, certifier: Certifier, certifies: bool, deadline: Deadline
+    ):
+        self._problem, self._state, self._certifier = problem, state, certifier
+        self._certifies, self._deadline = certifies, deadline
+
+    def is_proven(self) -> bool:
+        """Whether the bounds of the state prove it; the best estimate is certified where it would."""
+        state, problem = self._state, self._problem
+        shown = state.bounds.shown
+        if shown is None or not problem.has_constraints:
+            return False
+        objective = 0.0 if problem.loss is None else problem.loss.value(state.point.loss_image)
+        # The cheapest looks come first.
+        if shown.value <= objective or shown.value <= self._attained() or shown.value <= self._ceiling():
+            return False
+        if not shown.certified and self._certifies and shown.value > state.ceiling.failed:
+            self._certifier.certify_best()
+            state.ceiling = replace(state.ceiling, failed=shown.value + abs(shown.value) * 1e-6)
+        certified = state.bounds.certified
+        return certified is not None and certified.value > self._ceiling()
+
+    def _ceiling(self) -> float:
+        """At least the maximum of the objective over the domain; infinite where that cannot be certified."""
+        known = self._state.ceiling.proven
+        if known is None:
+            minimum = partial(self._problem.domain.certified_minimum, deadline=self._deadline)
+            known = self._largest(minimum)
+            self._state.ceiling = replace(self._state.ceiling, proven=known)
+        return known
+
+    def _attained(self) -> float:
+        """The ceiling with the value of an atom for the certified minimum: no more than it, and far cheaper."""
+        known = self._state.ceiling.attained
+        if known is None:
+            rough = OracleRequest(1e-2, max_products=FEW)
+            known = self._largest(lambda direction: self._problem.domain.lmo(direction, rough).value)
+            self._state.ceiling = replace(self._state.ceiling, attained=known)
+        return known
+
+    def _largest(self, minimum: Callable[[Direction], float | None]) -> float:
+        """The right-hand sides of the module's head, if `minimum` is a lower bound on <direction, .>."""
+        loss, domain, images = self._problem.loss, self._problem.domain, self._state.point.images
+        parts = []
+        for term, at in zip(self._problem.terms, images.terms, strict=True):
+            if not term.penalty.is_set:
+                parts += [term.penalty.value(at), term.penalty.lipschitz * term.map.norm_bound * domain.diameter]
+        if loss is not None and images.loss is not None:
+            gradient = loss.gradient(images.loss)
+            opposite = loss.map.adjoint(-gradient)
+            smallest = minimum(opposite.symmetrised() if domain.symmetric else opposite)
+            if smallest is None:
+                return np.inf
+            parts += [loss.value(images.loss), -float(np.vdot(gradient, images.loss)), -smallest]
+            parts.append(0.5 * loss.lipschitz_bound * domain.diameter**2)
+        return sum(parts) + 64 * float(np.finfo(float).eps) * sum(map(abs, parts))

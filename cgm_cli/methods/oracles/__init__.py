@@ -1,0 +1,1 @@
+"""Accuracy policies: how well the oracle answers at iteration k."""

@@ -1,0 +1,90 @@
+"""Makes the records of a run, and tells observers of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.clock import Clock
+from cgm_cli.methods.debt import Debt
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.state import State
+from cgm_cli.methods.theory import Theory
+from cgm_cli.methods.turn import Turn
+
+Metrics = Callable[[Iterate], Mapping[str, float]]
+
+
+class Observer(Protocol):
+    """Anything that wants to see the run as it goes. Of two records of the same k the second stands: the run has ended
+    there.
+    """
+
+    def on_record(self, record: IterationRecord) -> None: ...
+
+
+class Recorder:
+    """metric_seconds: what the metrics took, the last time."""
+
+    def __init__(
+        self,
+        problem: CompositeProblem,
+        state: State,
+        schedule: Schedule,
+        clock: Clock,
+        debt: Debt,
+        observers: Iterable[Observer],
+        metrics: Metrics | None,
+        theory: Theory | None,
+    ):
+        self._problem, self._state, self._schedule, self._clock, self._debt = problem, state, schedule, clock, debt
+        self._observers, self._metrics, self._theory = tuple(observers), metrics, theory
+        self.metric_seconds = 0.0
+
+    def record(self, turn: Turn, last: bool = False) -> IterationRecord:
+        """What there is to decide by. last: with the bound that the run would report, not the best that is shown."""
+        bounds, problem = self._state.bounds, self._problem
+        bound = bounds.final if last else bounds.shown
+        owed = self._debt.relative(turn)
+        return IterationRecord.of(turn, bound, problem.sense_sign, self._clock.elapsed(), owed)
+
+    def tell(self, turn: Turn, last: bool = False) -> IterationRecord:
+        """The whole record, to all who want to see it; the last of a run, or where it is time for one."""
+        record = self.record(turn, last)
+        metrics = self._measured() if last or turn.k % self._schedule.metrics == 0 else {}
+        record = replace(
+            record,
+            phases=self._clock.take(),
+            infeasibilities=turn.evaluation.infeasibilities,
+            metrics=metrics,
+            theory=self._promised(turn),
+        )
+        for observer in self._observers:
+            observer.on_record(record)
+        return record
+
+    def _measured(self) -> Mapping[str, float]:
+        if self._metrics is None:
+            return {}
+        began = time.perf_counter()
+        with self._clock.phase("metrics"):
+            found = self._metrics(self._state.point.iterate)
+        self.metric_seconds = time.perf_counter() - began
+        return found
+
+    def _promised(self, turn: Turn) -> Mapping[str, float]:
+        """The columns of the theory; nothing of the start."""
+        if self._theory is None or turn.k == 0:
+            return {}
+        smoothed = np.nan
+        if self._theory.optimum is not None:
+            images = self._state.point.images
+            smoothed = self._problem.smoothed(images.loss, images.terms, turn.former_beta or 0.0)
+        return self._theory.columns(turn.k, turn.total, smoothed, turn.evaluation.distance)

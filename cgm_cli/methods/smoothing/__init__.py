@@ -1,0 +1,1 @@
+"""Smoothing policies: beta_k, by which the terms that are not smooth are smoothed at iteration k."""

@@ -1,0 +1,165 @@
+"""Named methods: presets of policies. What a spec says of a policy itself goes before what its method would choose.
+
+Names here are those of the registry; `Choice.why` is what `cgm show` prints behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import ProblemError
+from cgm_cli.methods.method import Method
+from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0
+from cgm_cli.methods.setting import Setting
+from cgm_cli.spec import registry
+from cgm_cli.spec.fields import PolicySpec
+from cgm_cli.spec.model import SolverSpec
+
+OWN = "the spec says so"
+"""Why a policy was chosen that the spec names."""
+
+DESCENT_TOLERANCE = 1e-3
+"""The oracle's, where `auto` chooses descent: it makes up for an atom that is not the best, and the bound is certified
+in the end.
+"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A policy, as a spec would have it, and why it was chosen."""
+
+    policy: PolicySpec
+    why: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A method and how it was come to. name: of the preset, `auto` resolved. policies: by family, in the order of the
+    solver's keys. beta0: the smoothing of the first iteration.
+    """
+
+    name: str
+    method: Method
+    policies: Mapping[str, Choice]
+    beta0: float
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data, for `cgm show`."""
+        told = {
+            family: {**choice.policy.model_dump(exclude_none=True), "why": choice.why}
+            for family, choice in self.policies.items()
+        }
+        return {"method": self.name, "beta0": self.beta0, **told}
+
+
+def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
+    """The policies that a solver section comes to for a (scaled) problem. Raises ProblemError, with a path in the
+    section, for what cannot be.
+    """
+    solver, because = _resolved(solver, problem)
+    named = {
+        "smoothing": _choice(solver.smoothing),
+        "step": Choice(solver.step, because.get("step", _why(solver, "step"))),
+        "oracle": Choice(solver.oracle, because.get("oracle", _why(solver, "oracle"))),
+        "correction": Choice(solver.correction, because.get("correction", _why(solver, "correction"))),
+        "duals": _choice(solver.duals),
+    }
+    policies = {family: choice or _preset(family, solver, problem) for family, choice in named.items()}
+    _refuse(solver, problem, policies)
+    duals = registry.lookup("duals", policies["duals"].policy.kind)
+    share = solver.oracle.delta if solver.oracle.mode == "multiplicative" else 1.0
+    beta0 = _beta0(solver, problem, policies)
+    setting = Setting(beta0, share, follows=duals.follows)
+    built = {family: choice.policy.build(problem, setting) for family, choice in policies.items()}
+    return Chosen(solver.method, Method(solver.method, **built), policies, beta0)
+
+
+def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec, dict[str, str]]:
+    """The solver of the spec; of `method: auto`, one that suits the problem, and why it has the policies it has."""
+    if solver.method != "auto":
+        return solver, {}
+    domain, corrected = problem.domain, solver.correction.kind != "none"
+    open_to_all = solver.step.kind == "classic" and not corrected and solver.iterate != "samples"
+    if open_to_all and domain.spectral and domain.on_whole_sphere:
+        why = "auto: points of the domain are matrices of low rank"
+        update: dict[str, Any] = {"method": "cgal", "correction": _policy("correction", "local-descent")}
+        if solver.oracle.tolerance is None:
+            update["oracle"] = solver.oracle.model_copy(update={"tolerance": DESCENT_TOLERANCE})
+        return solver.model_copy(update=update), {"correction": why, "oracle": why}
+    if open_to_all and problem.terms:
+        why = "auto: there are terms to meet, and no descent for the domain"
+        update = {"method": "cgal", "correction": _policy("correction", "fully-corrective")}
+        return solver.model_copy(update=update), {"correction": why}
+    return solver.model_copy(update={"method": "cgal" if problem.terms else "hcgm"}), {}
+
+
+def _choice(policy: PolicySpec | None) -> Choice | None:
+    return None if policy is None else Choice(policy, OWN)
+
+
+def _why(solver: SolverSpec, family: str) -> str:
+    return OWN if family in solver.model_fields_set else "by default"
+
+
+def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> Choice:
+    """Smoothing and dual update of a named method, where the spec leaves them open."""
+    descends = solver.correction.kind == "local-descent" and bool(problem.terms)
+    if family == "duals":
+        if solver.method != "cgal" or (solver.smoothing is not None and solver.smoothing.kind == "none"):
+            return Choice(_policy("duals", "none"), f"of `{solver.method}`")
+        if descends:
+            return Choice(_policy("duals", "multipliers"), "of `cgal` with a correction that solves its problems")
+        bound = {} if solver.dual_bound is None else {"bound": solver.dual_bound}
+        return Choice(_policy("duals", "ascent", **bound), "of `cgal`")
+    if solver.method == "cgm":
+        return Choice(_policy("smoothing", "none"), "of `cgm`")
+    duals = solver.duals or _preset("duals", solver, problem).policy
+    if duals.kind == "multipliers":
+        return Choice(_policy("smoothing", "constant"), "multipliers meet the constraints however wide it is")
+    return Choice(_policy("smoothing", "homotopy"), f"of `{solver.method}`")
+
+
+def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, Choice]) -> None:
+    kinds = {family: getattr(choice.policy, "kind", "") for family, choice in policies.items()}
+    plain = (kinds["step"], kinds["correction"], solver.oracle.mode == "additive") == ("classic", "none", False)
+    if problem.terms and kinds["smoothing"] == "none" and not plain:
+        raise ProblemError(
+            "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on",
+            ("method",),
+        )
+    if problem.terms and kinds["smoothing"] == "none" and kinds["duals"] != "none":
+        raise ProblemError("multipliers need terms that are smoothed: leave out `smoothing: none`", ("smoothing",))
+    if kinds["duals"] == "multipliers" and kinds["correction"] != "local-descent":
+        raise ProblemError(
+            "`duals: multipliers` follow the solutions of a correction that nearly solves its problems: "
+            "`correction: local-descent`",
+            ("duals",),
+        )
+    if solver.dual_bound is not None and not (problem.terms and kinds["duals"] == "ascent"):
+        raise ProblemError("`dual_bound` is for `method: cgal` without local descent", ("dual_bound",))
+    if solver.dual_bound is not None and solver.duals is not None:
+        raise ProblemError("say the bound in one place, `duals: {kind: ascent, bound: ...}`", ("dual_bound",))
+
+
+def _beta0(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, Choice]) -> float:
+    if policies["smoothing"].policy.kind == "none":
+        return 1.0
+    if isinstance(solver.beta0, float):
+        return solver.beta0
+    if solver.beta0 == "optimal":
+        best = optimal_beta0(problem)
+        if best is None:
+            raise ProblemError(
+                "there is no optimal beta0: Theorem 2 asks for finite penalties, and for no constraint", ("beta0",)
+            )
+        return best
+    centred = policies["duals"].policy.kind != "none"
+    descends = policies["correction"].policy.kind == "local-descent"
+    return automatic_beta0(problem, solver.scaling == "auto", ascent=centred, descent=descends)
+
+
+def _policy(family: str, kind: str, **parameters: Any) -> PolicySpec:
+    return registry.lookup(family, kind).Spec(**parameters)

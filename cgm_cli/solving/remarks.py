@@ -1,0 +1,53 @@
+"""What a result tells beside its figures."""
+
+from __future__ import annotations
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.method import Method
+from cgm_cli.methods.outcome import Outcome
+from cgm_cli.methods.repair import AMPLIFIED, NOTICED
+
+
+def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Method) -> dict[str, float]:
+    """Objective and infeasibilities of the x that is saved, in the user's sense, where it was recovered from a sketch,
+    or cut: the images of the records are those of the whole x. truncation: see `Iterate`.
+    """
+    state = outcome.state
+    iterate, atom = state.point.iterate, state.point.iterate.atom()
+    if atom is None or (iterate.exact and iterate.truncation == 0.0):
+        return {}
+    found = state.point.evaluate_at(state.point.images_of(atom), method.smoothing.beta(state.k + 1))
+    figures = {"saved_objective": problem.sense_sign * found.total}
+    if problem.has_constraints:
+        figures["saved_infeasibility"] = max(found.infeasibilities.values())
+    if len(found.infeasibilities) > 1:
+        figures |= {f"saved_infeasibility_{name}": value for name, value in found.infeasibilities.items()}
+    return figures | {"truncation": iterate.truncation}
+
+
+def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
+    """What a reader of the summary might stumble over."""
+    record, found, unconverged = outcome.record, [], outcome.state.oracle.unconverged
+    if unconverged:
+        found.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
+    looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
+    if looked_at and problem.is_constant():
+        every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
+        found.append(f"The objective is constant on the domain: {every} is optimal.")
+    mending = outcome.repair
+    if mending is not None and mending.amplification > AMPLIFIED and record.owed > NOTICED:
+        found.append(
+            f"The constraints are nearly dependent: x misses them by {record.infeasibility:.1e}, but to meet them it "
+            f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
+            "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
+        )
+    beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
+    if beyond and record.infeasibility > 0.0:
+        found.append("The objective lies beyond the bound, as it may: x misses its constraints.")
+    return found
+
+
+def _unmoved(problem: CompositeProblem, objective: float) -> bool:
+    """Whether f at the end is what it was at the start: only then is it worth asking whether it is constant."""
+    start = 0.0 if problem.loss is None else problem.loss.value(problem.loss.map.forward_atom(problem.first))
+    return abs(objective - start) <= 1e-9 * max(abs(objective), abs(start))

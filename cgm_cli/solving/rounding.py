@@ -1,0 +1,48 @@
+"""What is known of a problem beyond its blocks: what to measure on iterates, and how to round the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.numerics.deadline import NEVER, Deadline
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What is made of the final iterate: numbers for the summary, arrays for run.h5 (under /solution)."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+class Meaning(Protocol):
+    """A template has one; a problem in hand has none."""
+
+    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
+        """Numbers about the current iterate, each a scalar."""
+        ...
+
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
+        """The final iterate as an answer in the user's terms. bound: the certified bound in the user's sense, None
+        without. After the deadline no more is tried than it takes to have an answer.
+        """
+        ...
+
+
+class Plain:
+    """Nothing is known."""
+
+    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
+        return {}
+
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
+        return Rounding()

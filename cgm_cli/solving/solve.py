@@ -1,0 +1,125 @@
+"""Runs the loop on a problem and makes a result of what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import NumericalError, in_range
+from cgm_cli.methods.best_bound import Certificate
+from cgm_cli.methods.loop import run
+from cgm_cli.methods.method import Method
+from cgm_cli.methods.outcome import Outcome
+from cgm_cli.methods.recorder import Observer
+from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.state import State
+from cgm_cli.methods.status import Leave, Status
+from cgm_cli.methods.stopping import StopRules
+from cgm_cli.methods.theory import Rates, Theory
+from cgm_cli.solving.form import Form
+from cgm_cli.solving.remarks import figures_of_the_saved, remarks
+from cgm_cli.solving.result import Result
+from cgm_cli.solving.rounding import Meaning, Plain, Rounding
+
+PATIENCE = 1.0
+"""The most seconds that the solution of a run may take that is told to leave at once."""
+
+Pack = Callable[[], dict[str, Any]]
+"""Packs all that a solve needs to go on from where it is."""
+
+OnCheckpoint = Callable[[Pack, Status | None], None]
+"""Called before every turn of the loop, and with how it ends before the last certificates and before the rounding."""
+
+
+@dataclass(frozen=True)
+class Solve:
+    """A problem, how it is solved, and what is known of it. form: how x is kept."""
+
+    problem: CompositeProblem
+    method: Method
+    stop: StopRules
+    form: Form
+    schedule: Schedule = Schedule()
+    seed: int = 0
+    meaning: Meaning = Plain()
+    theory: Theory | None = None
+
+    def __call__(
+        self,
+        observers: Iterable[Observer] = (),
+        should_stop: Callable[[], Status | None] = lambda: None,
+        resume: Mapping[str, Any] | None = None,
+        on_checkpoint: OnCheckpoint = lambda pack, status: None,
+        rounding: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> Result:
+        """Run the loop from the problem's start, or from `resume`, and round. Raises NumericalError on non-finite
+        numbers.
+
+        on_checkpoint: called before every turn of the loop, and with how it ends before the last certificates and
+        before the rounding, with a function that packs all that the solve would need to go on from there: nested
+        mappings of arrays and plain values, valid until the next turn. `resume` is what such a function gave. rounding:
+        the context of the rounding, in which `Leave` may be raised at any time; a run that is preempted is not rounded.
+        """
+        with in_range(NumericalError):
+            rates = Rates()
+            if resume is not None:
+                rates.unpack(resume["rates"], resume["state"]["k"])
+
+            def pack(state: State) -> Pack:
+                return lambda: {"state": state.pack(), "rates": rates.pack()}
+
+            outcome = run(
+                self.problem,
+                self.method,
+                self.stop,
+                self.form.begin(self.problem, self.seed),
+                schedule=self.schedule,
+                seed=self.seed,
+                observers=[*observers, rates],
+                metrics=self.meaning.metrics,
+                should_stop=should_stop,
+                theory=self.theory,
+                resume=None if resume is None else resume["state"],
+                on_checkpoint=lambda state, ending: on_checkpoint(pack(state), ending),
+            )
+            on_checkpoint(pack(outcome.state), outcome.status)
+            return self._result(outcome, rates, rounding)
+
+    def _result(self, outcome: Outcome, rates: Rates, context: Callable[[], AbstractContextManager[Any]]) -> Result:
+        iterate, record, bound = outcome.state.point.iterate, outcome.record, outcome.bound
+        certified = record.bound if bound is not None and bound.certified else None
+        rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
+        rounding, status = Rounding(), outcome.status
+        if status is not Status.PREEMPTED:
+            try:
+                with context():
+                    rounding = self.meaning.round(iterate, certified, rng, outcome.deadline)
+            except Leave as request:
+                rounding, status = Rounding(), request.status
+        # Who is told to leave at once does not wait for a solution that takes long to recover: the checkpoint has it.
+        hurried = status is Status.PREEMPTED and iterate.recovery > PATIENCE
+        saved = {} if hurried else iterate.arrays()
+        figures = {} if hurried else figures_of_the_saved(self.problem, outcome, self.method)
+        told = ["The solution was not recovered."] if hurried else remarks(self.problem, outcome)
+        names = [term.name for term in self.problem.terms]
+        return Result(
+            status,
+            record,
+            "none" if bound is None else bound.kind,
+            self.problem.sense,
+            {**record.metrics, **rounding.metrics, **figures, **rates.slopes()},
+            {**saved, **rounding.arrays},
+            {} if bound is None else dict(zip(names, bound.dual.duals, strict=True)),
+            " ".join(filter(None, [outcome.message, *told])),
+            None if bound is None else bound.dual.loss_image,
+            self._in_users_sense(outcome.certificate),
+        )
+
+    def _in_users_sense(self, certificate: Certificate | None) -> Certificate | None:
+        sign = self.problem.sense_sign
+        return None if certificate is None else replace(certificate, estimate=sign * certificate.estimate)
