@@ -32,6 +32,7 @@ from cgm_cli.templates.clustering import (
     kmeans,
     kmeans_value,
     link_and_pick,
+    load_kmeans,
     misclassification,
     point_error,
     squared_distances,
@@ -108,6 +109,7 @@ class KMeansSDP(Template):
                     f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",)
                 )
             context.reserve("distances", 8 * n * n)
+            load_kmeans()
             return KMeansSDP(points, labels, self, context.seed)
 
     iterate = "dense"
