@@ -9,7 +9,6 @@ on this machine or over NFS.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
@@ -23,6 +22,7 @@ from typing import Any
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.runs import locks
 from cgm_cli.runs.files import refusal, to_json, utc_now, write_atomically
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
@@ -151,7 +151,7 @@ class RunDirectory:
         """Give the lock back and remove its file."""
         # In this order: whoever opened the file before finds, once it has the lock, that the file is gone.
         with suppress(OSError):
-            if _is_current(self.path, self._lock):
+            if locks.is_at(self.path / _LOCK, self._lock):
                 os.unlink(self.path / _LOCK)
         os.close(self._lock)
 
@@ -170,19 +170,9 @@ class _LogFile(logging.FileHandler):
 def is_being_written(path: Path) -> bool:
     """Whether a living process holds the lock of the run folder `path`."""
     try:
-        # A named pipe in its place would keep waiting whoever opens it.
-        descriptor = os.open(path / _LOCK, os.O_RDONLY | os.O_NONBLOCK)
+        return locks.is_owned(path / _LOCK) is True
     except OSError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def has_begun(path: Path) -> bool:
@@ -207,40 +197,16 @@ def _taken(path: Path, advice: str = "choose another folder") -> ProblemError:
     return ProblemError(f"{path} is being written by another process; {advice}.")
 
 
-def _is_current(path: Path, descriptor: int) -> bool:
-    """Whether the lock file of the folder is still the one that was opened, and was not removed by its last owner."""
-    try:
-        return os.path.samestat(os.stat(path / _LOCK), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
 def _acquire(path: Path, advice: str = "choose another folder") -> int:
     while True:
-        descriptor = _lock(path, advice)
-        if _is_current(path, descriptor):
+        descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # Some cluster file systems are mounted without locks; a run there is worth more than the lock.
+        taken = locks.try_lock(descriptor) is not False
+        if taken and locks.is_at(path / _LOCK, descriptor):
             return descriptor
         os.close(descriptor)
-
-
-def _lock(path: Path, advice: str) -> int:
-    descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last
-    # attempt.
-    for pause in (0.02, 0.05, 0.1, None):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if pause is None:
-                os.close(descriptor)
-                raise _taken(path, advice) from error
-            time.sleep(pause)
-        except OSError:
-            # Some cluster file systems are mounted without locks; a run there is worth more than the lock.
-            break
-        else:
-            break
-    return descriptor
+        if not taken:
+            raise _taken(path, advice)
 
 
 def _new_folder(parent: Path) -> Path:
