@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.record import IterationRecord
@@ -39,10 +37,8 @@ def solve(
     quiet=False shows the progress on standard error. Raises CgmError; warns (RuntimeWarning) when the result is there
     but the run folder could not be written to the end.
     """
-    if isinstance(spec, Mapping):
-        spec = _plain(spec)
-    elif not isinstance(spec, str | Path):
-        raise TypeError(f"a spec is the path of a file or a mapping, not {_kind(spec)}")
+    if not isinstance(spec, Mapping | str | Path):
+        raise TypeError(f"a spec is the path of a file or a mapping, not a value of type {type(spec).__name__}")
     if isinstance(overrides, str):
         overrides = [overrides]
     with ExitStack() as stack:
@@ -61,29 +57,8 @@ def solve(
     return outcome.result
 
 
-def _plain(value: Any, place: str = "") -> Any:
-    """The value in YAML's own types. TypeError, with the place in the spec, for what has none."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {
-            _plain(key, place): _plain(item, f"{place}.{key}" if place else f"{key}") for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{place}.{index}") for index, item in enumerate(value)]
-    if isinstance(value, Path):
-        return str(value)
-    if value is None or type(value) in (str, bool, int, float):
-        return value
-    raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not {_kind(value)}")
-
-
 def _path(name: str | Path | None) -> Path | None:
     return None if name is None else Path(name)
-
-
-def _kind(value: Any) -> str:
-    return f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True)

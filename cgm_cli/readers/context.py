@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.files import FILE, NOTHING, sha256, standing
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
@@ -48,7 +49,8 @@ class BuildContext:
         return cls(data_folders(path), spec.seed, sources=spec.source)
 
     def find(self, name: str) -> Path:
-        """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs.
+        """The path of a data file; DataError (with the `source:` line) if it is nowhere, or its SHA-256 is not that of
+        its `source:` or of its name (see `cgm_cli.readers.content`).
 
         What is there but no file, such as a folder, is passed over, and named if nothing better is found.
         """
@@ -133,14 +135,19 @@ class BuildContext:
         return {name: _sha256(path, name) for name, path in self._found.items()}
 
     def _verify(self, path: Path, name: str) -> None:
-        source = self.sources.get(name)
-        if name in self._found or source is None or source.sha256 is None:
+        source, named = self.sources.get(name), digest_in(name)
+        expected = None if source is None or source.sha256 is None else source.sha256.lower()
+        if name in self._found or (expected is None and named is None):
             return
         digest = _sha256(path, name)
-        if digest != source.sha256.lower():
+        if named is not None and digest != named:
+            raise DataError(
+                f"{path}: is damaged: it is named by the SHA-256 of what it held, and that of what it holds is {digest}"
+            )
+        if expected is not None and digest != expected:
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
-                f"not {source.sha256.lower()}. {source.advice}"
+                f"not {expected}. {source.advice}"
             )
 
 
