@@ -80,15 +80,14 @@ class BuildContext:
         """
         array = self.matrix(value, copies)
         if sp.issparse(array):
-            name = value.file if isinstance(value, FileArray) else "matrix"
-            check_fits(name, 8 * array.shape[0] * array.shape[1])
+            check_fits(called(value, "the matrix"), 8 * array.shape[0] * array.shape[1])
             return array.toarray()
         return array
 
     def matrix(self, value: ArrayField, copies: int = 1) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, visible(value.file), copies)
+            return read_array(self.find(value.file), value.key, value.transpose, called(value), copies)
         _check_rows(value)
         array = np.array(value, dtype=float)
         if array.size == 0:
@@ -97,12 +96,14 @@ class BuildContext:
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
 
-    def graph(self, value: FileArray) -> sp.csr_array:
-        """The symmetric adjacency matrix of a graph: a .mtx, .mat, .npz or .npy file, else the G-set format."""
-        path, name = self.find(value.file), visible(value.file)
-        if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
-            return read_graph(path, name)
-        matrix = read_array(path, value.key, value.transpose, name=name)
+    def graph(self, value: ArrayField) -> sp.csr_array:
+        """The symmetric adjacency matrix of a graph: the matrix itself, a .mtx, .mat, .npz or .npy file with it, else a
+        file in the G-set format.
+        """
+        name = called(value, "the graph")
+        if isinstance(value, FileArray) and Path(value.file).suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
+            return read_graph(self.find(value.file), name)
+        matrix = self.matrix(value)
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
             # Its transpose, the comparison with it and the copy: entries with their indices, each a few times.
             entries = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
@@ -149,6 +150,11 @@ class BuildContext:
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
                 f"not {expected}. {source.advice}"
             )
+
+
+def called(value: ArrayField, otherwise: str = "the array") -> str:
+    """What messages call an array: the name of its file, if it has one."""
+    return visible(value.file) if isinstance(value, FileArray) else otherwise
 
 
 def _sha256(path: Path, name: str) -> str:
