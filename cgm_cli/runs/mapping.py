@@ -72,7 +72,8 @@ class Handed:
         message = f"`{_dotted(place)}` takes no array, and this is one of {_entries(shape)}"
         if fault.path == place and fault.message.endswith("got a mapping"):
             message = f"`{_dotted(place)}`: {fault.message.removesuffix('a mapping')}{given}"
-        return replace(fault, message=message, path=place, hint="a list, if one is meant, is handed over as a list")
+        hint = "if a list is meant, hand it over as one: `array.tolist()`" if "a list" in fault.message else None
+        return replace(fault, message=message, path=place, hint=hint)
 
 
 def hand_over(spec: Mapping[str, Any]) -> Handed:
@@ -121,8 +122,10 @@ def _plain(value: Any, path: TreePath) -> Any:
 def _dense(array: np.ndarray, place: str) -> np.ndarray:
     _check_kind(place, array.dtype)
     check_form(place, array.shape, array.dtype)
-    if array.dtype.kind == "f" and not all(map(_finite, parts(array))):
-        finished(place, array)  # says which
+    # What only extended precision can hold is infinite in a double.
+    with np.errstate(over="ignore"):
+        if array.dtype.kind == "f" and not all(map(_finite, parts(array))):
+            finished(place, array)  # says which
     return array
 
 
@@ -164,8 +167,7 @@ def _check_kind(place: str, dtype: np.dtype) -> None:
 
 
 def _finite(numbers: np.ndarray) -> bool:
-    with np.errstate(over="ignore"):
-        return bool(np.isfinite(numbers.astype(float, copy=False)).all())
+    return bool(np.isfinite(numbers.astype(float, copy=False)).all())
 
 
 def _small(tree: Any) -> Iterator[np.ndarray]:
