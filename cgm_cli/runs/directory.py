@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
 from cgm_cli.readers import content
-from cgm_cli.runs.files import refusal, replacing, to_json, utc_now, write_atomically, write_fault
+from cgm_cli.runs.files import refusal, synchronise_folder, to_json, utc_now, write_atomically, write_fault
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,9 +107,8 @@ class RunDirectory:
         what was made of a frame is not kept for the length of a solve. Raises CgmError if the disk refuses.
         """
         self.source = None if source is None else os.path.abspath(source)
-        while arrays:
-            name, array = arrays.popitem()
-            _write_array(self.path / name, array)
+        if arrays:
+            _write_arrays(self.path, arrays)
         write_atomically(self.path / "spec.yaml", spec_text)
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
@@ -178,13 +177,25 @@ class RunDirectory:
         self.close()
 
 
-def _write_array(path: Path, array: np.ndarray | sp.sparray) -> None:
-    try:
-        path.parent.mkdir(exist_ok=True)
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            content.write(array, file.write)
-    except OSError as error:
-        raise write_fault(path, error) from error
+def _write_arrays(folder: Path, arrays: dict[str, np.ndarray | sp.sparray]) -> None:
+    """Each array whole or not at all, under its name below the folder, which this process alone writes to."""
+    while arrays:
+        name, array = arrays.popitem()
+        path = folder / name
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with open(temporary, "wb") as file:
+                content.write(array, file.write)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            if not arrays:
+                synchronise_folder(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise write_fault(path, error) from error
 
 
 class _LogFile(logging.FileHandler):
