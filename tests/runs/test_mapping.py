@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -329,6 +329,7 @@ def same(given, found, folder: Path) -> bool:
     return type(given) is type(found) and given == found
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), TREES, min_size=1, max_size=4))
 def test_arrays_at_any_depth_come_back(tmp_path_factory, tree):
     folder = tmp_path_factory.mktemp("run")
