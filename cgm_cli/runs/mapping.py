@@ -137,7 +137,7 @@ def _sparse(matrix: sp.sparray | sp.spmatrix, place: str) -> Array:
         check_fits(place, 8 * matrix.shape[0])
         return _dense(matrix.toarray(), place)
     if matrix.format not in ("csr", "csc", "coo"):
-        matrix = matrix.tocoo()
+        matrix = matrix.tocoo()  # which adds nothing up: sums of its own type might wrap
     if matrix.dtype.kind == "f" and not _finite(matrix.data[: matrix.nnz]):
         finished(place, matrix)  # says which
     return matrix
@@ -200,8 +200,6 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
 
 def _written(array: np.ndarray) -> list[Any]:
     """The entries as numbers that the text gives back to the last bit: whole ones of up to 63 bits, else doubles."""
-    if array.dtype.kind == "b":
-        return array.astype(int).tolist()
     wide = array.astype(float)
     return array.tolist() if array.dtype.kind in "iu" and np.abs(wide).max() < 2.0**63 else wide.tolist()
 

@@ -100,6 +100,8 @@ def test_a_sparse_matrix_is_read_as_it_was(form, kind, tmp_path):
 def test_entries_of_a_sparse_matrix_that_are_given_twice_do_not_wrap(tmp_path):
     entries = np.array([100, 100], dtype=np.int8), (np.array([1, 1]), np.array([0, 0]))
     assert through(sp.coo_array(entries, shape=(2, 2)), tmp_path / "run")[1, 0] == 200.0
+    blocks = np.full((2, 1, 1), 100, dtype=np.int8), np.array([0, 0]), np.array([0, 0, 2])
+    assert through(sp.bsr_array(blocks, shape=(2, 2)), tmp_path / "blocks")[1, 0] == 200.0
 
 
 def test_a_sparse_matrix_with_room_for_more(tmp_path):
@@ -107,6 +109,9 @@ def test_a_sparse_matrix_with_room_for_more(tmp_path):
     roomy.data, roomy.indices = np.append(roomy.data, np.nan), np.append(roomy.indices, 99)
     assert roomy.nnz == SPARSE.nnz
     np.testing.assert_array_equal(through(roomy, tmp_path / "run").toarray(), SPARSE.toarray())
+    (file,) = (tmp_path / "run" / "arrays").iterdir()
+    with np.load(file) as parts:
+        assert parts["data"].size == parts["indices"].size == SPARSE.nnz
 
 
 def test_a_sparse_matrix_without_entries_stays_one(tmp_path):
