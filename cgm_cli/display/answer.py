@@ -11,7 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, ratio
-from cgm_cli.templates.build import Result
+from cgm_cli.solving.result import Result
 
 
 @dataclass(frozen=True, repr=False)
