@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from cgm_cli.blocks.iterates import written_out
 from cgm_cli.errors import CgmError
-from cgm_cli.reports.arrays import written_out
 from cgm_cli.reports.curves import thinned
 from cgm_cli.reports.images import reduced
 from cgm_cli.runs.load import Run

@@ -1,7 +1,8 @@
 """The run folder: created exclusively, written by one process, and honest about how the run ended.
 
-    runs/<name>/<id>/     spec.yaml  resolved.yaml  run.h5  checkpoint.h5  status.json  log.txt
+    runs/<name>/<id>/     spec.yaml  resolved.yaml  arrays/  run.h5  checkpoint.h5  status.json  log.txt
 
+arrays/ is there for a spec from Python, which named them (see `cgm_cli.runs.mapping`).
 The writer holds an exclusive lock on `.lock` for as long as it lives, and removes the file at its end. The kernel
 drops the lock with its owner, so "status.json says running, but nobody holds the lock" is what a killed run looks like,
 on this machine or over NFS.
@@ -18,15 +19,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.readers import content
 from cgm_cli.runs import locks
-from cgm_cli.runs.files import refusal, to_json, utc_now, write_atomically
+from cgm_cli.runs.files import refusal, synchronise_folder, to_json, utc_now, write_atomically, write_fault
+
+if TYPE_CHECKING:
+    import numpy as np
+    import scipy.sparse as sp
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
-_BEFORE_STATUS = ("spec.yaml", "resolved.yaml")
+_BEFORE_STATUS = ("spec.yaml", "resolved.yaml", content.FOLDER)
 _LOCK = ".lock"
 
 
@@ -83,17 +89,26 @@ class RunDirectory:
             folder = cls(path, _acquire(path, "wait for its end"))
         except OSError as error:
             raise refusal(f"The run folder {path} cannot be written to: {error.strerror}.", error) from error
-        for left_over in path.glob(".*.tmp"):  # of a process that was killed while it wrote
-            with suppress(OSError):
+        for left_over in (*path.glob(".*.tmp"), *path.glob(f"{content.FOLDER}/.*.tmp")):
+            with suppress(OSError):  # of a process that was killed while it wrote
                 left_over.unlink()
         return folder
 
-    def begin(self, spec_text: str, resolved: str, source: Path | None = None) -> None:
+    def begin(
+        self,
+        spec_text: str,
+        resolved: str,
+        source: Path | None = None,
+        arrays: dict[str, np.ndarray | sp.sparray] | None = None,
+    ) -> None:
         """Write the spec as given, the resolved spec, and the status `running`; source: the file the spec came from.
 
-        Raises CgmError if the disk refuses.
+        arrays: file that the spec names, relative to it -> array. They are written first, and taken out of the mapping:
+        what was made of a frame is not kept for the length of a solve. Raises CgmError if the disk refuses.
         """
         self.source = None if source is None else os.path.abspath(source)
+        if arrays:
+            _write_arrays(self.path, arrays)
         write_atomically(self.path / "spec.yaml", spec_text)
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
@@ -160,6 +175,27 @@ class RunDirectory:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _write_arrays(folder: Path, arrays: dict[str, np.ndarray | sp.sparray]) -> None:
+    """Each array whole or not at all, under its name below the folder, which this process alone writes to."""
+    while arrays:
+        name, array = arrays.popitem()
+        path = folder / name
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with open(temporary, "wb") as file:
+                content.write(array, file.write)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            if not arrays:
+                synchronise_folder(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise write_fault(path, error) from error
 
 
 class _LogFile(logging.FileHandler):

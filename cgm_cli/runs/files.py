@@ -81,7 +81,7 @@ def replacing(path: Path, durable: bool = True) -> Iterator[Path]:
                 os.fsync(descriptor)
             os.replace(temporary, path)
             if durable:
-                _synchronise_folder(path.parent)
+                synchronise_folder(path.parent)
         finally:
             # After the rename there is nothing of that name.
             with suppress(OSError):
@@ -143,7 +143,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os.kill(os.getpid(), number)
 
 
-def _synchronise_folder(folder: Path) -> None:
+def synchronise_folder(folder: Path) -> None:
     """Bring a rename to the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
