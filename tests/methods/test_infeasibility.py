@@ -1,0 +1,100 @@
+"""Constraints that cannot hold are proven so, and those that can are never called impossible."""
+
+import numpy as np
+import pytest
+
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.diagonal import Diagonal
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.status import Status
+from tests.methods.problems import (
+    KNOWN,
+    hcgm,
+    solve,
+)
+
+LOSSES = {
+    "linear": lambda: Linear(np.arange(6.0), (6,)),
+    "none": lambda: None,
+    "least-squares": lambda: LeastSquares(Identity((6,)), np.full(6, 3.0)),
+}
+
+
+def sign(problem):
+    return -1.0 if problem.sense == "maximise" else 1.0
+
+
+def sum_is(value, n=6, loss=None):
+    return CompositeProblem(
+        Simplex(n), loss, (Term("sum", MatrixMap(np.ones((1, n)), (n,)), Equals((1,), np.array([value]))),)
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_impossible_constraints_are_proven(loss):
+    outcome, keep = solve(sum_is(3.0, loss=LOSSES[loss]()), 2000)
+    assert outcome.status is Status.INFEASIBLE
+    assert outcome.record.certified
+    assert keep.records[-1] == outcome.record
+    assert outcome.status.exit_code == 4
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("beta0", [1e-8, 1e-3, 1.0])
+def test_constraints_that_hold_everywhere_are_never_called_impossible(loss, beta0):
+    outcome, _ = solve(sum_is(1.0, loss=LOSSES[loss]()), 300, method=hcgm(beta0))
+    assert outcome.status is Status.ITERATION_LIMIT
+
+
+@pytest.mark.parametrize("n", [10, 80])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-6, 1e-2])
+@pytest.mark.parametrize("certify", ["final", "always"])
+def test_impossible_matrices_are_proven_with_any_oracle(n, tolerance, certify):
+    # tr X = 1 and diag X = 1.
+    problem = CompositeProblem(
+        PSDTrace(n, 1.0, True),
+        Linear(np.eye(n), (n, n)),
+        (Term("diagonal", Diagonal((n, n)), Equals((n,), np.ones(n))),),
+    )
+    outcome, _ = solve(problem, 200, method=hcgm(1.0, tolerance), schedule=Schedule(certify=certify))
+    assert outcome.status is Status.INFEASIBLE
+    assert outcome.record.certified
+
+
+@pytest.mark.parametrize("name", ["linear-programme", "cycle-5", "cycle-71", "two-clusters", "two-clusters-80"])
+@pytest.mark.parametrize("beta0", [1e-10, 1e-4, 1.0])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-1])
+def test_feasible_problems_are_never_called_impossible(name, beta0, tolerance):
+    problem, optimum = KNOWN[name]()
+    outcome, _ = solve(problem, 25, method=hcgm(beta0, tolerance))
+    assert outcome.status is Status.ITERATION_LIMIT
+    assert sign(problem) * (optimum - outcome.record.bound) >= -1e-13 * abs(optimum)
+
+
+def test_a_feasible_set_of_one_point_is_never_called_impossible():
+    # The only feasible point is where the objective is largest: the bound may reach, not pass, the largest value.
+    target = np.eye(6)[3]
+    terms = (Term("all", Identity((6,)), Equals((6,), target)),)
+    problem = CompositeProblem(Simplex(6), Linear(np.array([0.0, 0, 0, 1, 0, 0]), (6,)), terms)
+    outcome, _ = solve(problem, 2000)
+    assert outcome.status is Status.ITERATION_LIMIT
+    assert outcome.record.bound <= 1.0
+    assert outcome.record.bound == pytest.approx(1.0, abs=1e-2)
+
+
+def test_a_constant_objective_that_is_not_zero_is_counted_in():
+    # f = |0 x - b|^2 / 2 is constant: a bound above zero proves nothing, one above f does.
+    loss = LeastSquares(MatrixMap(np.zeros((1, 6)), (6,)), np.array([2.0]))
+    possible, keep = solve(sum_is(1.0, loss=loss), 50)
+    assert possible.status is Status.ITERATION_LIMIT
+    assert np.all(keep.column("bound") <= 2.0)
+    impossible, _ = solve(sum_is(3.0, loss=loss), 50)
+    assert impossible.status is Status.INFEASIBLE
+    assert impossible.record.bound > 2.0

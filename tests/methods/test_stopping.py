@@ -1,0 +1,112 @@
+"""The rules that end a run, and under which name."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.scaling import scaled
+from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.status import Status
+from cgm_cli.methods.stopping import StopRules
+from tests.methods.problems import (
+    hcgm,
+    lasso,
+    linear_programme,
+    solve,
+    solve_scaled,
+    two_clusters,
+)
+
+
+def test_stop_rules():
+    problem, _ = linear_programme()
+    record = solve(problem, 3)[0].record
+    small = dataclasses.replace(record, gap=0.01, infeasibility=0.02, k=3, seconds=1.0)
+    assert not StopRules(100).converged(small)
+    assert StopRules(100, gap=0.01).converged(small)
+    assert not StopRules(100, gap=0.009).converged(small)
+    assert StopRules(100, infeasibility=0.02).converged(small)
+    assert not StopRules(100, gap=0.5, infeasibility=0.01).converged(small)
+    assert not StopRules(100, gap=0.001, infeasibility=0.5).converged(small)
+    assert not StopRules(100, gap=0.5).converged(dataclasses.replace(small, gap=float("nan")))
+    assert StopRules(3).exhausted(small) is Status.ITERATION_LIMIT
+    assert StopRules(4, time=1.0).exhausted(small) is Status.TIME_LIMIT
+    assert StopRules(4, time=1.5).exhausted(small) is None
+    assert StopRules(4).exhausted(small) is None
+
+
+def test_time_limit():
+    problem, optimum = linear_programme()
+    outcome, keep = solve(problem, stop=StopRules(10**9, time=0.05), schedule=Schedule(log=10**6))
+    assert outcome.status is Status.TIME_LIMIT
+    assert outcome.record.seconds >= 0.05
+    assert [r.k for r in keep.records] == [0, outcome.record.k]
+    assert outcome.bound.value <= optimum
+
+
+@pytest.mark.parametrize("status", [Status.STOPPED, Status.INTERRUPTED, Status.PREEMPTED])
+def test_a_request_to_stop_ends_the_run_under_its_name(status):
+    problem, optimum = two_clusters(70)
+    asked = []
+
+    def should_stop():
+        asked.append(1)
+        return status if len(asked) == 8 else None
+
+    outcome, keep = solve_scaled(problem, 100, 1e-3, should_stop=should_stop)
+    assert outcome.status is status
+    # The oracle asks, too, so that a long call ends early; once said, the request stands.
+    assert keep.records[-1].k == outcome.record.k < 8
+    # Also an unplanned end reports a certified bound, unless it is to be quick.
+    assert outcome.bound.certified == (status is not Status.PREEMPTED)
+    assert outcome.bound.value <= optimum
+
+
+def test_a_target_objective_ends_a_minimisation_and_a_maximisation():
+    problem, optimum = linear_programme()
+    rules = StopRules(10**4, objective=optimum + 0.1, infeasibility=0.05)
+    outcome, keep = solve(scaled(problem), stop=rules, method=hcgm(0.5))
+    assert outcome.status is Status.TARGET_REACHED
+    assert outcome.record.total <= optimum + 0.1
+    assert outcome.record.infeasibility <= 0.05
+    assert not any(r.total <= optimum + 0.1 and r.infeasibility <= 0.05 for r in keep.records[:-1])
+    assert StopRules(9, objective=3.0).reached(dataclasses.replace(outcome.record, total=3.5), -1.0) is not None
+    assert StopRules(9, objective=3.0).reached(dataclasses.replace(outcome.record, total=2.5), -1.0) is None
+
+
+def test_an_infeasible_point_reaches_no_target():
+    problem, optimum = linear_programme()
+    outcome, keep = solve(scaled(problem), stop=StopRules(200, objective=optimum + 10, infeasibility=1e-12))
+    assert outcome.status is Status.ITERATION_LIMIT
+    assert any(r.total <= optimum + 10 for r in keep.records)
+
+
+def test_a_run_without_progress_is_ended_and_one_with_progress_is_not():
+    problem, _ = linear_programme()
+    outcome, keep = solve(scaled(problem), stop=StopRules(10**5, stagnation=50), method=hcgm(0.5))
+    assert outcome.status is Status.STAGNATED
+    figures = [max(r.gap, r.infeasibility) for r in keep.records]
+    assert min(figures[-50:]) >= 0.99 * min(figures[:-50])
+    assert len(figures) > 51
+    steady, _ = solve(lasso()[0], stop=StopRules(40, stagnation=39))
+    assert steady.status is Status.ITERATION_LIMIT
+
+
+def test_a_time_limit_holds_within_a_long_oracle_call():
+    """An oracle that goes on to its last product, for seconds: residuals of 1e-15 of the path's Laplacian."""
+    n = 10000
+    path = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+    problem = CompositeProblem(PSDTrace(n, 1.0, fixed_trace=True), Linear(path, (n, n)))
+    outcome, _ = solve(
+        problem, stop=StopRules(5, time=0.2), method=hcgm(1.0, 1e-15), schedule=Schedule(certify="never")
+    )
+    assert outcome.status is Status.TIME_LIMIT
+    assert outcome.record.k == 0
+    assert outcome.record.seconds < 5.0
+    # Broken off in the middle, it does not know how far the smallest eigenvalue is.
+    assert outcome.bound is None
