@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.solving.rounding import Rounding
+from cgm_cli.spec.metrics import Metric
 
 
 class Template:
@@ -19,6 +21,9 @@ class Template:
     `Spec(TemplateSpec)` whose `build(context)` reads the data (reserving memory before large arrays are made) and
     returns an instance.
     """
+
+    measures: ClassVar[tuple[Metric, ...]] = ()
+    """Every figure that `metrics` and `round` give for some instance."""
 
     problem: CompositeProblem
     optimum: float | None = None

@@ -27,6 +27,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.clustering import (
     kmeans,
@@ -52,6 +53,18 @@ class DigitsData(StrictModel):
     dataset: Literal["digits"] = Field(description="the digits that scikit-learn ships")
     count: int = Field(
         1000, ge=20, le=DIGITS - 97, description="how many digits to cluster; the rest train the features"
+    )
+
+
+def _scores(prefix: str, clustering: str) -> tuple[Metric, Metric]:
+    """Against the labels: what `misclassification` and `point_error` say of a clustering."""
+    return (
+        Metric(
+            f"{prefix}misclassification",
+            f"1 - the mean share of a cluster that has the label it is matched with, of {clustering}",
+            "lower",
+        ),
+        Metric(f"{prefix}point_error", f"fraction of the points with another label, of {clustering}", "lower"),
     )
 
 
@@ -111,6 +124,15 @@ class KMeansSDP(Template):
             return KMeansSDP(points, labels, self, context.seed)
 
     iterate = "dense"
+    measures = (
+        Metric("kmeans_value", "sum of squared distances to the means, of the clustering", "lower", comparable=False),
+        Metric("kmeanspp_value", "the same of k-means++ on the points themselves", "lower", comparable=False),
+        Metric("certified_percent", "kmeans_value is at most so many percent above that of any clustering", "lower"),
+        Metric("kmeanspp_certified_percent", "kmeanspp_value, in the same way", "lower"),
+        *_scores("", "the clustering"),
+        *_scores("linked_", "the clustering by links, without k-means"),
+        *_scores("kmeanspp_", "k-means++ on the points themselves"),
+    )
 
     def __init__(self, points: np.ndarray, labels: np.ndarray | None, spec: KMeansSDP.Spec, seed: int):
         """points (n, d), labels (n,) integers from 0 or None."""

@@ -22,6 +22,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.max_cut import RandomGraph
 
@@ -71,6 +72,8 @@ class LovaszTheta(Template):
                 _reserve_cost(context, self.graph.cycle)
                 return cycle(self.graph.cycle)
             return petersen()
+
+    measures = (Metric("independent_set", "size of an independent set, found greedily", "higher", comparable=False),)
 
     def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False):
         """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges."""

@@ -19,6 +19,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 
 
@@ -55,6 +56,10 @@ class MatrixGame(Template):
                     context.reserve("payoffs", 8 * shape[0] * shape[1])
                     return MatrixGame(np.random.default_rng([context.seed, 3]).uniform(-1.0, 1.0, shape))
                 return MatrixGame(context.matrix(self.payoff, copies=3))  # two for its norm
+
+    measures = (
+        Metric("exploitability", "what the best answer to x gains above the certified bound on the value", "lower"),
+    )
 
     def __init__(self, payoff: np.ndarray | sp.sparray):
         """payoff: A (m, n). Raises ProblemError for anything but a matrix."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 
 AT_ONCE = 2**23
@@ -84,6 +85,12 @@ class MaxCut(Template):
                 context.reserve("hyperplanes", 8 * 4 * adjacency.shape[0] * self.hyperplanes)
             return MaxCut(adjacency, self.hyperplanes)
 
+    measures = (
+        Metric("cut", "weight of the cut, after single flips", "higher", comparable=False),
+        Metric("hyperplane_cut", "weight of the best cut by a hyperplane, before them", "higher", comparable=False),
+        Metric("certified_ratio", "the cut over the certified bound: over the largest cut it is no less", "higher"),
+    )
+
     def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100):
         """adjacency: symmetric (n, n), the weight of edge i-j at both places."""
         n = adjacency.shape[0]
@@ -116,9 +123,6 @@ class MaxCut(Template):
         if bound is not None and bound > 0:
             metrics["certified_ratio"] = cut / bound
         return Rounding(metrics, {"partition": best.astype(np.int8)})
-
-    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
-        return {}
 
 
 def _without_loops(adjacency: sp.csr_array) -> sp.csr_array:

@@ -23,6 +23,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
 
@@ -87,6 +88,13 @@ class RobustPCA(Template):
                 raise ProblemError("every pixel is missing", ("missing" if self.mask is None else "mask",))
             radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
             return RobustPCA(truth, known, salt_and_pepper(truth, self.noise, context.seed), radius, self.loss)
+
+    measures = (
+        Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),
+        Metric("ssim", "structural similarity of the recovered image to the clean one, 1 at best", "higher"),
+        Metric("feasible_objective", "the objective at a feasible point: an upper bound", "lower", comparable=False),
+        Metric("feasible_gap", "how far that is above the certified bound, relative to the larger", "lower", log=True),
+    )
 
     def __init__(
         self, truth: np.ndarray, known: np.ndarray, noisy: np.ndarray, radius: float, loss: Literal["l1", "l2"]

@@ -13,6 +13,7 @@ from cgm_cli.reports.collect import collect
 from cgm_cli.reports.curves import column_names, curves, quantities, thinned
 from cgm_cli.reports.figures import write_figures
 from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures
+from cgm_cli.spec.metrics import Metric
 from tests.reports.support import make_run, make_sweep, spec
 
 
@@ -44,6 +45,13 @@ def test_quantities_are_those_of_the_trace():
     assert list(found) == ["total", "theory_residual", "metric_psnr"]
     assert found["total"].beside == {"bound": "bound"} and not found["metric_psnr"].log
     assert [each.name for each in quantities(["gap", "fw_gap", "theory_distance"], runs=1000)] == ["gap"]
+
+
+def test_the_axis_of_a_metric_is_what_is_said_of_it():
+    said = {"metric_off": Metric("off", "how far off", "lower", log=True), "metric_rank": Metric("rank", "the rank")}
+    off, rank, error = quantities(["metric_off", "metric_rank", "metric_z_error"], 1, said.get)
+    assert (off.log, off.fit, off.label) == (True, True, "off: how far off")
+    assert not rank.log and not error.log
 
 
 def written(entries, folder, formats):
