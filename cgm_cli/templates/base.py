@@ -12,6 +12,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.metrics import Metric
+from cgm_cli.templates.views import View
 
 
 class Template:
@@ -24,6 +25,8 @@ class Template:
 
     measures: ClassVar[tuple[Metric, ...]] = ()
     """Every figure that `metrics` and `round` give for some instance."""
+    views: ClassVar[tuple[View, ...]] = ()
+    """What a solution looks like; without any, x itself is drawn."""
 
     problem: CompositeProblem
     optimum: float | None = None

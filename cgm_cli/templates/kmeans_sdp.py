@@ -38,6 +38,7 @@ from cgm_cli.templates.clustering import (
     squared_distances,
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
+from cgm_cli.templates.views import Heatmap, Scatter, X
 
 
 class Weights(StrictModel):
@@ -132,6 +133,25 @@ class KMeansSDP(Template):
         *_scores("", "the clustering"),
         *_scores("linked_", "the clustering by links, without k-means"),
         *_scores("kmeanspp_", "k-means++ on the points themselves"),
+    )
+
+    views = (
+        Heatmap(
+            "X, the points as they come", X, "The {rows} x {columns} matrix X in the order of the data.", "nonnegative"
+        ),
+        Heatmap(
+            "X, ordered by cluster",
+            X,
+            "The same matrix with the points ordered by cluster: {groups} blocks where clusters are clear.",
+            "nonnegative",
+            order=("clusters",),
+        ),
+        Scatter(
+            "the denoised points",
+            "denoised",
+            "clusters",
+            "{rows} denoised points in their plane of largest spread, by cluster.",
+        ),
     )
 
     def __init__(self, points: np.ndarray, labels: np.ndarray | None, spec: KMeansSDP.Spec, seed: int):

@@ -25,6 +25,7 @@ from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.max_cut import RandomGraph
+from cgm_cli.templates.views import nodes_in_groups
 
 
 class Cycle(StrictModel):
@@ -74,6 +75,13 @@ class LovaszTheta(Template):
             return petersen()
 
     measures = (Metric("independent_set", "size of an independent set, found greedily", "higher", comparable=False),)
+
+    views = nodes_in_groups(
+        "the independent set",
+        "-independent_set",
+        "{rows} nodes, {sizes[0]} of them in the independent set",
+        ordered="set",
+    )
 
     def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False):
         """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges."""

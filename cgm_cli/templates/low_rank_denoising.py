@@ -24,6 +24,7 @@ from cgm_cli.spec.fields import FileArray, NonNegative, Positive, Size, Template
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import photograph
+from cgm_cli.templates.views import restored_image
 
 
 class LowRankDenoising(Template):
@@ -67,6 +68,8 @@ class LowRankDenoising(Template):
             return LowRankDenoising(truth, truth + noise, radius, self.tv, self.variation == "isotropic", self.l1)
 
     measures = (Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),)
+
+    views = restored_image("noisy")
 
     def __init__(
         self, truth: np.ndarray, noisy: np.ndarray, radius: float, tv: float, isotropic: bool = True, l1: float = 0.0

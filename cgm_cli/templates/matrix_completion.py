@@ -31,6 +31,7 @@ from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size,
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import known_pixels
+from cgm_cli.templates.views import Heatmap
 
 WRITTEN_OUT = 1000
 """Smaller side up to which the singular values of a random matrix are those of the matrix, and not of its factors."""
@@ -144,6 +145,8 @@ class MatrixCompletion(Template):
         Metric("test_error", "the same where nothing was observed", "lower", log=True),
         Metric("rank", "number of singular values that are not negligible"),
     )
+
+    views = (Heatmap("the completed matrix", "completed"),)
 
     def __init__(self, matrix: np.ndarray, observed: np.ndarray, radius: float, loss: str = "least-squares"):
         """matrix (m, n), of +1 and -1 if the loss is "logistic"; observed (m, n): True where an entry is known."""

@@ -23,6 +23,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.views import nodes_in_groups
 
 AT_ONCE = 2**23
 """Signs of hyperplanes that are looked at at once: 64 MB."""
@@ -89,6 +90,13 @@ class MaxCut(Template):
         Metric("cut", "weight of the cut, after single flips", "higher", comparable=False),
         Metric("hyperplane_cut", "weight of the best cut by a hyperplane, before them", "higher", comparable=False),
         Metric("certified_ratio", "the cut over the certified bound: over the largest cut it is no less", "higher"),
+    )
+
+    views = nodes_in_groups(
+        "the cut",
+        "partition",
+        "{rows} nodes, {sizes[1]} on one side of the cut and {sizes[0]} on the other",
+        ordered="side",
     )
 
     def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100):

@@ -26,6 +26,7 @@ from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
+from cgm_cli.templates.views import restored_image
 
 MISSING = 0.25
 """The fraction of the pixels that is removed where the spec does not say."""
@@ -95,6 +96,8 @@ class RobustPCA(Template):
         Metric("feasible_objective", "the objective at a feasible point: an upper bound", "lower", comparable=False),
         Metric("feasible_gap", "how far that is above the certified bound, relative to the larger", "lower", log=True),
     )
+
+    views = restored_image("observed")
 
     def __init__(
         self, truth: np.ndarray, known: np.ndarray, noisy: np.ndarray, radius: float, loss: Literal["l1", "l2"]

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -205,6 +207,18 @@ def test_a_metric_that_templates_do_not_agree_on_has_no_direction(tmp_path):
     tree = spec("odd") | {"problem": {"template": ["max-cut"]}}
     odd = collect([make_run(tmp_path / "odd", tree, metrics={"cut": 1.0})]).entries
     assert direction("metric_cut", odd) == 0
+
+
+def test_ranking_asks_only_the_templates_there_are(tmp_path):
+    """And loads no library that solving or rounding needs."""
+    for number in range(2):
+        entries_of(tmp_path / str(number), "kmeans-sdp", ({}, {"kmeans_value": 1.0 + number}))
+    code = "import sys; from cgm_cli.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, "report", tmp_path], capture_output=True, text=True, check=True)
+    assert "  1*" in done.stdout
+    loaded = set(done.stderr.split())
+    assert {name for name in loaded if name.startswith("cgm_cli.templates.")} >= {"cgm_cli.templates.kmeans_sdp"}
+    assert not {"numba", "sklearn", "skimage", "matplotlib", "plotly", "cgm_cli.templates.max_margin"} & loaded
 
 
 def test_filters_on_text_and_missing_values(tmp_path):

@@ -1,44 +1,73 @@
-"""What a template declares of itself is what it does: its metrics are those that its examples give."""
+"""What a template declares of itself is what it does: its metrics and views are those that its examples give."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
+from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.errors import DataError
+from cgm_cli.reports.pictures import Saved, made
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec import registry
 from cgm_cli.spec.load import dump, loads
-from cgm_cli.templates.build import Instance, build
+from cgm_cli.templates.base import Template
+from cgm_cli.templates.build import build
+
+
+@dataclass(frozen=True)
+class Example:
+    """problem: with its defaults. iterate: the first one. metrics: all that a run would claim of it."""
+
+    problem: dict[str, Any]
+    template: Template
+    iterate: Iterate
+    rounding: Rounding
+    metrics: Mapping[str, float]
 
 
 @cache
-def instances(name: str) -> list[Instance]:
-    """Every example of the template, but for those whose data file is not there."""
-    built = []
+def rounded(name: str) -> list[Example]:
+    """Every example of the template, but for those whose data file is not there, at its start and with a bound."""
+    found = []
     for example in registry.lookup("template", name).Spec.examples:
+        spec = loads(dump({"problem": example}))
         try:
-            built.append(build(loads(dump({"problem": example}))))
+            instance = build(spec)
         except DataError as error:
             assert "no data file" in error.message.lower()
-    assert built
-    return built
-
-
-def given(instance: Instance, bound: float | None) -> tuple[dict[str, float], Rounding]:
-    """What is measured of the first iterate, and what it is rounded to."""
-    iterate, template = instance.form.begin(instance.problem, 0), instance.template
-    rounding = template.round(iterate, bound, np.random.default_rng(0))
-    return {**template.metrics(iterate), **rounding.metrics}, rounding
+            continue
+        template, iterate = instance.template, instance.form.begin(instance.problem, 0)
+        rounding = template.round(iterate, 1.0, np.random.default_rng(0))
+        metrics = {**template.metrics(iterate), **rounding.metrics}
+        found.append(Example(spec.problem.model_dump(), template, iterate, rounding, metrics))
+    assert found
+    return found
 
 
 @pytest.mark.parametrize("name", registry.TEMPLATES)
 def test_the_metrics_declared_are_those_that_there_are(name):
     measures = registry.lookup("template", name).measures
-    found = {metric for instance in instances(name) for metric in given(instance, 1.0)[0]}
     declared = [metric.name for metric in measures]
-    assert len(declared) == len(set(declared)) and set(declared) == found
+    assert len(declared) == len(set(declared))
+    assert set(declared) == {metric for example in rounded(name) for metric in example.metrics}
     for metric in measures:
-        assert metric.description and metric.description[0] != " " and metric.description[-1] not in ". "
+        assert metric.description and metric.description[-1] not in ". "
+
+
+@pytest.mark.parametrize("name", [name for name in registry.TEMPLATES if registry.lookup("template", name).views])
+def test_the_views_declared_are_drawn(name):
+    """Of one of the examples at least, with what their texts promise."""
+    views, drawn = registry.lookup("template", name).views, set()
+    for example in rounded(name):
+        trace = {"k": np.zeros(1), **{f"metric_{key}": np.full(1, value) for key, value in example.metrics.items()}}
+        solution = {**example.iterate.arrays(), **example.rounding.arrays}
+        pictures = made(views, Saved(solution, trace, example.problem))
+        assert not any("{" in picture.alt or "nan" in picture.alt for picture in pictures)
+        drawn |= {picture.title for picture in pictures}
+    assert {view.title for view in views} <= drawn
