@@ -4,7 +4,7 @@ quality.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, Reported
 from cgm_cli.templates.clustering import (
     kmeans,
     kmeans_value,
@@ -192,6 +193,17 @@ class KMeansSDP(Template):
             metrics["certified_percent"] = 100.0 * max(0.0, value / (0.5 * bound) - 1.0)
             metrics["kmeanspp_certified_percent"] = 100.0 * max(0.0, metrics["kmeanspp_value"] / (0.5 * bound) - 1.0)
         return Rounding(metrics, {"clusters": assigned, "linked_clusters": linked, "denoised": denoised})
+
+    def claims(self) -> Sequence[Claim]:
+        """Half the optimum of the relaxation is no more than the value of any clustering."""
+        k = self.spec.clusters
+        ours, plain = ClusteringCost(self.points, k, "clusters"), ClusteringCost(self.points, k, None)
+        return (
+            Claim("kmeans_value", ours, limit=0.5),
+            Claim("kmeanspp_value", plain, limit=0.5),
+            Claim("certified_percent", AgainstBound(ours, "percent", part=0.5)),
+            Claim("kmeanspp_certified_percent", AgainstBound(Reported("kmeanspp_value"), "percent", part=0.5)),
+        )
 
     def _denoised(self, iterate: Iterate) -> np.ndarray:
         """X P (n, d): row i is the mean of the points that X puts together with point i."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import Claim, IndependentSetSize
 from cgm_cli.templates.max_cut import RandomGraph
 from cgm_cli.templates.views import nodes_in_groups
 
@@ -109,6 +110,9 @@ class LovaszTheta(Template):
         chosen = greedy_independent_set(self.neighbours, np.argsort(-x.sum(axis=1), kind="stable"))
         metrics: Mapping[str, float] = {"independent_set": float(chosen.sum())}
         return Rounding(metrics, {"independent_set": chosen.astype(np.int8)})
+
+    def claims(self) -> Sequence[Claim]:
+        return (Claim("independent_set", IndependentSetSize(self.neighbours, "independent_set"), limit=1.0),)
 
 
 def _reserve_cost(context: BuildContext, nodes: int) -> None:

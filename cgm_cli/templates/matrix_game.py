@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, LargestEntry
 
 
 class RandomGame(StrictModel):
@@ -78,3 +80,6 @@ class MatrixGame(Template):
         """exploitability: what the maximiser's best answer to x gains above the certified bound on the value."""
         gain = float(np.max(self.payoff @ iterate.atom().dense()))
         return Rounding({} if bound is None else {"exploitability": gain - bound})
+
+    def claims(self) -> Sequence[Claim]:
+        return (Claim("exploitability", AgainstBound(LargestEntry(self.payoff, "x"), "difference")),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
 from cgm_cli.templates.views import nodes_in_groups
 
 AT_ONCE = 2**23
@@ -131,6 +132,14 @@ class MaxCut(Template):
         if bound is not None and bound > 0:
             metrics["certified_ratio"] = cut / bound
         return Rounding(metrics, {"partition": best.astype(np.int8)})
+
+    def claims(self) -> Sequence[Claim]:
+        cut = CutWeight(self.adjacency, "partition")
+        return (
+            Claim("cut", cut, limit=1.0),
+            Claim("hyperplane_cut", CutWeight(self.adjacency, None), limit=1.0, ends_at="cut"),
+            Claim("certified_ratio", AgainstBound(cut, "ratio")),
+        )
 
 
 def _without_loops(adjacency: sp.csr_array) -> sp.csr_array:

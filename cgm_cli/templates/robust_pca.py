@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, FeasibleObjective
 from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
 from cgm_cli.templates.views import restored_image
 
@@ -145,6 +146,13 @@ class RobustPCA(Template):
                 "observed": np.where(self.known, self.noisy, np.nan),
                 "mask": self.known.astype(np.uint8),
             },
+        )
+
+    def claims(self) -> Sequence[Claim]:
+        value = FeasibleObjective(self.problem, "recovered", nuclear_radius=self.problem.domain.radius)
+        return (
+            Claim("feasible_objective", value, limit=1.0),
+            Claim("feasible_gap", AgainstBound(value, "relative")),
         )
 
     def feasible(self, clipped: np.ndarray) -> np.ndarray:
