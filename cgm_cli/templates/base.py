@@ -1,5 +1,5 @@
-"""What every template is: a problem made from data, what to measure on its iterates, how to round the last one, and what
-it says of all this to those who rank, draw and check it.
+"""What every template is: a problem made from data, what to measure on its iterates, how to round the last one, and
+what it says of all this to those who rank, draw and check it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Template:
     with a nested `Spec(TemplateSpec)` whose `build(context)` reads the data (reserving memory before large arrays are
     made) and returns an instance. What it computes beside x it declares:
 
-    - `measures`, the figures of `metrics` and `round`: `cgm list` and docs/blocks.md show them, `cgm report` knows which
-      way they are better. A test compares them with what the examples of the Spec give.
+    - `measures`, the figures of `metrics` and `round`: `cgm list` and docs/blocks.md show them, `cgm report` knows
+      which way they are better. A test compares them with what the examples of the Spec give.
     - `views`, which of the arrays of `round` are drawn and how: pages, figures and the gallery draw each kind of view.
     - `claims`, what the figures of `round` are: `cgm verify` has a formula of its own for each kind of statement.
     """

@@ -97,6 +97,27 @@ def test_what_lies_beyond_the_certified_bound_is_found(runs, tmp_path, name):
     assert set(beyond) <= set(report.having(Verdict.FAILS))
 
 
+TIGHT = {
+    "kmeans-sdp": ({"clusters": 2, "points": [[0.0], [1.0], [9.0], [10.0]], "domain": "fantope-face"}, "kmeans_value"),
+    "max-cut": ({"graph": {"nodes": 2, "edges": 1}}, "cut"),
+    "lovasz-theta": ({"graph": {"cycle": 4}}, "independent_set"),
+}
+"""Relaxations whose optimum is that of what they relax, and the figure of the rounding that reaches it."""
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_the_limit_of_a_figure_is_what_the_relaxation_says_of_it(tmp_path, name):
+    """Where the relaxation is tight, nothing that is a little better than the best can be claimed."""
+    problem, metric = TIGHT[name]
+    run, stop = tmp_path / "run", ["stop.gap=1e-3", "stop.infeasibility=1e-3", "solver.iterations=3000"]
+    solve({"name": name, "problem": {"template": name, **problem}}, stop, out=run)
+    assert verify(run).holds
+    best, claim = load_run(run).summary["metrics"][metric], next(c for c in claims_of(run) if c.metric == metric)
+    better = 0.98 if load_run(run).summary["sense"] == "minimise" else 1.02
+    recorded(run, **{metric: better * best})
+    assert claim.limit and "the certified bound excludes" in row(verify(run), metric).note
+
+
 @pytest.mark.parametrize(
     ("name", "array", "change", "rows"),
     [
