@@ -128,7 +128,7 @@ PAGES = {"spec.md": spec_page, "blocks.md": blocks_page}
 
 Row = tuple[str, ...]
 PARAMETER = ("key", "type", "default", "meaning")
-METRIC = ("metric", "", "meaning")
+METRIC = ("metric", "better", "meaning")
 
 
 def _top_level() -> Iterator[Row]:
@@ -150,7 +150,7 @@ def _entry(entry: Entry) -> Iterator[str]:
     family = catalogue.FAMILIES[entry.family]
     if family is not None:
         yield from _table(_rows(registry.lookup(family, entry.name).Spec, nested=True))
-    yield from _table([(f"`{each.name}`", each.wish, each.description) for each in entry.metrics], METRIC)
+    yield from _table([(f"`{each.name}`", each.better or "", each.description) for each in entry.metrics], METRIC)
     if entry.examples:
         yield f"```yaml\n{dump(entry.examples[0])}```\n"
 

@@ -61,7 +61,7 @@ def _print_parameters(entry: Entry) -> None:
         if parameter.description:
             typer.echo(f"          {parameter.description}")
     for metric in entry.metrics:
-        typer.echo(f"      metric {metric.name}" + (f": {metric.wish}" if metric.wish else ""))
+        typer.echo(f"      metric {metric.name}" + (f": {metric.better} is better" if metric.better else ""))
         typer.echo(f"          {metric.description}")
     if entry.examples:
         typer.echo(f"      for example {one_line(entry.examples[0])}")

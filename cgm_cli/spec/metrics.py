@@ -25,8 +25,3 @@ class Metric:
     def sign(self) -> int:
         """1 if higher values are better, -1 if lower ones are, 0 if neither."""
         return {"higher": 1, "lower": -1, None: 0}[self.better]
-
-    @property
-    def wish(self) -> str:
-        """The direction in words; empty where there is none."""
-        return "" if self.better is None else f"{self.better} is better"

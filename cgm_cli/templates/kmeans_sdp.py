@@ -129,8 +129,8 @@ class KMeansSDP(Template):
     measures = (
         Metric("kmeans_value", "sum of squared distances to the means, of the clustering", "lower", comparable=False),
         Metric("kmeanspp_value", "the same of k-means++ on the points themselves", "lower", comparable=False),
-        Metric("certified_percent", "kmeans_value is at most so many percent above that of any clustering", "lower"),
-        Metric("kmeanspp_certified_percent", "kmeanspp_value, in the same way", "lower"),
+        Metric("certified_percent", "`kmeans_value` is at most so many percent above that of any clustering", "lower"),
+        Metric("kmeanspp_certified_percent", "`kmeanspp_value`, in the same way", "lower"),
         *_scores("", "the clustering"),
         *_scores("linked_", "the clustering by links, without k-means"),
         *_scores("kmeanspp_", "k-means++ on the points themselves"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.cli import main
 from cgm_cli.errors import DataError
 from cgm_cli.reports.pictures import Saved, made
 from cgm_cli.solving.rounding import Rounding
@@ -71,3 +73,14 @@ def test_the_views_declared_are_drawn(name):
         assert not any("{" in picture.alt or "nan" in picture.alt for picture in pictures)
         drawn |= {picture.title for picture in pictures}
     assert {view.title for view in views} <= drawn
+
+
+def test_the_metrics_of_a_template_are_listed(capsys):
+    with pytest.raises(SystemExit):
+        main(["list", "max-cut"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[lines.index("metric cut: higher is better") + 1] == "weight of the cut, after single flips"
+    with pytest.raises(SystemExit):
+        main(["list", "max-affine", "--json"])
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert [(metric["name"], metric["better"]) for metric in entry["metrics"]] == [("active", None)]
