@@ -18,8 +18,8 @@ from benchmarks.suite import sdp
 from benchmarks.suite.machine import ROOT, described, machine
 from benchmarks.suite.peers import LORADS, find_lorads, printed_by_lorads
 from benchmarks.suite.problems import grid, gset, random_graph
-from cgm_cli.spec.load import dump, loads
 from cgm_cli.solving.result import Result
+from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 
 PROBLEMS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -7,20 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from cgm_cli.display.answer import Answer
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.runs.execute import Observer, execute
 from cgm_cli.runs.load import Run, load_run
 
-if TYPE_CHECKING:
-    from cgm_cli.solving.result import Result
-
-__all__ = ["Run", "load_run", "solve"]
+__all__ = ["Answer", "Run", "load_run", "solve"]
 
 
 def solve(
@@ -30,19 +26,32 @@ def solve(
     on_record: Callable[[IterationRecord], None] | None = None,
     quiet: bool = True,
     resume: str | Path | None = None,
-) -> Result:
+) -> Answer:
     """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
 
-    A mapping may hold arrays and numbers of NumPy. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a
-    single one may be given as it is. out: the run folder, else runs/<name>/<id> below the current folder. resume:
-    instead, the folder of a run to go on with, as by `cgm solve --resume`. on_record: called with each IterationRecord.
-    quiet=False shows the progress on standard error. Raises CgmError; warns (RuntimeWarning) when the result is there
-    but the run folder could not be written to the end.
+    A mapping may hold arrays and numbers of NumPy, matrices of SciPy, frames and series of pandas. They are saved in
+    the run folder, whose spec.yaml names them: it can be solved again, and the run resumed and verified, like any
+    other. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a single one may be given as it is. out: the
+    run folder, else runs/<name>/<id> below the current folder. resume: instead, the folder of a run to go on with, as
+    by `cgm solve --resume`. on_record: called with each IterationRecord. quiet=False shows the progress on standard
+    error.
+
+    Raises CgmError, and TypeError, with the place, for a value that no spec can hold; warns (RuntimeWarning) when the
+    result is there but the run folder could not be written to the end.
     """
-    if isinstance(spec, Mapping):
-        spec = _plain(spec)
-    elif not isinstance(spec, str | Path):
-        raise TypeError(f"a spec is the path of a file or a mapping, not {_kind(spec)}")
+    if isinstance(spec, Mapping | str | Path):
+        return _solve_spec(spec, overrides, out, on_record, quiet, resume)
+    raise TypeError(f"a spec is the path of a file or a mapping, not a value of type {type(spec).__name__}")
+
+
+def _solve_spec(
+    spec: str | Path | Mapping[str, Any],
+    overrides: Sequence[str],
+    out: str | Path | None,
+    on_record: Callable[[IterationRecord], None] | None,
+    quiet: bool,
+    resume: str | Path | None,
+) -> Answer:
     if isinstance(overrides, str):
         overrides = [overrides]
     with ExitStack() as stack:
@@ -57,33 +66,12 @@ def solve(
     if outcome.result is None:
         raise ProblemError(f"{outcome.run} has ended and has nothing left to do; `load_run` reads its result.")
     if outcome.fault is not None:
-        warnings.warn(outcome.fault.message, RuntimeWarning, stacklevel=2)
-    return outcome.result
-
-
-def _plain(value: Any, place: str = "") -> Any:
-    """The value in YAML's own types. TypeError, with the place in the spec, for what has none."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {
-            _plain(key, place): _plain(item, f"{place}.{key}" if place else f"{key}") for key, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_plain(item, f"{place}.{index}") for index, item in enumerate(value)]
-    if isinstance(value, Path):
-        return str(value)
-    if value is None or type(value) in (str, bool, int, float):
-        return value
-    raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not {_kind(value)}")
+        warnings.warn(outcome.fault.message, RuntimeWarning, stacklevel=3)
+    return Answer.of(outcome.result, outcome.run)
 
 
 def _path(name: str | Path | None) -> Path | None:
     return None if name is None else Path(name)
-
-
-def _kind(value: Any) -> str:
-    return f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True)

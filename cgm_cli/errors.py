@@ -28,6 +28,9 @@ class CgmError(Exception):
         self.message = message
         self.path = path
 
+    def __str__(self) -> str:
+        return self.message  # which may have been given its place since
+
     def below(self, path: tuple[str | int, ...]) -> None:
         """Put `path` before the error's own path."""
         self.path = (*path, *self.path)

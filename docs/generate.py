@@ -75,6 +75,9 @@ Known files: .mat, .npy, .npz, .csv, .txt, .h5, .hdf5, .mtx, .png, .jpg, .tif. A
 spec, then in each folder of `$CGM_DATA` (separated as in `$PATH`), then in `data/` of the working directory, then in
 `data/` of the project.
 
+A file named `arrays/<SHA-256>.npy` or `.npz`, as the run folder of a spec from Python has them, is refused if its
+content does not fit its name.
+
 Numbers of every real type are read as float64, before anything is computed with them: entries of a sparse matrix that
 are given more than once add up (`true` counts as 1), and do so without overflow. Whole numbers beyond 2^53, and numbers
 of more than double precision, are rounded to the nearest float64, as decimal numbers are. Complex numbers are refused.

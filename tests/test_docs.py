@@ -84,10 +84,13 @@ def test_the_hand_composed_spec_converges(tmp_path):
 
 def test_python_in_the_readme(tmp_path, monkeypatch, capsys):
     (text,) = [text for text in SPECS if "portfolio" in text]
-    (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    file, mapping = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
     (tmp_path / "portfolio.yaml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), {})
+    exec(compile(file, "README.md", "exec"), {})
+    (shown,) = re.findall(r"# (<converged: .*?), gap", file)
+    assert re.match(re.escape(shown).replace(r"\.\.\.", r"\d*"), capsys.readouterr().out)
+    exec(compile(mapping, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("converged ")
 
 

@@ -20,6 +20,7 @@ from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics import kernels
+from cgm_cli.readers.memory import check_fits
 
 
 class Iterate(ABC):
@@ -226,6 +227,19 @@ class FactoredIterate(Iterate):
         if not self._symmetric:
             self._right[:, :used] = tree["right"]
         self._used, self.truncation = used, tree["truncation"]
+
+
+def is_factored(arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether these are the `arrays` of an iterate in factors, or of what was recovered of a sketch."""
+    return "left" in arrays and "weights" in arrays
+
+
+def written_out(factors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """left diag(weights) right^T, right = left where the matrix is symmetric. DataError if it does not fit."""
+    left, weights = factors["left"], factors["weights"]
+    right = factors.get("right", left)
+    check_fits("the matrix, written out,", 8 * (left.shape[0] * right.shape[0] + left.size))
+    return (left * weights) @ right.T
 
 
 class SampledIterate(Iterate):

@@ -38,7 +38,7 @@ class Convergence:
     ):
         self._state, self._stop, self._budget = state, stop, budget
         self._certifier, self._debt, self._record = certifier, debt, record
-        self._needs_proof = stop.gap is not None and schedule.certify != "never"
+        self._needs_proof = stop.gap is not None and schedule.certifies
 
     def is_confirmed(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that

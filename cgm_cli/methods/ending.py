@@ -7,6 +7,7 @@ from collections.abc import Callable
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.budget import Budget
 from cgm_cli.methods.certification import Certifier
+from cgm_cli.methods.checkpoints import Checkpoints
 from cgm_cli.methods.convergence import Convergence
 from cgm_cli.methods.infeasibility import InfeasibilityTest
 from cgm_cli.methods.record import IterationRecord
@@ -17,9 +18,7 @@ from cgm_cli.methods.turn import Turn
 
 
 class Ending:
-    """request: how somebody else wants the run to end. before_certificates: told of the status that a run is about to
-    end with, before the last certificates, which may take long. certifies: whether there are any.
-    """
+    """request: how somebody else wants the run to end. certifies: whether there are certificates at the end."""
 
     def __init__(
         self,
@@ -30,13 +29,13 @@ class Ending:
         certifier: Certifier,
         convergence: Convergence,
         infeasibility: InfeasibilityTest,
+        checkpoints: Checkpoints,
         request: Callable[[], Status | None],
-        before_certificates: Callable[[Status], None],
         certifies: bool,
     ):
         self._problem, self._state, self._stop, self._budget = problem, state, stop, budget
         self._certifier, self._convergence, self._infeasibility = certifier, convergence, infeasibility
-        self._request, self._before_certificates, self._certifies = request, before_certificates, certifies
+        self._checkpoints, self._request, self._certifies = checkpoints, request, certifies
 
     def decide(self, turn: Turn, record: IterationRecord) -> Status | None:
         """How the run ends here, or None. A bound that decides is certified first where that is possible; a run that is
@@ -76,7 +75,7 @@ class Ending:
         return self._state.duals.is_decisive and final is not None and final.certified
 
     def _finish(self, turn: Turn, ending: Status) -> None:
-        self._before_certificates(ending)
+        self._checkpoints.before_certificates(ending)
         self._budget.begin_ending()
         # Where there may be time for one only, the best comes first: of a descent, its own multipliers.
         self._certifier.finish(turn, turn_first=ending is Status.TIME_LIMIT and self._state.duals.is_decisive)

@@ -156,8 +156,8 @@ class Sums:
 
 
 def refuse_non_finite(problem: CompositeProblem, found: Evaluation, at: Callable[[], Images], k: int) -> None:
-    """Raise NumericalError, in words that name the culprit, where the evaluation after k steps is not finite; at: gives the
-    images.
+    """Raise NumericalError, in words that name the culprit, where the evaluation after k steps is not finite; at: gives
+    the images.
     """
     if np.isfinite(found.objective + found.constant) and np.isfinite(found.direction.peak()):
         return

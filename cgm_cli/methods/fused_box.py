@@ -1,6 +1,6 @@
-"""A dense cost and bounds on the entries of a large dense x, X >= 0 say, in one pass: the constraint's dual, as large as
-x, is formed, added to the direction and forgotten, entry by entry. A step, the evaluation after it and the move of the
-multipliers share that pass where they can.
+"""A dense cost and bounds on the entries of a large dense x, X >= 0 say, in one pass: the constraint's dual, as large
+as x, is formed, added to the direction and forgotten, entry by entry. A step, the evaluation after it and the move of
+the multipliers share that pass where they can.
 """
 
 from __future__ import annotations

@@ -14,11 +14,12 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, NumericalError, ProblemError
 from cgm_cli.methods.budget import Budget, Request, seconds_to_save
 from cgm_cli.methods.certification import Certifier
+from cgm_cli.methods.checkpoints import Checkpoints, OnCheckpoint
 from cgm_cli.methods.clock import Clock
 from cgm_cli.methods.convergence import Convergence
 from cgm_cli.methods.debt import Debt
 from cgm_cli.methods.ending import Ending
-from cgm_cli.methods.evaluation import refuse_non_finite
+from cgm_cli.methods.evaluation import Evaluation, refuse_non_finite
 from cgm_cli.methods.fused_box import point_at
 from cgm_cli.methods.infeasibility import InfeasibilityTest
 from cgm_cli.methods.method import Method
@@ -35,8 +36,6 @@ from cgm_cli.methods.theory import Theory
 from cgm_cli.methods.turn import Turn
 from cgm_cli.numerics.deadline import OutOfTime
 
-OnCheckpoint = Callable[[State, Status | None], None]
-
 
 def run(
     problem: CompositeProblem,
@@ -44,7 +43,7 @@ def run(
     stop: StopRules,
     iterate: Iterate,
     *,
-    schedule: Schedule = Schedule(),
+    schedule: Schedule | None = None,
     seed: int = 0,
     observers: Iterable[Observer] = (),
     metrics: Metrics | None = None,
@@ -77,7 +76,7 @@ def run(
             raise DataError(f"the checkpoint does not fit this problem: {error}") from error
     point.warm_up()
     method.correction.warm_up(problem)
-    loop = _Loop(problem, method, stop, state, schedule, should_stop, on_checkpoint)
+    loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint)
     return loop.solve(loop.recorder(observers, metrics, theory))
 
 
@@ -92,16 +91,15 @@ class _Loop:
         should_stop: Callable[[], Status | None],
         on_checkpoint: OnCheckpoint,
     ):
-        self.problem, self.method, self.stop = problem, method, stop
-        self.state, self.schedule, self.on_checkpoint = state, schedule, on_checkpoint
+        self.problem, self.method, self.stop, self.state, self.schedule = problem, method, stop, state, schedule
         # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = Clock(state.seconds)
         self.request = Request(should_stop)
         self.budget = Budget(stop.time, self.clock.elapsed, self.request)
+        self.checkpoints = Checkpoints(state, self.clock, on_checkpoint)
         self.certifier = Certifier(problem, state, schedule, self.budget, self.clock)
         self.debt = Debt(problem, state)
-        self.oracle = OracleCalls(problem, method, state, self.budget, schedule.certify != "never")
-        self.begun = state.snapshot()  # what the turn began with
+        self.oracle = OracleCalls(problem, method, state, self.budget, schedule.certifies)
 
     def recorder(self, observers: Iterable[Observer], metrics: Metrics | None, theory: Theory | None) -> Recorder:
         return Recorder(self.problem, self.state, self.schedule, self.clock, self.debt, observers, metrics, theory)
@@ -109,15 +107,13 @@ class _Loop:
     def solve(self, recorder: Recorder) -> Outcome:
         ending = self._ending(recorder)
         while True:
-            self._begin()
-            turn = self._look(recorder.metric_seconds)
-            with self.clock.phase("bound"):
-                if turn.k % self.schedule.bound == 0 or turn.k >= self.stop.iterations:
-                    self.certifier.offer(turn)
+            self.checkpoints.begin_turn()
+            evaluation = self._evaluate()
+            turn = self._ask_oracle(evaluation, recorder.metric_seconds)
+            self._bound(turn)
             status, move = ending.decide(turn, recorder.record(turn)), None
             if status is None:
-                if turn.k % self.schedule.log == 0:
-                    recorder.tell(turn)
+                recorder.tell_now_and_then(turn)
                 move = self._choose(turn)
             if move is None:
                 # Where there was no time for a move, the run ends here after all.
@@ -126,25 +122,29 @@ class _Loop:
                 return self._outcome(status, recorder.tell(turn, last=True))
             self._step(move)
 
-    def _begin(self) -> None:
-        self.state.seconds = self.clock.elapsed()
-        self.on_checkpoint(self.state, None)
-        self.begun = self.state.snapshot()
+    def _evaluate(self) -> Evaluation:
+        state = self.state
+        with self.clock.phase("evaluate"):
+            found = state.point.evaluate(self.method.evaluated_at(state, state.k + 1))
+            refuse_non_finite(self.problem, found, lambda: state.point.images, state.k)
+        return found
 
-    def _look(self, metric_seconds: float) -> Turn:
-        """Evaluate x, ask the oracle, and plan the step."""
+    def _ask_oracle(self, evaluation: Evaluation, metric_seconds: float) -> Turn:
+        """For an atom, and plan the step towards it."""
         state, method, number = self.state, self.method, self.state.k + 1
         beta = method.beta(state, number)
-        with self.clock.phase("evaluate"):
-            evaluation = state.point.evaluate(method.evaluated_at(state, number))
-            refuse_non_finite(self.problem, evaluation, lambda: state.point.images, state.k)
         with self.clock.phase("oracle"):
             after = metric_seconds + seconds_to_save(state) if self.budget.limited else 0.0
             answer = self.oracle.ask(evaluation, number, beta, after)
+            interrupted = not answer.converged and self.budget.turns.should_stop()
         with self.clock.phase("step"):
             eta = method.step.size(number, lambda: state.point.segment(answer.atom, beta))
-        interrupted = not answer.converged and self.budget.turns.should_stop()
         return Turn(state.k, beta, method.beta(state, number - 1), evaluation, answer, eta, interrupted)
+
+    def _bound(self, turn: Turn) -> None:
+        with self.clock.phase("bound"):
+            if turn.k % self.schedule.bound == 0 or turn.k >= self.stop.iterations:
+                self.certifier.offer(turn)
 
     def _choose(self, turn: Turn) -> Move | None:
         """The move of the turn; None, and nothing is changed, where there was no time to find it."""
@@ -152,7 +152,7 @@ class _Loop:
         try:
             with self.clock.phase("update"):
                 self.method.duals.extrapolate(self.state)
-                plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta)
+                plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta, turn.evaluation.direction)
                 return self.method.correction.choose(self.state, plain, self.budget.turns)
         except OutOfTime:
             self.state.restore(before)
@@ -176,29 +176,17 @@ class _Loop:
                 state.point.refresh()
 
     def _ending(self, recorder: Recorder) -> Ending:
-        state, budget, certifies = self.state, self.budget, self.schedule.certify != "never"
+        state, budget = self.state, self.budget
         convergence = Convergence(state, self.stop, self.schedule, budget, self.certifier, self.debt, recorder.record)
-        infeasibility = InfeasibilityTest(self.problem, state, self.certifier, certifies, budget.ending)
-        rooms = self.certifier, convergence, infeasibility
-        return Ending(self.problem, state, self.stop, budget, *rooms, self.request, self._give_away_begun, certifies)
-
-    def _give_away_begun(self, ending: Status) -> None:
-        """A checkpoint of what the turn began with."""
-        self.state.seconds = self.clock.elapsed()
-        now = self.state.snapshot()
-        self.state.restore(self.begun)
-        self.on_checkpoint(self.state, ending)
-        self.state.restore(now)
+        infeasibility = InfeasibilityTest(self.problem, state, self.certifier, self.schedule.certifies, budget.ending)
+        rooms = self.certifier, convergence, infeasibility, self.checkpoints
+        return Ending(self.problem, state, self.stop, budget, *rooms, self.request, self.schedule.certifies)
 
     def _outcome(self, status: Status, record: IterationRecord) -> Outcome:
-        """The end: the turn whose step was not taken is undone."""
-        bound, certificate = self.state.bounds.final, self.state.certificate
-        message = ""
-        if self.budget.ending.missed and not (bound is not None and bound.certified):
-            message = (
-                "There was no time for a bound." if bound is None else "There was no time to certify the best bound."
-            )
-        self.state.seconds = self.clock.elapsed()
-        self.state.restore(self.begun)
-        rest = self.budget.rounding()
-        return Outcome(status, record, self.state, bound, message, certificate, self.debt.mend(), rest)
+        state, budget, message = self.state, self.budget, ""
+        bound, certificate = state.bounds.final, state.certificate
+        if budget.ending.missed and (bound is None or not bound.certified):
+            message = f"There was no time {'for a bound' if bound is None else 'to certify the best bound'}."
+        self.checkpoints.undo_turn()
+        rest = budget.rounding()
+        return Outcome(status, record, state, bound, message, certificate, self.debt.mend(), rest)

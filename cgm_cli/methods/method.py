@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cgm_cli.methods.corrections.none import NoCorrection
 from cgm_cli.methods.duals.none import NoMultipliers
@@ -21,8 +21,8 @@ class Method:
     smoothing: Smoothing
     step: Step
     oracle: OracleAccuracy
-    correction: Correction = NoCorrection()
-    duals: DualUpdate = NoMultipliers()
+    correction: Correction = field(default_factory=NoCorrection)
+    duals: DualUpdate = field(default_factory=NoMultipliers)
 
     def beta(self, state: State, turn: int) -> float | None:
         """The smoothing of an iteration: that of the schedule, as much sharper as the dual update has made it."""

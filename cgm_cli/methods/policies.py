@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import Deadline
 
@@ -91,12 +92,15 @@ class OracleAccuracy(Protocol):
 
 @dataclass(frozen=True)
 class PlainStep:
-    """The step that iteration k, the turn, would take without a correction: towards `atom`, by `eta`, at `beta`."""
+    """The step that iteration k, the turn, would take without a correction: towards `atom`, by `eta`, at `beta`.
+    direction: the gradient at x that the atom answers.
+    """
 
     turn: int
     atom: Atom
     eta: float
     beta: float | None
+    direction: Direction
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,8 @@ class DualState:
 
 
 class DualUpdate(Protocol):
-    """is_centred: the smoothing is centred at multipliers, which move; else at zero. follows: they are the duals of what
-    a correction has solved.
+    """is_centred: the smoothing is centred at multipliers, which move; else at zero. follows: they are the duals of
+    what a correction has solved.
     """
 
     @property

@@ -55,8 +55,13 @@ class Recorder:
         owed = self._debt.relative(turn)
         return IterationRecord.of(turn, bound, problem.sense_sign, self._clock.elapsed(), owed)
 
+    def tell_now_and_then(self, turn: Turn) -> None:
+        """The whole record, where it is time for one."""
+        if turn.k % self._schedule.log == 0:
+            self.tell(turn)
+
     def tell(self, turn: Turn, last: bool = False) -> IterationRecord:
-        """The whole record, to all who want to see it; the last of a run, or where it is time for one."""
+        """The whole record, to all who want to see it. last: of a run."""
         record = self.record(turn, last)
         metrics = self._measured() if last or turn.k % self._schedule.metrics == 0 else {}
         record = replace(

@@ -18,3 +18,8 @@ class Schedule:
     refresh: int = 1000
     certify: Literal["final", "always", "never"] = "final"
     failure: float = 1e-9
+
+    @property
+    def certifies(self) -> bool:
+        """Whether anything is certified at all."""
+        return self.certify != "never"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Setting:
-    """beta0: the smoothing of the first iteration. share: the delta that a multiplicative oracle guarantees, which slows
-    smoothing and steps down (Theorems 7-9); 1 for every other oracle. follows: the dual update follows the solutions of
-    the correction, which then need not be compared with the plain step.
+    """beta0: the smoothing of the first iteration. share: the delta that a multiplicative oracle guarantees, which
+    slows smoothing and steps down (Theorems 7-9); 1 for every other oracle. follows: the dual update follows the
+    solutions of the correction, which then need not be compared with the plain step.
     """
 
     beta0: float

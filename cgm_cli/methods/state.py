@@ -117,8 +117,8 @@ class State:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a state was at some time. The arrays of the multipliers are those of the state: a policy puts others in their
-    place, and what is done to them in place, as by the ascent that an evaluation makes up for, stands.
+    """What a state was at some time. The arrays of the multipliers are those of the state: a policy puts others in
+    their place, and what is done to them in place, as by the ascent that an evaluation makes up for, stands.
     """
 
     kept: dict[str, Any]

@@ -10,9 +10,9 @@ from cgm_cli.methods.evaluation import Evaluation
 
 @dataclass(frozen=True)
 class Turn:
-    """The iterate after k steps, x_{k+1}: what was evaluated there, and what the oracle answered. beta: the smoothing of
-    the step to come, former_beta of the one before; eta: that step. is_interrupted: the oracle was left after a product
-    or two, so that no residual says how far the smallest eigenvalue is.
+    """The iterate after k steps, x_{k+1}: what was evaluated there, and what the oracle answered. beta: the smoothing
+    of the step to come, former_beta of the one before; eta: that step. is_interrupted: the oracle was left after a
+    product or two, so that no residual says how far the smallest eigenvalue is.
     """
 
     k: int

@@ -3,6 +3,9 @@
 For large vectors the two-loop recursion (Algorithm 7.4) costs more than many a function: it goes over the memory four
 times. Here it goes over inner products, and the memory is read once for those of a new pair and once for the result
 (Chen, Wang and Zhou, "Large-scale L-BFGS using MapReduce", NIPS 2014).
+
+SciPy's L-BFGS-B takes as many evaluations, and two to three times as long outside them: in k-means problems of 300 to
+1700 points 27 to 15 % of the whole solve, against 17 to 6 % here (SciPy 1.17, benchmarks/lbfgs.md).
 """
 
 from __future__ import annotations

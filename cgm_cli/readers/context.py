@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.files import FILE, NOTHING, sha256, standing
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
@@ -48,7 +49,8 @@ class BuildContext:
         return cls(data_folders(path), spec.seed, sources=spec.source)
 
     def find(self, name: str) -> Path:
-        """The path of a data file; DataError (with the `source:` line) if it is nowhere or its SHA-256 differs.
+        """The path of a data file; DataError (with the `source:` line) if it is nowhere, or its SHA-256 is not that of
+        its `source:` or of its name (see `cgm_cli.readers.content`).
 
         What is there but no file, such as a folder, is passed over, and named if nothing better is found.
         """
@@ -78,15 +80,14 @@ class BuildContext:
         """
         array = self.matrix(value, copies)
         if sp.issparse(array):
-            name = value.file if isinstance(value, FileArray) else "matrix"
-            check_fits(name, 8 * array.shape[0] * array.shape[1])
+            check_fits(called(value, "the matrix"), 8 * array.shape[0] * array.shape[1])
             return array.toarray()
         return array
 
     def matrix(self, value: ArrayField, copies: int = 1) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, visible(value.file), copies)
+            return read_array(self.find(value.file), value.key, value.transpose, called(value), copies)
         _check_rows(value)
         array = np.array(value, dtype=float)
         if array.size == 0:
@@ -95,12 +96,14 @@ class BuildContext:
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
 
-    def graph(self, value: FileArray) -> sp.csr_array:
-        """The symmetric adjacency matrix of a graph: a .mtx, .mat, .npz or .npy file, else the G-set format."""
-        path, name = self.find(value.file), visible(value.file)
-        if path.suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
-            return read_graph(path, name)
-        matrix = read_array(path, value.key, value.transpose, name=name)
+    def graph(self, value: ArrayField) -> sp.csr_array:
+        """The symmetric adjacency matrix of a graph: the matrix itself, a .mtx, .mat, .npz or .npy file with it, else a
+        file in the G-set format.
+        """
+        name = called(value, "the graph")
+        if isinstance(value, FileArray) and Path(value.file).suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
+            return read_graph(self.find(value.file), name)
+        matrix = self.matrix(value)
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
             # Its transpose, the comparison with it and the copy: entries with their indices, each a few times.
             entries = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
@@ -133,15 +136,25 @@ class BuildContext:
         return {name: _sha256(path, name) for name, path in self._found.items()}
 
     def _verify(self, path: Path, name: str) -> None:
-        source = self.sources.get(name)
-        if name in self._found or source is None or source.sha256 is None:
+        source, named = self.sources.get(name), digest_in(name)
+        expected = None if source is None or source.sha256 is None else source.sha256.lower()
+        if name in self._found or (expected is None and named is None):
             return
         digest = _sha256(path, name)
-        if digest != source.sha256.lower():
+        if named is not None and digest != named:
+            raise DataError(
+                f"{path}: is damaged: it is named by the SHA-256 of what it held, and that of what it holds is {digest}"
+            )
+        if expected is not None and digest != expected:
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
-                f"not {source.sha256.lower()}. {source.advice}"
+                f"not {expected}. {source.advice}"
             )
+
+
+def called(value: ArrayField, otherwise: str = "the array") -> str:
+    """What messages call an array: the name of its file, if it has one."""
+    return visible(value.file) if isinstance(value, FileArray) else otherwise
 
 
 def _sha256(path: Path, name: str) -> str:

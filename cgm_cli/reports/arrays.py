@@ -9,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.files import FILE, standing
-from cgm_cli.readers.memory import check_fits
 from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
 from cgm_cli.text import did_you_mean, quoted
-
-_FACTORED = ("left", "weights")
 
 
 def chosen(run: Run, name: str | None) -> tuple[str, np.ndarray]:
@@ -48,17 +46,9 @@ def available(
 ) -> dict[str, Callable[[], np.ndarray]]:
     """Name -> how to get the array."""
     arrays: dict[str, Callable[[], np.ndarray]] = {name: lambda a=array: a for name, array in solution.items()}
-    if "x" not in arrays and all(part in solution for part in _FACTORED):
+    if "x" not in arrays and is_factored(solution):
         arrays["x"] = lambda: written_out(solution)
     return arrays | {f"duals/{name}": lambda a=array: a for name, array in duals.items()}
-
-
-def written_out(factors: Mapping[str, np.ndarray]) -> np.ndarray:
-    """left diag(weights) right^T, right = left where the matrix is symmetric. DataError if it does not fit."""
-    left, weights = factors["left"], factors["weights"]
-    right = factors.get("right", left)
-    check_fits("the matrix, written out,", 8 * (left.shape[0] * right.shape[0] + left.size))
-    return (left * weights) @ right.T
 
 
 def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from cgm_cli.blocks.iterates import written_out
 from cgm_cli.errors import CgmError
-from cgm_cli.reports.arrays import written_out
 from cgm_cli.reports.curves import thinned
 from cgm_cli.reports.declared import PREFIX, template_called
 from cgm_cli.reports.images import reduced

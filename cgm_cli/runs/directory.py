@@ -1,7 +1,8 @@
 """The run folder: created exclusively, written by one process, and honest about how the run ended.
 
-    runs/<name>/<id>/     spec.yaml  resolved.yaml  run.h5  checkpoint.h5  status.json  log.txt
+    runs/<name>/<id>/     spec.yaml  resolved.yaml  arrays/  run.h5  checkpoint.h5  status.json  log.txt
 
+arrays/ is there for a spec from Python, which named them (see `cgm_cli.runs.mapping`).
 The writer holds an exclusive lock on `.lock` for as long as it lives, and removes the file at its end. The kernel
 drops the lock with its owner, so "status.json says running, but nobody holds the lock" is what a killed run looks like,
 on this machine or over NFS.
@@ -9,7 +10,6 @@ on this machine or over NFS.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import secrets
@@ -19,14 +19,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
-from cgm_cli.runs.files import refusal, to_json, utc_now, write_atomically
+from cgm_cli.readers import content
+from cgm_cli.runs import locks
+from cgm_cli.runs.files import refusal, synchronise_folder, to_json, utc_now, write_atomically, write_fault
+
+if TYPE_CHECKING:
+    import numpy as np
+    import scipy.sparse as sp
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
-_BEFORE_STATUS = ("spec.yaml", "resolved.yaml")
+_BEFORE_STATUS = ("spec.yaml", "resolved.yaml", content.FOLDER)
 _LOCK = ".lock"
 
 
@@ -83,17 +89,26 @@ class RunDirectory:
             folder = cls(path, _acquire(path, "wait for its end"))
         except OSError as error:
             raise refusal(f"The run folder {path} cannot be written to: {error.strerror}.", error) from error
-        for left_over in path.glob(".*.tmp"):  # of a process that was killed while it wrote
-            with suppress(OSError):
+        for left_over in (*path.glob(".*.tmp"), *path.glob(f"{content.FOLDER}/.*.tmp")):
+            with suppress(OSError):  # of a process that was killed while it wrote
                 left_over.unlink()
         return folder
 
-    def begin(self, spec_text: str, resolved: str, source: Path | None = None) -> None:
+    def begin(
+        self,
+        spec_text: str,
+        resolved: str,
+        source: Path | None = None,
+        arrays: dict[str, np.ndarray | sp.sparray] | None = None,
+    ) -> None:
         """Write the spec as given, the resolved spec, and the status `running`; source: the file the spec came from.
 
-        Raises CgmError if the disk refuses.
+        arrays: file that the spec names, relative to it -> array. They are written first, and taken out of the mapping:
+        what was made of a frame is not kept for the length of a solve. Raises CgmError if the disk refuses.
         """
         self.source = None if source is None else os.path.abspath(source)
+        if arrays:
+            _write_arrays(self.path, arrays)
         write_atomically(self.path / "spec.yaml", spec_text)
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
@@ -151,7 +166,7 @@ class RunDirectory:
         """Give the lock back and remove its file."""
         # In this order: whoever opened the file before finds, once it has the lock, that the file is gone.
         with suppress(OSError):
-            if _is_current(self.path, self._lock):
+            if locks.is_at(self.path / _LOCK, self._lock):
                 os.unlink(self.path / _LOCK)
         os.close(self._lock)
 
@@ -162,6 +177,27 @@ class RunDirectory:
         self.close()
 
 
+def _write_arrays(folder: Path, arrays: dict[str, np.ndarray | sp.sparray]) -> None:
+    """Each array whole or not at all, under its name below the folder, which this process alone writes to."""
+    while arrays:
+        name, array = arrays.popitem()
+        path = folder / name
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with open(temporary, "wb") as file:
+                content.write(array, file.write)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            if not arrays:
+                synchronise_folder(path.parent)
+        except OSError as error:
+            with suppress(OSError):
+                temporary.unlink()
+            raise write_fault(path, error) from error
+
+
 class _LogFile(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk is reported once, at the end of the run, and not for every line."""
@@ -170,19 +206,9 @@ class _LogFile(logging.FileHandler):
 def is_being_written(path: Path) -> bool:
     """Whether a living process holds the lock of the run folder `path`."""
     try:
-        # A named pipe in its place would keep waiting whoever opens it.
-        descriptor = os.open(path / _LOCK, os.O_RDONLY | os.O_NONBLOCK)
+        return locks.is_owned(path / _LOCK) is True
     except OSError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def has_begun(path: Path) -> bool:
@@ -207,40 +233,16 @@ def _taken(path: Path, advice: str = "choose another folder") -> ProblemError:
     return ProblemError(f"{path} is being written by another process; {advice}.")
 
 
-def _is_current(path: Path, descriptor: int) -> bool:
-    """Whether the lock file of the folder is still the one that was opened, and was not removed by its last owner."""
-    try:
-        return os.path.samestat(os.stat(path / _LOCK), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
 def _acquire(path: Path, advice: str = "choose another folder") -> int:
     while True:
-        descriptor = _lock(path, advice)
-        if _is_current(path, descriptor):
+        descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # Some cluster file systems are mounted without locks; a run there is worth more than the lock.
+        taken = locks.try_lock(descriptor) is not False
+        if taken and locks.is_at(path / _LOCK, descriptor):
             return descriptor
         os.close(descriptor)
-
-
-def _lock(path: Path, advice: str) -> int:
-    descriptor = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    # A reader that asks `is_being_written` holds the lock for an instant; only a writer still holds it at the last
-    # attempt.
-    for pause in (0.02, 0.05, 0.1, None):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if pause is None:
-                os.close(descriptor)
-                raise _taken(path, advice) from error
-            time.sleep(pause)
-        except OSError:
-            # Some cluster file systems are mounted without locks; a run there is worth more than the lock.
-            break
-        else:
-            break
-    return descriptor
+        if not taken:
+            raise _taken(path, advice)
 
 
 def _new_folder(parent: Path) -> Path:

@@ -21,11 +21,12 @@ from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.load import load_run
 from cgm_cli.runs.log import RunLog
+from cgm_cli.runs.mapping import Array, hand_over
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
 from cgm_cli.solving.solve import Pack
-from cgm_cli.spec.load import describe_error, dump, load, loads
+from cgm_cli.spec.load import describe_error, load, loads
 from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import build
 
@@ -68,7 +69,8 @@ def execute(
     should_stop: Callable[[], Status | None] | None = None,
     resume: Path | None = None,
 ) -> Outcome:
-    """Solve the spec in the file (or mapping) `source`, with `--set`-like `overrides`, into a run folder.
+    """Solve the spec in the file `source`, or a mapping that may hold arrays, with `--set`-like `overrides`, into a run
+    folder.
 
     out: the folder, else runs/<name>/<id> below the current one. resume: instead, the folder of a run to go on with; it
     is begun if it is not there yet, and `source` None stands for the spec it holds. observers: given the sense
@@ -78,8 +80,14 @@ def execute(
     raises nothing: see `Outcome.fault`.
     """
     former = None if resume is None else former_run(resume)
-    if source is not None:
-        spec = loads(dump(dict(source)), overrides) if isinstance(source, Mapping) else load(Path(source), overrides)
+    arrays: dict[str, Array] = {}
+    if isinstance(source, Mapping):
+        handed = hand_over(source)
+        with handed.in_words():
+            spec, file = loads(handed.text, overrides), None
+        arrays = handed.arrays
+    elif source is not None:
+        spec = load(Path(source), overrides)
         file = spec.document.path
     elif former is None:
         raise DataError(f"{resume} is not a run: there is nothing in it to go on with.")
@@ -101,12 +109,13 @@ def execute(
             if former.is_final:
                 return Outcome(former.status, None, former.path, former.summary)
             folder.started = former.state.get("started", folder.started)
-        return _solve(spec, file, folder, former, observers, should_stop, stack)
+        return _solve(spec, file, arrays, folder, former, observers, should_stop, stack)
 
 
 def _solve(
     spec: Spec,
     file: Path | None,
+    arrays: dict[str, Array],
     folder: RunDirectory,
     former: Run | None,
     observers: Callable[[str], Sequence[Observer]],
@@ -119,7 +128,7 @@ def _solve(
     rows = {} if checkpoint is None else rows_before(former, at)
     text = spec.document.text if former is None else former.spec_text
     resolved = resolve(spec)
-    folder.begin(text, resolved, file)
+    folder.begin(text, resolved, file, arrays)
     stack.enter_context(folder.logging())
     stack.enter_context(_ending_recorded(folder, spec))
     # The libraries are loaded by now, and a limit holds for loaded libraries only. BLAS gets one thread: the kernels
@@ -130,7 +139,9 @@ def _solve(
     expect("before the first step")
     try:
         with getattr(should_stop, "raising", nullcontext)():
-            instance = build(spec, file, None if checkpoint is None else former.form.get("kind"))
+            # Of a spec without a file, the folder has the arrays.
+            beside = file or folder.path / "spec.yaml"
+            instance = build(spec, beside, None if checkpoint is None else former.form.get("kind"))
     except Leave as request:
         # Nothing has been changed: whoever goes on begins where this process did.
         fault = _end(folder, request.status, "It was left before its first step.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import glob
 import json
 import math
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.errors import CgmError, ProblemError
+from cgm_cli.runs import locks
 
 _FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up"}
 _WRONG_PATH = {errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
@@ -81,7 +81,7 @@ def replacing(path: Path, durable: bool = True) -> Iterator[Path]:
                 os.fsync(descriptor)
             os.replace(temporary, path)
             if durable:
-                _synchronise_folder(path.parent)
+                synchronise_folder(path.parent)
         finally:
             # After the rename there is nothing of that name.
             with suppress(OSError):
@@ -96,9 +96,8 @@ def _create(temporary: Path) -> int:
         descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             # Where there are no locks, nobody takes the file for one that was left.
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if temporary.exists():
+            locks.wait_for_lock(descriptor)
+            if locks.is_at(temporary, descriptor):
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -112,8 +111,8 @@ def _clear(stem: Path) -> None:
         with suppress(OSError):
             descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                left.unlink()
+                if locks.try_lock(descriptor):
+                    left.unlink()
             finally:
                 os.close(descriptor)
 
@@ -144,7 +143,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os.kill(os.getpid(), number)
 
 
-def _synchronise_folder(folder: Path) -> None:
+def synchronise_folder(folder: Path) -> None:
     """Bring a rename to the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,9 +44,9 @@ class Solve:
     method: Method
     stop: StopRules
     form: Form
-    schedule: Schedule = Schedule()
+    schedule: Schedule = field(default_factory=Schedule)
     seed: int = 0
-    meaning: Meaning = Plain()
+    meaning: Meaning = field(default_factory=Plain)
     theory: Theory | None = None
 
     def __call__(

@@ -125,8 +125,8 @@ class Registered:
 
 
 class RegisteredPolicy(Registered):
-    """Like Registered, for a policy: its name alone stands for it with its defaults; `usual`: the name of a mapping that
-    has none. Written back as the name where that says everything.
+    """Like Registered, for a policy: its name alone stands for it with its defaults; `usual`: the name of a mapping
+    that has none. Written back as the name where that says everything.
     """
 
     def __init__(self, family: str, tag: str = "kind", usual: str | None = None):

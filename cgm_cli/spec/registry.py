@@ -100,6 +100,7 @@ CORRECTIONS = {
     "none": "cgm_cli.methods.corrections.none:NoCorrection",
     "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
+    "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
 }
 DUALS = {
     "none": "cgm_cli.methods.duals.none:NoMultipliers",

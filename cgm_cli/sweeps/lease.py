@@ -10,7 +10,6 @@ alive for as long as its file has been touched within the last STALE seconds.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -20,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from cgm_cli.runs import locks
 
 BEAT = 15.0
 """Seconds between two signs of life."""
@@ -63,7 +64,7 @@ def take(stem: Path, signs: Sequence[Path] = ()) -> Lease | None:
     owner = stem.with_suffix(".json")
     descriptor = os.open(stem.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        locked = _lock(descriptor)
+        locked = locks.try_lock(descriptor)
         while locked is not False:
             if _create(owner):
                 lease = Lease(stem, descriptor)
@@ -82,21 +83,11 @@ def take(stem: Path, signs: Sequence[Path] = ()) -> Lease | None:
 def is_held(stem: Path, signs: Sequence[Path] = ()) -> bool:
     """Whether a living process holds the claim."""
     try:
-        descriptor = os.open(stem.with_suffix(".lock"), os.O_RDONLY | os.O_CLOEXEC)
+        owned = locks.is_owned(stem.with_suffix(".lock"))
     except OSError:
         return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        locked = True
-    except BlockingIOError:
-        return True
-    except OSError:
-        locked = None
-    try:
-        owner = stem.with_suffix(".json")
-        return owner.exists() and not _is_stale(owner, signs, None, locked)
-    finally:
-        os.close(descriptor)
+    owner = stem.with_suffix(".json")
+    return owned is True or (owner.exists() and not _is_stale(owner, signs, None, None if owned is None else True))
 
 
 def owner_of(stem: Path) -> dict[str, Any]:
@@ -111,32 +102,6 @@ def owner_of(stem: Path) -> dict[str, Any]:
 def is_dead_here(owner: Mapping[str, Any]) -> bool:
     """Whether the owner was a process of this machine that has ended."""
     return owner.get("host") == socket.gethostname() and not _lives(owner.get("pid"))
-
-
-def _lock(descriptor: int) -> bool | None:
-    """True: ours. False: somebody else's. None: this file system has no locks."""
-    # Whoever asks `is_held` has the lock for an instant.
-    for pause in (0.02, 0.05, 0.1, None):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if pause is None or _has_owner(descriptor):
-                return False
-            time.sleep(pause)
-        except OSError:
-            return None
-        else:
-            return True
-    return False
-
-
-def _has_owner(descriptor: int) -> bool:
-    """Whether it is not only readers who hold the lock."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
 
 
 def _create(owner: Path) -> bool:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 
 import numpy as np
 
 from cgm_cli.numerics.deadline import NEVER, Deadline
-
-AT_ONCE, LLOYD = 2, 150
-"""Steps of Lloyd's algorithm in a round, after which one looks whether anything moved, and the most rounds."""
 
 
 def misclassification(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float:
@@ -73,37 +70,40 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     return cdist(points, points[centres]).argmin(axis=1)
 
 
+def load_kmeans() -> None:
+    """Import what `kmeans` needs, so that the second which that takes is not one of the time that a run may have."""
+    import sklearn.cluster  # noqa: F401
+
+
 def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int, deadline: Deadline = NEVER) -> np.ndarray:
-    """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm from k-means++ starts (SciPy), or of those that
-    were begun before the deadline, and one at least.
+    """Labels (n,) of the best of `restarts` runs of Lloyd's algorithm (scikit-learn), or of those that were begun
+    before the deadline, and one at least.
+
+    Each run begins at greedy k-means++ centres: each of them is the best of a few draws. Plain k-means++ draws once; of
+    1000 points around 50 centres the best of 100 such runs is at 11,282, and that of 100 greedy ones at 9,739.
     """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
     distinct, inverse = np.unique(points, axis=0, return_inverse=True)
     if distinct.shape[0] <= clusters:
         return inverse.reshape(-1)
-    # k-means++ squares distances: those of points near 1e-170 would vanish.
+    # Distances are squared: those of points near 1e-170 would vanish.
     points = points - points.mean(axis=0)
     points = points / np.abs(points).max()
     rng = np.random.default_rng(seed)
-    runs = [_lloyd(points, clusters, rng)]
-    while len(runs) < restarts and not deadline.should_stop():
-        runs.append(_lloyd(points, clusters, rng))
-    return min(runs, key=lambda labels: kmeans_value(points, labels, clusters))
-
-
-def _lloyd(points: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Labels (n,) that Lloyd's algorithm leaves as they are, or that LLOYD rounds of it have led to."""
-    from scipy.cluster.vq import kmeans2
-
-    with warnings.catch_warnings():
-        # An empty cluster is counted as such by the scores.
-        warnings.simplefilter("ignore", UserWarning)
-        centres, former = kmeans2(points, clusters, iter=1, minit="++", rng=rng)
-        for _ in range(LLOYD):
-            centres, labels = kmeans2(points, centres, iter=AT_ONCE, minit="matrix")
-            if np.array_equal(labels, former):
+    best, least = np.zeros(points.shape[0], dtype=int), math.inf
+    # Threads would add up in the order in which they end, and one run were not like another.
+    with threadpool_limits(1):
+        for done in range(restarts):
+            if done and deadline.should_stop():
                 break
-            former = labels
-    return former
+            run = KMeans(clusters, n_init=1, tol=0.0, random_state=int(rng.integers(2**31)), copy_x=False)
+            labels = run.fit(points).labels_
+            value = kmeans_value(points, labels, clusters)
+            if value < least:
+                best, least = labels.astype(int), value
+    return best
 
 
 def squared_distances(points: np.ndarray) -> np.ndarray:

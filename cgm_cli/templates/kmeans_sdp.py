@@ -34,6 +34,7 @@ from cgm_cli.templates.clustering import (
     kmeans,
     kmeans_value,
     link_and_pick,
+    load_kmeans,
     misclassification,
     point_error,
     squared_distances,
@@ -95,7 +96,7 @@ class KMeansSDP(Template):
         )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
-        restarts: int = Field(100, gt=0, le=100_000, description="k-means++ restarts of the clustering to compare with")
+        restarts: int = Field(100, gt=0, le=100_000, description="greedy k-means++ restarts of the clustering beside it")
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "kmeans-sdp", "clusters": 10, "points": {"dataset": "digits", "count": 300}},
             {"template": "kmeans-sdp", "clusters": 2, "points": [[0.0], [0.1], [1.0], [1.1]], "labels": [0, 0, 1, 1]},
@@ -123,6 +124,7 @@ class KMeansSDP(Template):
                     f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",)
                 )
             context.reserve("distances", 8 * n * n)
+            load_kmeans()
             return KMeansSDP(points, labels, self, context.seed)
 
     iterate = "dense"

@@ -21,7 +21,7 @@ from cgm_cli.errors import DataError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ByKeys, FileArray, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import Claim, IndependentSetSize
@@ -45,8 +45,8 @@ class LovaszTheta(Template):
 
     class Spec(TemplateSpec):
         template: Literal["lovasz-theta"]
-        graph: Annotated[FileArray | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
-            description="a G-set file, a sparse matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
+        graph: Annotated[ArrayField | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
+            description="a G-set file, a symmetric matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
         )
         nonnegative: bool = Field(False, description="X >= 0, entry by entry")
 
@@ -63,17 +63,17 @@ class LovaszTheta(Template):
             return LovaszTheta(adjacency, self.nonnegative)
 
         def _adjacency(self, context: BuildContext) -> sp.csr_array:
-            if isinstance(self.graph, FileArray):
-                adjacency = context.graph(self.graph)
-                _reserve_cost(context, adjacency.shape[0])
-                return adjacency
             if isinstance(self.graph, RandomGraph):
                 _reserve_cost(context, self.graph.nodes)
                 return self.graph.draw(context)
             if isinstance(self.graph, Cycle):
                 _reserve_cost(context, self.graph.cycle)
                 return cycle(self.graph.cycle)
-            return petersen()
+            if self.graph == "petersen":
+                return petersen()
+            adjacency = context.graph(self.graph)
+            _reserve_cost(context, adjacency.shape[0])
+            return adjacency
 
     measures = (Metric("independent_set", "size of an independent set, found greedily", "higher", comparable=False),)
 

@@ -20,7 +20,7 @@ from cgm_cli.errors import located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import FileArray, NonNegative, Positive, Size, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import photograph
@@ -38,8 +38,8 @@ class LowRankDenoising(Template):
 
     class Spec(TemplateSpec):
         template: Literal["low-rank-denoising"]
-        image: FileArray | Literal["camera"] = Field(
-            description="the clean image: a file (of colours: the luminance), or scikit-image's `camera`"
+        image: ArrayField | Literal["camera"] = Field(
+            description="the clean image: an array or a file (of colours: the luminance), or scikit-image's `camera`"
         )
         size: Size | None = Field(None, description="resize the image to this side")
         noise: NonNegative = Field(

@@ -20,7 +20,7 @@ from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ByKeys, FileArray, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
@@ -66,8 +66,8 @@ class MaxCut(Template):
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
-        graph: Annotated[FileArray | RandomGraph, ByKeys()] = Field(
-            description="a G-set file, a sparse matrix, or {nodes, edges} of a random graph"
+        graph: Annotated[ArrayField | RandomGraph, ByKeys()] = Field(
+            description="a G-set file, the matrix of weights, or {nodes, edges} of a random graph"
         )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
         examples: ClassVar[list[dict[str, Any]]] = [

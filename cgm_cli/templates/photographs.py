@@ -6,8 +6,8 @@ import numpy as np
 
 from cgm_cli.blocks.fitting import named
 from cgm_cli.errors import DataError, ProblemError
-from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import FileArray
+from cgm_cli.readers.context import BuildContext, called
+from cgm_cli.spec.fields import ArrayField
 
 CAMERA = "camera"
 """The photographer, 512 x 512, that comes with scikit-image."""
@@ -16,18 +16,18 @@ CAMERA = "camera"
 SMALLEST_SIDE = 7
 
 
-def photograph(source: FileArray | str, size: int | list[int] | None, context: BuildContext) -> np.ndarray:
-    """Grey levels (rows, columns) in [0, 1]: a file, or CAMERA.
+def photograph(source: ArrayField | str, size: int | list[int] | None, context: BuildContext) -> np.ndarray:
+    """Grey levels (rows, columns) in [0, 1]: an array, perhaps in a file, or CAMERA.
 
     size: what to resize it to, the side of a square or [rows, columns]; None leaves it as it is. Raises DataError for
     anything but a grey picture with some contrast, ProblemError if it is too small to be compared.
     """
-    if isinstance(source, FileArray):
-        name, pixels = source.file, context.array(source)
-    else:
+    if source == CAMERA:
         from skimage.data import camera
 
-        name, pixels = source, camera() / 255.0
+        name, pixels = CAMERA, camera() / 255.0
+    else:
+        name, pixels = called(source, "the image"), context.array(source)
     if pixels.ndim != 2:
         raise DataError(f"{name}: a grey image is a matrix of pixels, but this is {named(pixels.shape)}")
     if pixels.min() < 0.0 or pixels.max() > 1.0:

@@ -20,9 +20,9 @@ from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import FileArray, Positive, Size, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, FeasibleObjective
@@ -44,8 +44,8 @@ class RobustPCA(Template):
 
     class Spec(TemplateSpec):
         template: Literal["robust-pca"]
-        image: FileArray | Literal["camera"] = Field(
-            description="the clean image: a file (of colours: the luminance), or scikit-image's `camera`"
+        image: ArrayField | Literal["camera"] = Field(
+            description="the clean image: an array or a file (of colours: the luminance), or scikit-image's `camera`"
         )
         size: Size | Annotated[list[Size], Field(min_length=2, max_length=2)] | None = Field(
             None, description="resize the image to this side, or [rows, columns]"
@@ -57,7 +57,7 @@ class RobustPCA(Template):
             lt=1,
             description=f"fraction of pixels removed at random; {MISSING:g} when left out and no `mask`",
         )
-        mask: FileArray | None = Field(None, description="which pixels are missing: an image that is 0 there, else 1")
+        mask: ArrayField | None = Field(None, description="which pixels are missing: an image that is 0 there, else 1")
         noise: float = Field(
             0.1, ge=0, le=1, description="salt-and-pepper density: fraction of pixels turned black or white"
         )
@@ -85,7 +85,7 @@ class RobustPCA(Template):
                 known = known_pixels(truth.shape, MISSING if self.missing is None else self.missing, context.seed)
             else:
                 with located("mask"):
-                    known = _as_mask(context.array(self.mask), truth.shape, self.mask.file)
+                    known = _as_mask(context.array(self.mask), truth.shape, called(self.mask, "the mask"))
             if not known.any():
                 raise ProblemError("every pixel is missing", ("missing" if self.mask is None else "mask",))
             radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius

@@ -24,11 +24,20 @@ from cgm_cli.blocks.penalties.bounds import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.ascent import DualAscent
-from cgm_cli.methods.loop import Outcome, Schedule, run
-from cgm_cli.methods.policies import ClassicStep, FixedAccuracy, Homotopy, Method, Subgradient
+from cgm_cli.methods.duals.ascent import DualAscent
+from cgm_cli.methods.evaluation import evaluate
+from cgm_cli.methods.fused_box import point_at
+from cgm_cli.methods.loop import run
+from cgm_cli.methods.method import Method
+from cgm_cli.methods.oracles.fixed import FixedAccuracy
+from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.scaling import automatic_beta0, scaled
+from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.smoothing.homotopy import Homotopy
+from cgm_cli.methods.smoothing.none import Subgradient
+from cgm_cli.methods.state import State
+from cgm_cli.methods.steps.classic import ClassicStep
 from cgm_cli.methods.stopping import StopRules
 
 
@@ -50,13 +59,26 @@ def hcgm(beta0: float = 1.0, tolerance: float = 1e-6) -> Method:
 
 
 def cgal(beta0: float, problem: CompositeProblem, tolerance: float = 1e-6) -> Method:
-    constants = problem.constants()
-    ascent = DualAscent(beta0, constants["|A|"], constants["D_X"])
-    return replace(hcgm(beta0, tolerance), name="cgal", ascent=ascent if problem.terms else None)
+    return replace(hcgm(beta0, tolerance), name="cgal", duals=DualAscent.of(problem, beta0))
 
 
 def cgm(tolerance: float = 1e-6) -> Method:
     return Method("cgm", Subgradient(), ClassicStep(), FixedAccuracy(tolerance))
+
+
+def begun(problem, seed=0, centres=None, halves=False, single=False) -> State:
+    """A state at the start of a run, over a dense iterate, with these multipliers."""
+    point = point_at(problem, DenseIterate(problem.first, halves=halves), centres is not None, single)
+    if centres is not None:
+        point.multipliers = list(centres)
+    return State(point, np.random.default_rng(seed))
+
+
+def generic(point, beta, multipliers=None):
+    """The evaluation of a point term by term, nothing of it fused."""
+    problem = point.problem
+    multipliers = point.multipliers if multipliers is None else multipliers
+    return evaluate(problem, point.images, beta, multipliers, lambda: np.empty(problem.domain.shape))
 
 
 def solve(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,36 +13,42 @@ from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate
-from cgm_cli.methods.ascent import DualAscent, Multipliers
-from cgm_cli.methods.evaluation import Evaluator
+from cgm_cli.methods import codec
+from cgm_cli.methods.duals.ascent import DualAscent
+from cgm_cli.methods.duals.multipliers import MethodOfMultipliers, MultiplierState
 from cgm_cli.methods.loop import run
-from cgm_cli.methods.policies import ClassicStep, FixedAccuracy, Homotopy, Method
+from cgm_cli.methods.method import Method
+from cgm_cli.methods.oracles.fixed import FixedAccuracy
+from cgm_cli.methods.policies import Solution
 from cgm_cli.methods.scaling import objective_size
-from cgm_cli.methods.state import State
+from cgm_cli.methods.smoothing.homotopy import Homotopy
 from cgm_cli.methods.status import Status
+from cgm_cli.methods.steps.classic import ClassicStep
 from cgm_cli.methods.stopping import StopRules
-from tests.methods.problems import KNOWN, solve_scaled
+from tests.methods.problems import KNOWN, begun, generic, solve_scaled
 from tests.methods.test_variants import PROBLEMS, instance
 
 BETA = 0.3
 
 
-def state_and_centres(name, seed):
-    """A state some steps into a run, and random centres for its terms."""
+def some_state(name, seed, centred=True):
+    """A state some steps into a run, with random multipliers for its terms."""
     problem = instance(PROBLEMS[name]).problem
     rng = np.random.default_rng(seed)
-    state = State(problem, DenseIterate(problem.first), rng)
+    state = begun(problem, seed, centres=[] if centred else None)
     for _ in range(3):
         direction = rng.standard_normal(problem.domain.shape)
         direction = direction + direction.T if problem.domain.symmetric else direction
         request = OracleRequest(rng=rng)
-        state.advance(problem.domain.lmo(DenseDirection(direction), request).atom, 0.4)
+        state.point.step(problem.domain.lmo(DenseDirection(direction), request).atom, 0.4)
     centres = []
     for term in problem.terms:
         centre = 0.5 * rng.standard_normal(term.map.out_shape)
         square = centre.ndim == 2 and centre.shape[0] == centre.shape[1] and problem.domain.symmetric
         centres.append(0.5 * (centre + centre.T) if square else centre)
-    return state, centres
+    if centred:
+        state.point.multipliers = centres
+    return state
 
 
 def augmented_lagrangian(problem, loss_image, images, centres):
@@ -58,64 +65,59 @@ def augmented_lagrangian(problem, loss_image, images, centres):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_evaluation_is_that_of_the_augmented_lagrangian(name, seed):
-    state, centres = state_and_centres(name, seed)
-    problem, evaluator = state.problem, Evaluator(state.problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images, BETA, centres)
-    expected = augmented_lagrangian(problem, state.loss_image, state.images, centres)
+    state = some_state(name, seed)
+    point, problem = state.point, state.point.problem
+    centres = point.multipliers
+    found = point.evaluate(BETA)
+    images = point.images
+    expected = augmented_lagrangian(problem, images.loss, images.terms, centres)
     assert found.smoothed == pytest.approx(expected, rel=1e-10, abs=1e-10)
     # The direction is its gradient: central differences along random atoms.
     rng = np.random.default_rng(seed)
-    x = state.iterate.array.copy()
+    x = point.iterate.array.copy()
     pairing = float(np.vdot(found.direction.dense(), x))
     assert found.pairing == pytest.approx(pairing, rel=1e-9, abs=1e-9)
     move = rng.standard_normal(x.shape)
     move = 0.5 * (move + move.T) if problem.domain.symmetric else move
     h = 1e-6
     ends = [
-        augmented_lagrangian(problem, *state.images_of(DenseAtom(x + sign * h * move)), centres) for sign in (1.0, -1.0)
+        augmented_lagrangian(problem, *point.images_of(DenseAtom(x + sign * h * move)), centres) for sign in (1.0, -1.0)
     ]
     slope = float(np.vdot(found.direction.dense(), move))
     assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(slope, rel=1e-5, abs=1e-5)
-    # How infeasible x is does not depend on the centres.
-    plain = evaluator.evaluate(state.loss_image, state.images, BETA)
+    # How infeasible x is does not depend on the multipliers.
+    plain = some_state(name, seed, centred=False).point.evaluate(BETA)
     assert found.infeasibilities == pytest.approx(plain.infeasibilities)
     assert found.distance == pytest.approx(plain.distance)
     assert found.penalty == pytest.approx(plain.penalty)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_centres_at_zero_change_nothing(name):
-    state, centres = state_and_centres(name, 0)
-    evaluator = Evaluator(state.problem, state.iterate)
-    zero = evaluator.evaluate(state.loss_image, state.images, BETA, [0.0 * c for c in centres])
-    direction = zero.direction.dense().copy()
-    plain = evaluator.evaluate(state.loss_image, state.images, BETA)
-    np.testing.assert_allclose(direction, plain.direction.dense(), rtol=1e-12, atol=1e-14)
+def test_multipliers_at_zero_change_nothing(name):
+    centred = some_state(name, 0).point
+    centred.multipliers = [0.0 * c for c in centred.multipliers]
+    zero, plain = centred.evaluate(BETA), some_state(name, 0, centred=False).point.evaluate(BETA)
+    np.testing.assert_allclose(zero.direction.dense(), plain.direction.dense(), rtol=1e-12, atol=1e-14)
     for field in ("objective", "penalty", "pairing", "smoothed", "constant"):
         assert getattr(zero, field) == pytest.approx(getattr(plain, field), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_the_constraint_that_is_folded_into_the_pass_is_evaluated_like_the_others(name):
-    state, centres = state_and_centres(name, 1)
-    problem = state.problem
-    folded = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, BETA, centres)
-    unfolded = Evaluator(problem, None).evaluate(state.loss_image, state.images, BETA, centres)
-    np.testing.assert_allclose(folded.direction.dense(), unfolded.direction.dense(), rtol=1e-12, atol=1e-13)
+def test_the_constraint_in_the_fused_pass_is_evaluated_like_the_others(name):
+    point = some_state(name, 1).point
+    fused, plain = point.evaluate(BETA), generic(point, BETA)
+    np.testing.assert_allclose(fused.direction.dense(), plain.direction.dense(), rtol=1e-12, atol=1e-13)
     for field in ("objective", "pairing", "smoothed", "constant", "distance"):
-        assert getattr(folded, field) == pytest.approx(getattr(unfolded, field), rel=1e-11, abs=1e-12)
+        assert getattr(fused, field) == pytest.approx(getattr(plain, field), rel=1e-11, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_segment_is_that_of_the_evaluation(name):
-    state, centres = state_and_centres(name, 2)
-    state.centres = centres
-    evaluator = Evaluator(state.problem, state.iterate)
-    atom = state.problem.first
-    segment = state.segment(atom, BETA)
-    for point, t in ((state.images, 0.0), (None, 1.0)):
-        images = (state.loss_image, point) if point is not None else state.images_of(atom)
-        value = evaluator.evaluate(*images, BETA, centres).smoothed
+    point = some_state(name, 2).point
+    atom = point.problem.first
+    segment = point.segment(atom, BETA)
+    for images, t in ((point.images, 0.0), (point.images_of(atom), 1.0)):
+        value = point.evaluate_at(images, BETA).smoothed
         assert segment.value(t) == pytest.approx(value, rel=1e-10, abs=1e-10)
     h = 1e-6
     assert segment.slope(0.5) == pytest.approx((segment.value(0.5 + h) - segment.value(0.5 - h)) / (2 * h), abs=1e-4)
@@ -123,21 +125,22 @@ def test_the_segment_is_that_of_the_evaluation(name):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_step_of_the_ascent_is_one_along_the_residual(name):
-    state, centres = state_and_centres(name, 3)
-    state.centres = [c.copy() for c in centres]
-    evaluator = Evaluator(state.problem, state.iterate)
+    state = some_state(name, 3)
+    point = state.point
+    centres = [c.copy() for c in point.multipliers]
     gamma = 0.7
     # A gain that never binds leaves gamma = 1 / beta0.
-    DualAscent(1 / gamma, norm=1e9, diameter=1.0).climb(state, evaluator, 0.5, BETA)
-    evaluator.evaluate(state.loss_image, state.images, BETA, state.centres, state.ascent)
-    for term, z, before, after in zip(state.problem.terms, state.images, centres, state.centres, strict=True):
+    DualAscent(1 / gamma, norm=1e9, diameter=1.0).climb(state, 0.5, BETA)
+    point.evaluate(BETA)  # which moves what was left to it
+    for term, z, before, after in zip(point.problem.terms, point.images.terms, centres, point.multipliers, strict=True):
         step = BETA / term.weight
         residual = z - term.penalty.prox(z + step * before, step)
         np.testing.assert_allclose(after, before + gamma * term.weight * residual, rtol=1e-9, atol=1e-12)
-    # A bound on the centres is held.
-    held = [c.copy() for c in state.centres]
-    DualAscent(1.0, norm=1e9, diameter=1.0, bound=1e-9).climb(state, evaluator, 0.5, BETA)
-    for before, after in zip(held, state.centres, strict=True):
+    # A bound on the multipliers is held.
+    held = [c.copy() for c in point.multipliers]
+    DualAscent(1.0, norm=1e9, diameter=1.0, bound=1e-9).climb(state, 0.5, BETA)
+    point.evaluate(BETA)
+    for before, after in zip(held, point.multipliers, strict=True):
         np.testing.assert_array_equal(before, after)
 
 
@@ -170,18 +173,19 @@ def test_a_factored_iterate_takes_the_same_path():
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(name):
     problem = instance(PROBLEMS[name]).problem
-    ascent = DualAscent(1.0, problem.constants()["|A|"], problem.domain.diameter)
-    method = Method("cgal", Homotopy(1.0), ClassicStep(), FixedAccuracy(1e-6), ascent=ascent)
+    method = Method("cgal", Homotopy(1.0), ClassicStep(), FixedAccuracy(1e-6), duals=DualAscent.of(problem, 1.0))
     packs = {}
 
-    def go(resume=None, keep=lambda state, ending: None):
-        iterate = DenseIterate(problem.first)
-        return run(problem, method, StopRules(iterations=20), iterate, resume=resume, keep=keep).state
+    def go(resume=None, on_checkpoint=lambda state, ending: None):
+        iterate, stop = DenseIterate(problem.first), StopRules(iterations=20)
+        return run(problem, method, stop, iterate, resume=resume, on_checkpoint=on_checkpoint).state.point
 
-    whole = go(keep=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
+    whole = go(on_checkpoint=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
     again = go(resume=packs[9])
-    assert ("ascent" in packs[9]) == (Evaluator(problem, whole.iterate).folded is not None)
-    for one, two in zip([whole.iterate.array, *whole.centres], [again.iterate.array, *again.centres], strict=True):
+    assert ("pending" in packs[9]["point"]) == (whole.box is not None)
+    for one, two in zip(
+        [whole.iterate.array, *whole.multipliers], [again.iterate.array, *again.multipliers], strict=True
+    ):
         assert one.tobytes() == two.tobytes()
 
 
@@ -189,25 +193,29 @@ def test_a_run_taken_up_with_a_step_of_the_ascent_still_to_make_ends_the_same(na
 
 
 def held(centres, weights, radius=1.0):
-    """What `Multipliers` asks of a state; the images are at most as large as the radius."""
+    """What the method asks of a state; the images are at most as large as the radius."""
     terms = tuple(SimpleNamespace(weight=weight, map=SimpleNamespace(norm=1.0)) for weight in weights)
     problem = SimpleNamespace(terms=terms, domain=SimpleNamespace(radius=radius))
-    centres = [np.array(c, dtype=float) for c in centres]
-    return SimpleNamespace(problem=problem, centres=centres, memory={}, sharpness=1.0)
+    point = SimpleNamespace(problem=problem, multipliers=[np.array(c, dtype=float) for c in centres])
+    return SimpleNamespace(point=point, duals=MultiplierState())
+
+
+def method_of_multipliers(**parameters):
+    return MethodOfMultipliers(DualAscent(1.0, 1.0, 1.0), **parameters)
 
 
 def followed(state, residuals, beta=0.5, image=100.0, fitted=None):
-    """One turn: `lead`, then `follow` to duals that leave each term such a residual; where the problem was centred."""
-    multipliers = Multipliers()
-    multipliers.lead(state)
-    centres = [c.copy() for c in state.centres]
+    """One turn: to where the problem is centred, then to duals that leave each term such a residual; where it was."""
+    method, point = method_of_multipliers(), state.point
+    method.extrapolate(state)
+    centres = [c.copy() for c in point.multipliers]
     directions = [np.eye(c.size)[0].reshape(c.shape) for c in centres]
     duals = [
         c + term.weight / beta * residual * u
-        for c, term, residual, u in zip(centres, state.problem.terms, residuals, directions, strict=True)
+        for c, term, residual, u in zip(centres, point.problem.terms, residuals, directions, strict=True)
     ]
-    multipliers.follow(state, [np.full_like(c, image) for c in centres], duals, beta, fitted)
-    for centre, dual in zip(state.centres, fitted or duals, strict=True):
+    method.follow(state, Solution(beta, [np.full_like(c, image) for c in centres], duals, fitted))
+    for centre, dual in zip(point.multipliers, fitted or duals, strict=True):
         np.testing.assert_array_equal(centre, dual)
     return centres
 
@@ -227,7 +235,7 @@ def test_multipliers_are_led_by_nesterovs_momentum(weights):
     state = held([rng.standard_normal(3) for _ in weights], weights)
     former, expected = None, [0.0, *momenta(6)]
     for turn in range(7):
-        multipliers = [y.copy() for y in state.centres]
+        multipliers = [y.copy() for y in state.point.multipliers]
         centres = followed(state, [0.5**turn] * len(weights))
         for i, centre in enumerate(centres):
             ahead = 0.0 if former is None else expected[turn] * (multipliers[i] - former[i])
@@ -235,7 +243,7 @@ def test_multipliers_are_led_by_nesterovs_momentum(weights):
         former = multipliers
     assert expected[:2] == [0.0, 0.0]
     assert expected[2] == pytest.approx(0.5 * (np.sqrt(5.0) - 1.0) / 2.193527, rel=1e-6)
-    assert state.sharpness == 1.0
+    assert state.duals.sharpness == 1.0
 
 
 def test_momentum_begins_anew_where_the_residual_has_grown():
@@ -243,21 +251,21 @@ def test_momentum_begins_anew_where_the_residual_has_grown():
     state = held([np.zeros(2), np.zeros(2)], [4.0, 1.0])
     for residuals in ([1.0, 1.0], [0.9, 0.9], [0.8, 0.8]):
         followed(state, residuals)
-    grown = float(state.memory["momentum"])
+    grown = state.duals.momentum
     assert grown == pytest.approx(momenta(3)[-1])
     # The second has grown, but all of them have not: sqrt(4 a^2 + b^2).
     followed(state, [0.5, 1.2])
-    assert float(state.memory["momentum"]) == pytest.approx(momenta(4)[-1])
-    assert float(state.memory["residual"]) == pytest.approx(np.sqrt(4 * 0.5**2 + 1.2**2))
+    assert state.duals.momentum == pytest.approx(momenta(4)[-1])
+    assert state.duals.residual == pytest.approx(np.sqrt(4 * 0.5**2 + 1.2**2))
     # The second has fallen, but all of them have grown.
     followed(state, [0.9, 0.3])
-    assert float(state.memory["momentum"]) == 0.0
-    multipliers = [y.copy() for y in state.centres]
+    assert state.duals.momentum == 0.0
+    multipliers = [y.copy() for y in state.point.multipliers]
     # So the next problem is centred at the multipliers, and the sequence begins with its first.
     for centre, multiplier in zip(followed(state, [0.5, 0.1]), multipliers, strict=True):
         np.testing.assert_array_equal(centre, multiplier)
-    assert float(state.memory["momentum"]) == pytest.approx(momenta(2)[-1])
-    assert state.sharpness == 1.0
+    assert state.duals.momentum == pytest.approx(momenta(2)[-1])
+    assert state.duals.sharpness == 1.0
 
 
 @pytest.mark.parametrize(
@@ -269,12 +277,12 @@ def test_smoothing_is_sharpened_where_the_residual_is_loose(residual, image, fac
     state = held([np.zeros(1), np.zeros(1)], [3.0, 1.0])
     followed(state, [1.2 * residual, 1.2 * residual], image=10.0 * image)
     followed(state, [1.1 * residual, 1.1 * residual], image=10.0 * image)
-    state.sharpness, state.memory["age"] = 1.0, np.array(2.0)
+    state.duals = replace(state.duals, sharpness=1.0, age=2.0)
     # Of one of the terms only; the other is met. All of them together have fallen.
     followed(state, [0.0, residual], image=image)
-    assert state.sharpness == factor
+    assert state.duals.sharpness == factor
     # What is sharpened is another problem, where momentum begins anew.
-    assert (float(state.memory["momentum"]) == 0.0) == (factor > 1)
+    assert (state.duals.momentum == 0.0) == (factor > 1)
 
 
 @pytest.mark.parametrize(("residual", "factor"), [(0.049, 1), (0.051, 2), (0.201, 4)])
@@ -282,19 +290,19 @@ def test_smoothing_is_sharpened_where_the_residual_is_loose(residual, image, fac
 def test_what_is_loose_is_relative_to_the_radius_where_that_is_small(residual, factor, radius):
     state = held([np.zeros(1)], [1.0], radius)
     followed(state, [residual * radius], image=0.0)
-    assert state.sharpness == factor
+    assert state.duals.sharpness == factor
 
 
 def test_smoothing_is_never_sharper_than_allowed_and_never_wider_again():
     state, sharpness = held([np.zeros(1)], [1.0]), []
     for residual in (0.4, 0.35, 0.15, 0.04, 0.3, 0.19, 0.18, 0.01, 0.5, 0.6):
         followed(state, [residual], image=0.0)
-        sharpness.append(state.sharpness)
+        sharpness.append(state.duals.sharpness)
     assert sharpness == [4.0, 16.0, 32.0, 32.0, 128.0, 256.0, 256.0, 256.0, 256.0, 256.0]
     # Once more where multipliers are known that fit.
     for _ in range(3):
         followed(state, [0.6], image=0.0, fitted=[np.zeros(1)])
-    assert state.sharpness == 512.0
+    assert state.duals.sharpness == 512.0
 
 
 @pytest.mark.parametrize("fit", [True, False])
@@ -303,7 +311,7 @@ def test_where_multipliers_fit_a_residual_that_falls_slowly_sharpens_the_smoothi
     state, sharpness = held([np.zeros(1)], [1.0]), []
     for residual in (1e-2, 2.4e-3, 7e-4, 1.7e-4, 1e-4, 2e-4, 1e-5):
         followed(state, [residual], fitted=[np.full(1, 3.0)] if fit else None)
-        sharpness.append((state.sharpness, float(state.memory["momentum"]) > 0.0))
+        sharpness.append((state.duals.sharpness, state.duals.momentum > 0.0))
     moving = [False, True, True, True, True, False, True]
     sharp = [1.0, 1.0, 2.0, 2.0, 4.0, 8.0, 8.0] if fit else [1.0] * 7
     assert sharpness[1:] == list(zip(sharp, moving, strict=True))[1:]
@@ -322,36 +330,29 @@ def test_multipliers_converge_to_those_of_the_problem_and_momentum_helps(seed):
     beta = 2.0
 
     def solved(turns, plain):
-        state, way = held([np.zeros(6)], [1.0]), Multipliers(loose=np.inf)
+        state, way = held([np.zeros(6)], [1.0]), method_of_multipliers(loose=np.inf)
         for _ in range(turns):
             if plain:
-                state.memory.clear()
-            way.lead(state)
-            (c,) = state.centres
+                state.duals = MultiplierState()
+            way.extrapolate(state)
+            (c,) = state.point.multipliers
             # The minimiser of |x - a|^2 / 2 + <c, B x - b> + |B x - b|^2 / (2 beta).
             x = np.linalg.solve(np.eye(12) + matrix.T @ matrix / beta, a - matrix.T @ (c - b / beta))
-            way.follow(state, [matrix @ x], [c + (matrix @ x - b) / beta], beta)
-        return np.linalg.norm(state.centres[0] - exact) / np.linalg.norm(exact)
+            way.follow(state, Solution(beta, [matrix @ x], [c + (matrix @ x - b) / beta]))
+        return np.linalg.norm(state.point.multipliers[0] - exact) / np.linalg.norm(exact)
 
     assert solved(400, False) <= 1e-6
     assert solved(60, False) < 0.5 * solved(60, True)
 
 
-def test_multipliers_are_kept_in_what_a_state_packs():
-    """A state that is taken up leads and follows like one that was never put down."""
-    problem = instance(PROBLEMS["spectral"]).problem
-
-    def fresh():
-        state = State(problem, DenseIterate(problem.first), np.random.default_rng(0))
-        state.centres = [np.zeros(term.map.out_shape) for term in problem.terms]
-        return state
-
-    state = fresh()
+def test_multipliers_are_kept_in_what_is_packed():
+    """Who is taken up leads and follows like one that was never put down."""
+    state = held([np.zeros(3), np.zeros(2)], [1.0, 2.0])
     for turn in range(4):
         followed(state, [0.2 * 0.9**turn] * 2, image=0.1)
-    again = fresh()
-    again.unpack(copy.deepcopy(state.pack()))
-    assert again.sharpness == state.sharpness > 1.0
+    again = held(copy.deepcopy(state.point.multipliers), [1.0, 2.0])
+    again.duals = codec.unpack(MultiplierState, copy.deepcopy(codec.pack(state.duals)))
+    assert again.duals.sharpness == state.duals.sharpness > 1.0
     for _ in range(3):
         for one, two in zip(followed(state, [1e-3] * 2), followed(again, [1e-3] * 2), strict=True):
             assert one.tobytes() == two.tobytes()

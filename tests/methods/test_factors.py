@@ -11,10 +11,8 @@ from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.iterates import DenseIterate
-from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.factors import Chart, _by_images, _by_tiles, objective, on_sphere
-from cgm_cli.methods.state import State
+from cgm_cli.methods.corrections.factors import Chart, by_images, by_tiles, objective, on_sphere
+from tests.methods.problems import begun
 from tests.methods.test_variants import FACE, FANTOPE, LOW_RANK, SPECTRAL, instance
 
 BETA = 0.3
@@ -53,37 +51,33 @@ DOMAINS = [
 
 def started(name, seed, centred, problems=PROBLEMS):
     problem = instance(problems[name]).problem
-    rng = np.random.default_rng(seed)
-    state = State(problem, DenseIterate(problem.first), rng)
-    if centred:
-        state.centres = [0.1 * np.ones(term.map.out_shape) for term in problem.terms]
-    return state, Evaluator(problem, state.iterate), rng
+    centres = [0.1 * np.ones(term.map.out_shape) for term in problem.terms] if centred else None
+    return begun(problem, seed, centres), np.random.default_rng(seed)
 
 
-def constant(state, evaluator):
-    """What a value by tiles has beside the smoothed objective: b |c|^2 / 2 of the folded constraint."""
-    folded = evaluator.folded
-    if folded is None or state.centres is None or not state.problem.domain.symmetric:
+def constant(point):
+    """What a value by tiles has beside the smoothed objective: b |c|^2 / 2 of the box."""
+    if point.box is None or point.multipliers is None or not point.problem.domain.symmetric:
         return 0.0
-    centre = state.centres[state.problem.terms.index(folded)]
-    return 0.5 * BETA / folded.weight * float(np.vdot(centre, centre))
+    centre = point.multipliers[point.problem.terms.index(point.box)]
+    return 0.5 * BETA / point.box.weight * float(np.vdot(centre, centre))
 
 
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_gradient_on_the_sphere_is_that_of_the_smoothed_objective(name, centred):
-    state, evaluator, rng = started(name, 1, centred)
-    chart = Chart(state.problem.domain)
+    state, rng = started(name, 1, centred)
+    chart = Chart(state.point.problem.domain)
 
     def value(flat):
         atom = chart.lift(chart.whole(chart.on_sphere(flat)[0]))
-        return evaluator.evaluate(*state.images_of(DenseAtom(atom.dense())), BETA, state.centres).smoothed
+        return state.point.evaluate_at(state.point.images_of(DenseAtom(atom.dense())), BETA).smoothed
 
     # Of any length: the sphere is gone round by a division.
     flat = 1.7 * chart.flat(chart.noise(rng, 3))
     factor, shrink = chart.on_sphere(flat)
-    found, gradient = objective(state, evaluator, chart, BETA)(factor)
-    assert found == pytest.approx(value(flat) + constant(state, evaluator), rel=1e-12)
+    found, gradient = objective(state, chart, BETA)(factor)
+    assert found == pytest.approx(value(flat) + constant(state.point), rel=1e-12)
     slope = chart.tangent(flat, shrink, gradient)
     for _ in range(5):
         move = rng.standard_normal(flat.size)
@@ -161,34 +155,33 @@ def test_values_beyond_one_are_shared_out_within_the_face(seed):
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("name", BOXED)
 def test_by_tiles_is_by_images_but_for_a_constant(name, centred):
-    state, evaluator, rng = started(name, 4, False, BOXED)
+    state, rng = started(name, 4, centred, BOXED)
     if centred:
-        for term in state.problem.terms:
-            centre = 0.5 * rng.standard_normal(term.map.out_shape)
-            state.centres = [*(state.centres or []), 0.5 * (centre + centre.T) if centre.ndim == 2 else centre]
-    assert evaluator.folded is not None
-    chart = Chart(state.problem.domain)
-    tiles, images = (make(state, evaluator, chart, BETA) for make in (_by_tiles, _by_images))
+        drawn = [0.5 * rng.standard_normal(term.map.out_shape) for term in state.point.problem.terms]
+        state.point.multipliers = [0.5 * (c + c.T) if c.ndim == 2 else c for c in drawn]
+    assert state.point.box is not None
+    chart = Chart(state.point.problem.domain)
+    tiles, images = (make(state, chart, BETA) for make in (by_tiles, by_images))
     apart = []
     for width in (1, 3, 5):
         factor = chart.noise(rng, width)
         (value, gradient), (expected, other) = tiles(factor), images(factor)
         np.testing.assert_allclose(gradient, other, rtol=1e-11, atol=1e-12 * np.abs(other).max())
         apart.append(value - expected)
-    np.testing.assert_allclose(apart, constant(state, evaluator), atol=1e-12 * max(1.0, abs(value)))
+    np.testing.assert_allclose(apart, constant(state.point), atol=1e-12 * max(1.0, abs(value)))
 
 
 def test_tiles_are_for_bounds_on_the_entries_of_a_dense_matrix_alone():
     for name, tiled in (("face of the fantope", True), ("fantope", False), ("nuclear ball", False)):
-        state, evaluator, _ = started(name, 0, False)
-        found = objective(state, evaluator, Chart(state.problem.domain), BETA)
-        assert found.__qualname__.startswith("_by_tiles" if tiled else "_by_images"), name
+        state, _ = started(name, 0, False)
+        found = objective(state, Chart(state.point.problem.domain), BETA)
+        assert found.__qualname__.startswith("by_tiles" if tiled else "by_images"), name
 
 
 def test_the_origin_is_no_point_of_the_sphere():
     """A line search that steps onto it goes back."""
-    state, evaluator, _ = started("at most", 1, True, {"at most": AT_MOST})
-    chart = Chart(state.problem.domain)
-    flat = chart.flat(np.ones((state.problem.domain.shape[0], 1)))
-    value, gradient = on_sphere(chart, objective(state, evaluator, chart, BETA))(0.0 * flat)
+    state, _ = started("at most", 1, True, {"at most": AT_MOST})
+    chart = Chart(state.point.problem.domain)
+    flat = chart.flat(np.ones((state.point.problem.domain.shape[0], 1)))
+    value, gradient = on_sphere(chart, objective(state, chart, BETA))(0.0 * flat)
     assert value == np.inf and gradient.shape == flat.shape

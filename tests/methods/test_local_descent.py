@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,10 +13,11 @@ import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods import local_descent
-from cgm_cli.methods.ascent import Multipliers
-from cgm_cli.methods.local_descent import LocalDescent
+from cgm_cli.methods.corrections import local_descent
+from cgm_cli.methods.corrections.local_descent import LocalDescent
+from cgm_cli.methods.policies import PlainStep
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics.deadline import NEVER
 from cgm_cli.numerics.projections import project_hypersimplex
 from cgm_cli.numerics.threads import threads
 from cgm_cli.spec.load import dump, loads
@@ -28,17 +29,19 @@ from tests.methods.test_variants import FACE, FANTOPE, PENALISED, SPECTRAL, inst
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_it_is_never_worse_than_the_plain_step(name):
-    state, evaluator, rng = started(name, 3, centred=True)
-    domain, correction = state.problem.domain, LocalDescent(columns=3, evaluations=5)
+    state, rng = started(name, 3, centred=True)
+    point, correction = state.point, LocalDescent(columns=3, evaluations=5)
+    domain, state.correction = point.problem.domain, correction.init(point.problem)
     for k in range(1, 15):
         beta, eta = 0.5 / np.sqrt(k + 1), 2.0 / (k + 1)
-        point = evaluator.evaluate(state.loss_image, state.images, beta, state.centres)
-        atom = domain.lmo(point.direction, OracleRequest(1e-6, None, rng)).atom
-        plain = state.segment(atom, beta).value(eta)
-        chosen, step = correction.choose(state, evaluator, atom, eta, beta)
-        assert state.segment(chosen, beta).value(step) <= plain
-        state.advance(chosen, step)
-        assert domain.contains(state.iterate.array, 1e-8)
+        direction = point.evaluate(beta).direction
+        atom = domain.lmo(direction, OracleRequest(1e-6, None, rng)).atom
+        plain = point.segment(atom, beta).value(eta)
+        move = correction.choose(state, PlainStep(k, atom, eta, beta, direction), NEVER)
+        assert point.segment(move.atom, beta).value(move.eta) <= plain
+        point.step(move.atom, move.eta)
+        state.correction = move.memory
+        assert domain.contains(point.iterate.array, 1e-8)
 
 
 def zero_cost(seed: int, folder: Path, n: int = 100) -> dict:
@@ -105,8 +108,8 @@ def test_columns_grow_where_the_solution_needs_more_than_there_were(nodes, edges
         "stop": {"gap": 1e-5},
     }
     made = build(loads(dump(spec)))
-    made.method.__dict__["correction"] = LocalDescent(columns=2, multipliers=Multipliers())
-    outcome = made.solve()
+    method = dataclasses.replace(made.method, correction=LocalDescent(columns=2, guarded=False))
+    outcome = dataclasses.replace(made.solve, method=method)()
     assert outcome.status is Status.CONVERGED
     assert outcome.record.certified
     assert outcome.record.infeasibility <= 1e-5
@@ -238,23 +241,19 @@ def test_a_run_taken_up_in_between_ends_the_same_to_the_last_bit(taken_up):
         def keep(pack, status):
             kept[pack()["state"]["k"]] = copy.deepcopy(pack())
 
-        built.solve([observer], resume=resume, keep=keep)
+        built.solve([observer], resume=resume, on_checkpoint=keep)
         return kept
 
     packs = go("whole")
     middle = packs[taken_up]["state"]
-    assert set(middle["memory"]) >= {"factor", "momentum", "residual", "age", "dual0", "dual1"}
-    assert middle["centres"]["1"].any()
+    assert set(middle["duals"]) >= {"momentum", "residual", "age", "former", "sharpness"}
+    assert middle["correction"]["factor"].any() and middle["point"]["multipliers"]["1"].any()
     again = go("again", copy.deepcopy(packs[taken_up]))
     assert sorted(again) == list(range(taken_up, 10))
     for k, pack in again.items():
         one, two = pack["state"], packs[k]["state"]
-        for name in one["memory"]:
-            assert one["memory"][name].tobytes() == two["memory"][name].tobytes(), (k, name)
-        for name in one["centres"]:
-            assert one["centres"][name].tobytes() == two["centres"][name].tobytes(), (k, name)
-        assert one["sharpness"] == two["sharpness"]
-        assert one["rng"] == two["rng"]
+        for name in ("point", "correction", "duals", "rng"):
+            np.testing.assert_equal(one[name], two[name], err_msg=f"{name} at {k}")
         if k > taken_up:
             same = ("objective", "infeasibility", "bound", "lmo_value", "beta")
             for name in same:
@@ -275,22 +274,27 @@ def test_it_is_refused_where_points_are_no_matrices():
         instance(PENALISED, correction="local-descent")
 
 
+def kinds(problem, **solver):
+    """The policies that a spec comes to."""
+    choice = instance(problem, **solver).choice
+    return {family: each.policy.name for family, each in choice.policies.items()} | {"method": choice.name}
+
+
 def test_auto_names_what_suits():
     for problem in (SPECTRAL, FACE):
-        descent = instance(problem, method="auto").method
-        assert (descent.name, type(descent.correction).__name__) == ("cgal", "LocalDescent")
-        # Its multipliers are its own: no step of dual ascent is taken before it has given way.
-        assert isinstance(descent.correction.multipliers, Multipliers)
-        assert descent.is_centred
-        assert descent.is_multiplied(SimpleNamespace(memory={}))
-        assert not descent.is_multiplied(SimpleNamespace(memory={"misses": np.array(8.0)}))
+        found = kinds(problem, method="auto")
+        assert (found["method"], found["correction"]) == ("cgal", "local-descent")
+        # No step of dual ascent is taken before the descent has given way.
+        assert (found["duals"], found["smoothing"]) == ("multipliers", "constant")
+        method = instance(problem, method="auto").method
+        assert method.duals.init(None).is_decisive and not method.correction.guarded
     for problem in (FANTOPE, PENALISED):
-        corrected = instance(problem, method="auto").method
-        assert (corrected.name, type(corrected.correction).__name__) == ("cgal", "FullyCorrective")
+        found = kinds(problem, method="auto")
+        assert (found["method"], found["correction"], found["duals"]) == ("cgal", "fully-corrective", "ascent")
         # What the spec asks for itself stays.
-        assert instance(problem, method="auto", step="line-search").method.correction is None
+        assert kinds(problem, method="auto", step="line-search")["correction"] == "none"
     smooth = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}
-    assert instance(smooth, method="auto").method.name == "hcgm"
+    assert kinds(smooth, method="auto")["method"] == "hcgm"
 
 
 def test_sparse_costs_and_iterates_in_factors_agree_with_dense_ones():
@@ -401,9 +405,9 @@ def test_on_k_means_it_never_does():
     seen = []
     solver = {"method": "auto"}
     built = build(loads(dump({"problem": problem, "solver": solver, "stop": {"gap": 1e-4}})))
-    result = built.solve(keep=lambda pack, status: seen.append(float(pack()["state"]["memory"].get("misses", 0.0))))
+    result = built.solve(on_checkpoint=lambda pack, status: seen.append(pack()["state"]["correction"]["misses"]))
     assert result.status is Status.CONVERGED
-    assert max(seen) < 8.0 and seen[-1] == 0.0
+    assert max(seen) < 8 and seen[-1] == 0
 
 
 @pytest.mark.parametrize("method", ["hcgm", "cgal"])

@@ -15,7 +15,10 @@ from cgm_cli.blocks.losses.quadratic import Quadratic
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.loop import run
-from cgm_cli.methods.policies import FixedAccuracy, Homotopy, LineSearch, Method
+from cgm_cli.methods.method import Method
+from cgm_cli.methods.oracles.fixed import FixedAccuracy
+from cgm_cli.methods.smoothing.homotopy import Homotopy
+from cgm_cli.methods.steps.line_search import LineSearch
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build

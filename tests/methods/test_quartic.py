@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from cgm_cli.blocks.atoms import DenseAtom
-from cgm_cli.methods.factors import Chart, objective, on_sphere
-from cgm_cli.methods.quartic import DiagonalQuartic, Quartic, _least, is_quartic
-from cgm_cli.methods.quartic import quartic as made
+from cgm_cli.methods.corrections.factors import Chart, objective, on_sphere
+from cgm_cli.methods.corrections.quartic import DiagonalQuartic, Quartic, _least, is_quartic
+from cgm_cli.methods.corrections.quartic import quartic as made
 from tests.methods.test_factors import AT_MOST, BETA, started
 from tests.methods.test_variants import FACE, FANTOPE, LOW_RANK, SPECTRAL
 
@@ -33,17 +33,17 @@ QUARTIC = {
 
 @pytest.fixture(params=QUARTIC)
 def start(request):
-    state, evaluator, rng = started(request.param, 1, True, QUARTIC)
-    assert is_quartic(state.problem)
-    chart = Chart(state.problem.domain)
+    state, rng = started(request.param, 1, True, QUARTIC)
+    assert is_quartic(state.point.problem)
+    chart = Chart(state.point.problem.domain)
     # Of any length: the sphere is gone round by a division.
     flat = 1.7 * chart.flat(chart.noise(rng, 3))
-    return state, evaluator, chart, flat, rng
+    return state, chart, flat, rng
 
 
 def test_value_and_gradient_are_the_generic_ones(start):
-    state, evaluator, chart, flat, rng = start
-    generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
+    state, chart, flat, rng = start
+    generic = on_sphere(chart, objective(state, chart, BETA))
     shifts = []
     for _ in range(3):
         quartic = made(state, chart, BETA, flat)
@@ -55,11 +55,11 @@ def test_value_and_gradient_are_the_generic_ones(start):
 
 
 def test_the_gradient_is_that_of_the_smoothed_objective(start):
-    state, evaluator, chart, flat, rng = start
+    state, chart, flat, rng = start
 
     def value(flat):
         atom = chart.lift(chart.on_sphere(flat)[0])
-        return evaluator.evaluate(*state.images_of(DenseAtom(atom.dense())), BETA, state.centres).smoothed
+        return state.point.evaluate_at(state.point.images_of(DenseAtom(atom.dense())), BETA).smoothed
 
     gradient = Quartic(state, chart, BETA, flat).gradient
     for _ in range(4):
@@ -70,9 +70,9 @@ def test_the_gradient_is_that_of_the_smoothed_objective(start):
 
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e3])
 def test_it_moves_to_the_best_of_a_line_and_carries_along_what_is_known(start, length):
-    state, evaluator, chart, flat, _ = start
+    state, chart, flat, _ = start
     start, quartic = flat.copy(), made(state, chart, BETA, flat)
-    generic = on_sphere(chart, objective(state, evaluator, chart, BETA))
+    generic = on_sphere(chart, objective(state, chart, BETA))
     for _ in range(4):
         value, direction, before = quartic.value, -length * quartic.gradient, quartic.flat.copy()
         former = quartic.gradient
@@ -97,8 +97,8 @@ def test_it_moves_to_the_best_of_a_line_and_carries_along_what_is_known(start, l
 
 
 def test_multipliers_of_the_diagonal_fit_the_point_best():
-    state, _, rng = started("diagonal", 1, True, QUARTIC)
-    chart, cost = Chart(state.problem.domain), state.problem.loss.map.adjoint(np.ones(())).dense()
+    state, rng = started("diagonal", 1, True, QUARTIC)
+    chart, cost = Chart(state.point.problem.domain), state.point.problem.loss.map.adjoint(np.ones(())).dense()
     flat = chart.flat(chart.noise(rng, 3))
     quartic = made(state, chart, BETA, flat)
     assert isinstance(quartic, DiagonalQuartic)
@@ -127,7 +127,7 @@ def test_nothing_is_ahead_of_a_minimiser_or_of_what_is_not_finite():
 
 @pytest.mark.parametrize("spec", [FACE, SPECTRAL])
 def test_bounds_on_entries_make_no_quartic(spec):
-    assert not is_quartic(started("it", 1, False, {"it": spec})[0].problem)
+    assert not is_quartic(started("it", 1, False, {"it": spec})[0].point.problem)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1.0, 1e100])
@@ -148,7 +148,7 @@ def test_the_unit_of_a_quartic_is_no_matter(unit):
 
 
 def test_a_direction_without_a_length_is_none(start):
-    state, _, chart, flat, _ = start
+    state, chart, flat, _ = start
     quartic = made(state, chart, BETA, flat)
     assert quartic.move(np.full_like(flat, 1e-170)) is None
     np.testing.assert_array_equal(quartic.flat, flat)

@@ -10,8 +10,8 @@ import pytest
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.methods.oracles.multiplicative import MultiplicativeAccuracy
 from cgm_cli.methods.perturbation import perturbed
-from cgm_cli.methods.policies import MultiplicativeAccuracy
 from cgm_cli.methods.theory import fitted_slope
 from cgm_cli.numerics.projections import project_l1_ball, project_simplex
 from cgm_cli.spec.load import dump, loads

@@ -8,10 +8,12 @@ from scipy.optimize import minimize_scalar
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.iterates import DenseIterate
-from cgm_cli.methods.corrections import FullyCorrective
-from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.policies import LineSearch, minimiser
+from cgm_cli.methods.corrections.fully_corrective import FullyCorrective
+from cgm_cli.methods.fused_box import point_at
+from cgm_cli.methods.policies import PlainStep
 from cgm_cli.methods.state import State
+from cgm_cli.methods.steps.line_search import LineSearch, minimiser
+from cgm_cli.numerics.deadline import NEVER
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 
@@ -64,9 +66,9 @@ def test_line_search_finds_the_minimiser_along_the_segment(seed):
     problem = instance(PENALISED).problem
     rng = np.random.default_rng(seed)
     start, end = rng.dirichlet(np.ones(5), size=2)
-    state = State(problem, DenseIterate(DenseAtom(start)), rng)
-    state.refresh()
-    segment = state.segment(DenseAtom(end), 0.05)
+    point = point_at(problem, DenseIterate(DenseAtom(start)))
+    point.refresh()
+    segment = point.segment(DenseAtom(end), 0.05)
     reference = minimize_scalar(segment.value, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-12})
     found = LineSearch().size(1, lambda: segment)
     assert segment.value(found) <= min(reference.fun, segment.value(0.0), segment.value(1.0)) + 1e-12
@@ -86,17 +88,18 @@ def test_minimiser_at_the_ends():
 def test_a_corrective_step_is_never_worse_than_the_plain_one(name):
     problem = instance(PROBLEMS[name]).problem
     rng = np.random.default_rng(1)
-    state = State(problem, DenseIterate(problem.first), rng)
-    evaluator, correction = Evaluator(problem, state.iterate), FullyCorrective(atoms=6)
+    correction, point = FullyCorrective(atoms=6), point_at(problem, DenseIterate(problem.first))
+    state = State(point, rng, correction.init(problem))
     for k in range(1, 30):
         beta, eta = 0.3 / np.sqrt(k + 1), 2.0 / (k + 1)
-        point = evaluator.evaluate(state.loss_image, state.images, beta)
-        atom = problem.domain.lmo(point.direction, _request(rng)).atom
-        plain = state.segment(atom, beta).value(eta)
-        chosen, step = correction.choose(state, evaluator, atom, eta, beta)
-        assert state.segment(chosen, beta).value(step) <= plain + 1e-9 * max(1.0, abs(plain))
-        state.advance(chosen, step)
-        assert problem.domain.contains(state.iterate.array, 1e-8)
+        direction = point.evaluate(beta).direction
+        atom = problem.domain.lmo(direction, _request(rng)).atom
+        plain = point.segment(atom, beta).value(eta)
+        move = correction.choose(state, PlainStep(k, atom, eta, beta, direction), NEVER)
+        assert point.segment(move.atom, beta).value(move.eta) <= plain + 1e-9 * max(1.0, abs(plain))
+        point.step(move.atom, move.eta)
+        state.correction = move.memory
+        assert problem.domain.contains(point.iterate.array, 1e-8)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

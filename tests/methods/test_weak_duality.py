@@ -24,7 +24,7 @@ from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.penalties.norms import L1Norm, L2Norm, LinfNorm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.loop import Schedule
+from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
 from tests.blocks.support import domain as build_domain
 from tests.blocks.support import examples, random_point

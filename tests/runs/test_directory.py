@@ -10,7 +10,7 @@ import pytest
 
 from cgm_cli.errors import CgmError, ProblemError
 from cgm_cli.methods.status import Status
-from cgm_cli.runs import directory, files
+from cgm_cli.runs import files, locks
 from cgm_cli.runs.directory import RUN_FILES, RunDirectory, is_being_written
 
 
@@ -82,7 +82,7 @@ def test_an_empty_folder_or_one_with_the_lock_of_a_dead_writer_is_fine(tmp_path)
 
 
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
-    real, first = directory.fcntl.flock, []
+    real, first = locks.fcntl.flock, []
 
     def flock(descriptor, operation):
         if not first:
@@ -91,7 +91,7 @@ def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeyp
             (tmp_path / ".lock").unlink()
         real(descriptor, operation)
 
-    monkeypatch.setattr(directory.fcntl, "flock", flock)
+    monkeypatch.setattr(locks.fcntl, "flock", flock)
     with RunDirectory.create("a", tmp_path):
         assert is_being_written(tmp_path)
         with pytest.raises(ProblemError, match="being written by another process"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.solving.result import Result
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.registry import lookup
 from cgm_cli.templates.base import Template
-from cgm_cli.solving.result import Result
 from cgm_cli.templates.build import build
 
 PAPER_SPECS = Path(__file__).parents[2] / "configs" / "paper"

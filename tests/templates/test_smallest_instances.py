@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from cgm_cli.errors import CgmError
+from cgm_cli.solving.result import Result
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.spec.registry import FAMILIES
-from cgm_cli.solving.result import Result
 from cgm_cli.templates.build import build
 from tests.templates.smallest import Case, losses, templates, terms
 

@@ -44,8 +44,8 @@ class OracleAnswer:
 
     value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; `value`, less rounding errors, when
     `exact`. exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof; every
-    oracle has to say. products: matrix-vector products spent. residual: of the worst eigen- or singular vector, relative. converged: the tolerance
-    was met. warm: what to hand back as `OracleRequest.warm`.
+    oracle has to say. products: matrix-vector products spent. residual: of the worst eigen- or singular vector,
+    relative. converged: the tolerance was met. warm: what to hand back as `OracleRequest.warm`.
     """
 
     atom: Atom

@@ -25,6 +25,25 @@ class ActiveSet:
         """The same point with one more atom, of no weight."""
         return ActiveSet(np.hstack([self.atoms, atom.dense().reshape(-1, 1)]), np.append(self.weights, 0.0))
 
+    def with_atom(self, atom: Atom) -> tuple[ActiveSet, int]:
+        """The same point with an atom among its own, where it is not yet; and the place of that."""
+        flat = atom.dense().reshape(-1, 1)
+        known = np.flatnonzero(np.all(self.atoms == flat, axis=0))
+        return (self, int(known[0])) if known.size else (self.joined_by(atom), self.weights.size)
+
+    def moved(self, source: int, target: int, weight: float) -> ActiveSet:
+        """Weight goes from one atom to another."""
+        weights = self.weights.copy()
+        weights[source] -= weight
+        weights[target] += weight
+        return self.weighed(np.maximum(weights, 0.0))
+
+    def towards(self, target: int, eta: float) -> ActiveSet:
+        """(1 - eta) x + eta a, with a one of the atoms."""
+        weights = (1.0 - eta) * self.weights
+        weights[target] += eta
+        return self.weighed(weights)
+
     def weighed(self, weights: np.ndarray) -> ActiveSet:
         """Another combination of the same atoms."""
         return ActiveSet(self.atoms, weights)

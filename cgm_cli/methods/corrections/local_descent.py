@@ -98,8 +98,8 @@ class LocalDescent:
             """Raises ProblemError for a domain whose points have no factors."""
             if not problem.domain.spectral:
                 raise ProblemError(
-                    "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, `fantope`, "
-                    "`fantope-face` or `nuclear-ball`; `fully-corrective` serves every domain",
+                    "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, "
+                    "`fantope`, `fantope-face` or `nuclear-ball`; `fully-corrective` serves every domain",
                     ("correction",),
                 )
             return LocalDescent(self.columns, self.evaluations, self.moves, guarded=not setting.follows)

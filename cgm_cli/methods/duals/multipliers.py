@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MultiplierState(DualState):
-    """former: the multipliers before the last problem. residual: of its solution. age: of the momentum, and its size."""
+    """former: the multipliers before the last problem. residual: of its solution. age: of the momentum; its size."""
 
     is_decisive: bool = True
     former: tuple[np.ndarray, ...] = ()

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-from functools import partial
 
 import numpy as np
 import pytest
@@ -24,11 +23,11 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.best_bound import certify, estimate
-from cgm_cli.methods.evaluation import Evaluator
-from cgm_cli.methods.loop import Schedule
-from cgm_cli.methods.state import State
+from cgm_cli.methods.evaluation import Images, evaluate
+from cgm_cli.methods.fused_box import FusedBoxPoint, point_at
+from cgm_cli.methods.schedule import Schedule
 from tests.blocks.support import random_direction, random_vertex
-from tests.methods.problems import hcgm, solve
+from tests.methods.problems import generic, hcgm, solve
 
 
 class Opaque(LinearMap):
@@ -86,7 +85,7 @@ PROBLEMS = {
 }
 
 
-def generic(problem):
+def unfused(problem):
     """The same problem without anything that could be fused."""
     terms = [
         dataclasses.replace(t, map=Opaque(t.map.in_shape)) if isinstance(t.map, Identity) else t for t in problem.terms
@@ -95,27 +94,22 @@ def generic(problem):
 
 
 def at_some_point(problem, steps=4, seed=3):
-    """A state some random steps from the start."""
+    """A point some random steps from the start."""
     rng = np.random.default_rng(seed)
-    state = State(problem, DenseIterate(problem.first), rng)
+    point = point_at(problem, DenseIterate(problem.first))
     for k in range(1, steps + 1):
         atom = problem.domain.lmo(random_direction(problem.domain, rng), OracleRequest(0.0)).atom
-        state.advance(atom, 1.0 / (k + 1))
-    return state
+        point.step(atom, 1.0 / (k + 1))
+    return point
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("beta", [10.0, 1.0, 1e-4])
 def test_the_fused_pass_equals_the_generic_one(name, beta):
     problem = PROBLEMS[name]()
-    state = at_some_point(problem)
-    fused = Evaluator(problem, state.iterate)
-    assert fused.folded is not None
-    # Every dual written out: what the evaluator does when told to fold nothing.
-    plain = Evaluator(problem, state.iterate)
-    plain.folded = None
-    first = fused.evaluate(state.loss_image, state.images, beta)
-    second = plain.evaluate(state.loss_image, state.images, beta)
+    point = at_some_point(problem)
+    assert isinstance(point, FusedBoxPoint)
+    first, second = point.evaluate(beta), generic(point, beta)
     scale = np.abs(second.direction.dense()).max()
     np.testing.assert_allclose(first.direction.dense(), second.direction.dense(), atol=1e-12 * scale)
     assert first.objective == second.objective
@@ -127,14 +121,14 @@ def test_the_fused_pass_equals_the_generic_one(name, beta):
     assert first.margin > 0
 
 
-def at_some_halved_point(problem):
+def at_some_halved_point(problem, single=False):
     """Some steps from the start, of an iterate whose entries above the diagonal are out of date."""
     rng = np.random.default_rng(3)
-    state = State(problem, DenseIterate(problem.first, halves=True), rng)
+    point = point_at(problem, DenseIterate(problem.first, halves=True), single=single)
     for k in range(1, 5):
         atom = problem.domain.lmo(random_direction(problem.domain, rng), OracleRequest(1e-8)).atom
-        state.advance(atom, 1.0 / (k + 1))
-    return state
+        point.step(atom, 1.0 / (k + 1))
+    return point
 
 
 @pytest.mark.parametrize("extra", [False, True])
@@ -143,28 +137,25 @@ def at_some_halved_point(problem):
 def test_one_half_of_a_large_iterate_is_enough(beta, rough, extra):
     problem = kmeans_like(190, PSDTrace(190, 3.0, False))
     problem = diagonal_too(problem) if extra else problem
-    state = at_some_halved_point(problem)
-    evaluator = Evaluator(problem, state.iterate)
-    images = state.images_with_half(evaluator.folded)
-    assert not np.array_equal(images[1], images[1].T)
-    first = evaluator.evaluate(state.loss_image, images, beta, rough=rough)
+    point = at_some_halved_point(problem, single=rough)
+    lower = point.iterate.lower
+    assert not np.array_equal(lower, lower.T)
+    first = point.evaluate(beta)
     assert isinstance(first.direction, SingleDirection if rough and not extra else LowerDirection)
     vector = np.random.default_rng(0).standard_normal(190)
     peak = first.direction.peak()
     # Asked before anything completes the direction.
     product = first.direction.rough(peak, 1)(vector) if rough and not extra else first.direction.matmat(vector) / peak
-    whole = DenseIterate(problem.first)
-    whole.unpack(state.iterate.pack())
-    plain = Evaluator(problem, whole)
-    plain.folded = None
-    second = plain.evaluate(state.loss_image, state.images, beta)
+    second = generic(point, beta)
     array = second.direction.dense()
     scale = np.abs(array).max()
     tolerance = 1e-5 if rough and not extra else 1e-11
     assert np.abs(peak * product - array @ vector).max() <= tolerance * np.abs(array @ vector).max()
     assert peak >= scale
     np.testing.assert_allclose(first.direction.dense(), array, atol=1e-12 * scale)
-    assert first.objective == pytest.approx(float(np.vdot(problem.loss.map.direction.array, whole.array)), rel=1e-12)
+    assert first.objective == pytest.approx(
+        float(np.vdot(problem.loss.map.direction.array, point.iterate.array)), rel=1e-12
+    )
     assert first.infeasibilities == pytest.approx(second.infeasibilities, rel=1e-11, abs=1e-15)
     assert first.pairing == pytest.approx(second.pairing, rel=1e-11)
     assert first.constant == pytest.approx(second.constant, rel=1e-10)
@@ -185,22 +176,22 @@ def second_bound_too(problem):
     )
 
 
+def some_atom(problem):
+    return problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
+
+
 @pytest.mark.parametrize("more", [lambda problem: problem, diagonal_too])
 @pytest.mark.parametrize("rough", [False, True])
 def test_a_step_may_be_taken_in_the_pass_that_comes_after_it(more, rough):
     problem = more(kmeans_like(190, PSDTrace(190, 3.0, False)))
     found = []
-    for taken in (False, True):
-        state = at_some_halved_point(problem)
-        evaluator = Evaluator(problem, state.iterate)
-        atom = problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
-        state.advance(atom, 0.2, partial(evaluator.take, beta=0.1, rough=rough) if taken else None)
-        assert (evaluator._ahead is not None) == taken
-        images = state.images_with_half(evaluator.folded)
-        point = evaluator.evaluate(state.loss_image, images, 0.1, rough=rough)
-        product = (point.direction.rough(1.0, 1) or point.direction.matmat)(np.ones(190))
-        found.append((state, point, product))
-        assert evaluator._ahead is None
+    for upcoming in (None, 0.1):
+        point = at_some_halved_point(problem, single=rough)
+        point.step(some_atom(problem), 0.2, upcoming)
+        evaluation = point.evaluate(0.1)
+        direction = evaluation.direction
+        product = (direction.rough(1.0, 1) or direction.matmat)(np.ones(190))
+        found.append((point, evaluation, product))
     (one, plain, first), (other, ahead, second) = found
     np.testing.assert_allclose(other.iterate.array, one.iterate.array, rtol=1e-13, atol=1e-15)
     assert float(other.loss_image) == pytest.approx(float(one.loss_image), rel=1e-13)
@@ -210,36 +201,40 @@ def test_a_step_may_be_taken_in_the_pass_that_comes_after_it(more, rough):
     assert ahead.infeasibilities == pytest.approx(plain.infeasibilities, rel=1e-11)
 
 
-@pytest.mark.parametrize("change", ["beta", "images", "loss", "rough"])
+def elsewhere(point, change):
+    """Something that makes a pass that was made ahead that of another point, or of another smoothing."""
+    if change == "step":
+        point.step(some_atom(point.problem), 0.3)
+    elif change == "refresh":
+        point.refresh()
+    elif change == "another point":
+        point.evaluate_at(point.images_of(point.problem.first), 0.1)
+    elif change == "unpacked":
+        tree = point_at(point.problem, DenseIterate(point.problem.first, halves=True)).pack()
+        point.unpack(copy.deepcopy(tree))
+    return 0.2 if change == "beta" else 0.1
+
+
+@pytest.mark.parametrize("change", ["beta", "step", "refresh", "another point", "unpacked"])
 def test_what_was_made_ahead_is_used_for_nothing_else(change):
     problem = kmeans_like(190, PSDTrace(190, 3.0, False))
-    state = at_some_halved_point(problem)
-    evaluator = Evaluator(problem, state.iterate)
-    atom = problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
-    state.advance(atom, 0.2, partial(evaluator.take, beta=0.1, rough=False))
-    # As if it were of another point: whoever uses it is found out.
-    evaluator._ahead = dataclasses.replace(evaluator._ahead, figures=[np.nan] * 4)
-    images, loss_image = state.images_with_half(evaluator.folded), state.loss_image
-    beta, rough = 0.2 if change == "beta" else 0.1, change == "rough"
-    if change == "images":
-        images = [np.array(images[0]), images[1]]
-    if change == "loss":
-        loss_image = np.array(loss_image)
-    point = evaluator.evaluate(loss_image, images, beta, rough=rough)
-    plain = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, beta)
-    assert point.constant == pytest.approx(plain.constant, rel=1e-11)
-    np.testing.assert_array_equal(point.direction.dense(), plain.direction.dense())
+    point = at_some_halved_point(problem)
+    point.step(some_atom(problem), 0.2, 0.1)
+    beta = elsewhere(point, change)
+    found = point.evaluate(beta)
+    expected = generic(point, beta)
+    assert found.constant == pytest.approx(expected.constant, rel=1e-11)
+    array = expected.direction.dense()
+    np.testing.assert_allclose(found.direction.dense(), array, atol=1e-12 * np.abs(array).max())
 
 
 def test_a_step_is_not_taken_ahead_of_a_pass_over_x_itself():
     problem = second_bound_too(kmeans_like(190, PSDTrace(190, 3.0, False)))
-    state = at_some_halved_point(problem)
-    evaluator = Evaluator(problem, state.iterate)
-    atom = problem.domain.lmo(random_direction(problem.domain, np.random.default_rng(9)), OracleRequest(1e-8)).atom
-    expected = 0.8 * state.iterate.array + 0.2 * atom.dense()
-    state.advance(atom, 0.2, partial(evaluator.take, beta=0.1, rough=False))
-    assert evaluator._ahead is None
-    np.testing.assert_allclose(state.iterate.array, expected, rtol=1e-13, atol=1e-15)
+    point = at_some_halved_point(problem)
+    expected = 0.8 * point.iterate.array + 0.2 * some_atom(problem).dense()
+    point.step(some_atom(problem), 0.2, 0.1)
+    np.testing.assert_allclose(point.iterate.array, expected, rtol=1e-13, atol=1e-15)
+    assert point.evaluate(0.1).constant == pytest.approx(generic(point, 0.1).constant, rel=1e-11)
 
 
 @pytest.mark.parametrize("tolerance", [1e-7, 1e-2])
@@ -247,40 +242,39 @@ def test_a_halved_run_taken_up_again_ends_the_same_to_the_last_bit(tolerance):
     problem = kmeans_like(190, PSDTrace(190, 3.0, False))
     packs = {}
 
-    def go(resume=None, keep=lambda state, ending: None):
+    def go(resume=None, on_checkpoint=lambda state, ending: None):
         iterate = DenseIterate(problem.first, halves=True)
         options = {"method": hcgm(1.0, tolerance), "iterate": iterate, "schedule": Schedule(refresh=7)}
-        return solve(problem, 20, resume=resume, keep=keep, **options)
+        return solve(problem, 20, resume=resume, on_checkpoint=on_checkpoint, **options)
 
-    whole, records = go(keep=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
+    whole, records = go(on_checkpoint=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
     for start in (1, 7, 12):  # 7: right after the images were computed anew
         again, later = go(resume=packs[start])
-        assert again.state.iterate.array.tobytes() == whole.state.iterate.array.tobytes()
+        assert again.state.point.iterate.array.tobytes() == whole.state.point.iterate.array.tobytes()
         assert again.record.objective == whole.record.objective
         np.testing.assert_array_equal(later.column("bound"), records.column("bound")[start:])
     plain, _ = go()
-    assert plain.state.iterate.array.tobytes() == whole.state.iterate.array.tobytes()
+    assert plain.state.point.iterate.array.tobytes() == whole.state.point.iterate.array.tobytes()
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1e25])
 def test_what_single_precision_cannot_hold_is_kept_in_double(scale):
     problem = kmeans_like(190, PSDTrace(190, 3.0, False))
     problem = dataclasses.replace(problem, loss=Linear(scale * problem.loss.map.direction.array, (190, 190)))
-    state = at_some_halved_point(problem)
-    evaluator = Evaluator(problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images, 1.0 / min(scale, 1.0), rough=True)
-    exact = evaluator.evaluate(state.loss_image, state.images, 1.0 / min(scale, 1.0)).direction.dense()
+    found, exact = (
+        at_some_halved_point(problem, single=single).evaluate(1.0 / min(scale, 1.0)) for single in (True, False)
+    )
     assert not isinstance(found.direction, SingleDirection)
-    np.testing.assert_array_equal(found.direction.dense(), exact)
+    np.testing.assert_array_equal(found.direction.dense(), exact.direction.dense())
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("beta", [1.0, 1e-3])
 def test_against_the_formulas_written_out(name, beta):
     problem = PROBLEMS[name]()
-    state = at_some_point(problem)
-    found = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, beta)
-    x = state.iterate.array
+    point = at_some_point(problem)
+    found = point.evaluate(beta)
+    x = point.iterate.array
     cost = problem.loss.map.direction.array
     direction, constant, penalty = cost.copy(), 0.0, 0.0
     for term in problem.terms:
@@ -306,30 +300,28 @@ def test_against_the_formulas_written_out(name, beta):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_dual_point_has_the_direction_of_the_evaluation(name):
     problem = PROBLEMS[name]()
-    state = at_some_point(problem)
-    evaluator = Evaluator(problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
+    point = at_some_point(problem)
+    found = point.evaluate(0.3)
     assert found.beta == 0.3
-    dual = evaluator.dual_point(found, state.loss_image, state.images)
+    dual = point.dual_point(found)
     kept = found.direction.dense().copy()
     scale = np.abs(kept).max()
     np.testing.assert_allclose(dual.direction(problem).dense(), kept, atol=1e-12 * scale)
     assert (dual.constant, dual.margin) == (found.constant, found.margin)
     # The dual point owns its arrays: steps and evaluations that follow do not change it.
-    state.advance(problem.domain.lmo(found.direction, OracleRequest(0.0)).atom, 0.5)
-    evaluator.evaluate(state.loss_image, state.images, 0.1)
+    point.step(problem.domain.lmo(found.direction, OracleRequest(0.0)).atom, 0.5)
+    point.evaluate(0.1)
     np.testing.assert_allclose(dual.direction(problem).dense(), kept, atol=1e-12 * scale)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_estimate_and_certificate_of_one_dual_point_agree(name):
     problem = PROBLEMS[name]()
-    state = at_some_point(problem)
-    evaluator = Evaluator(problem, state.iterate)
-    found = evaluator.evaluate(state.loss_image, state.images, 0.3)
+    point = at_some_point(problem)
+    found = point.evaluate(0.3)
     answer = problem.domain.lmo(found.direction, OracleRequest(0.0))
     value = estimate(problem.domain, found.direction, found.constant, found.margin, answer)
-    certified = certify(problem, evaluator.dual_point(found, state.loss_image, state.images))
+    certified = certify(problem, point.dual_point(found))
     assert certified == pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
@@ -337,7 +329,7 @@ def test_estimate_and_certificate_of_one_dual_point_agree(name):
 def test_a_whole_run_is_the_same_without_the_fast_paths(name):
     problem = PROBLEMS[name]()
     _, first = solve(problem, 25, method=hcgm(0.5, 0.0))
-    _, second = solve(generic(problem), 25, method=hcgm(0.5, 0.0))
+    _, second = solve(unfused(problem), 25, method=hcgm(0.5, 0.0))
     for column in ("total", "infeasibility", "bound"):
         np.testing.assert_allclose(second.column(column), first.column(column), rtol=1e-7, atol=1e-9, err_msg=column)
 
@@ -345,9 +337,9 @@ def test_a_whole_run_is_the_same_without_the_fast_paths(name):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_bad_entry_never_hides_in_the_fused_pass(value):
     problem = kmeans_like(10)
-    state = at_some_point(problem)
-    state.iterate.array[3, 4] = value
-    found = Evaluator(problem, state.iterate).evaluate(state.loss_image, state.images, 1.0)
+    point = at_some_point(problem)
+    point.iterate.array[3, 4] = value
+    found = point.evaluate(1.0)
     numbers = [found.constant, found.direction.peak(), found.infeasibilities["nonnegative"]]
     assert not any(np.isfinite(numbers))
 
@@ -359,7 +351,7 @@ def test_a_direction_that_is_called_symmetric_is(beta):
     x = np.eye(5)
     x[1, 2], x[2, 1], x[3, 4] = 1e-18, -1e-18, 1e-18
     problem = CompositeProblem(PSDTrace(5, 5.0, True), None, (Term("l1", Identity(shape), L1Norm(shape, 0.7)),))
-    found = Evaluator(problem, None).evaluate(None, [x], beta)
+    found = evaluate(problem, Images(None, [x]), beta, None, lambda: np.empty(shape))
     array = found.direction.dense()
     assert np.abs(array - array.T).max() <= 1e-15
     point = random_vertex(problem.domain, np.random.default_rng(0))

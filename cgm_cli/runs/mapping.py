@@ -1,0 +1,213 @@
+"""A spec from Python: a mapping with arrays in it -> a text that names files, and the arrays that go into them.
+
+Every array becomes `{file: arrays/<SHA-256>.npy}` wherever it stands, so that the text is a spec like any other; one of
+few entries stands in the text itself, where its numbers can be read.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.checks import check_form, check_real, finished
+from cgm_cli.readers.content import name_of, parts
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.load import dump
+from cgm_cli.spec.yaml_reader import MAX_DEPTH, TreePath
+from cgm_cli.text import quoted
+
+INLINE = 100
+"""The most entries of an array that stands in the text."""
+
+ROOM = 2000
+"""The most entries of all of them: the text is slow to read. Where there are more, only SHORT arrays stay in it."""
+
+SHORT = 8
+"""Entries of an array that stays in the text in any case, such as a shape."""
+
+Array = np.ndarray | sp.sparray
+
+
+@dataclass
+class Handed:
+    """What a mapping was made into. tree: plain values. arrays: file, relative to the spec -> what it has to hold.
+    places: path in the tree -> the shape of the array for which a file is named there.
+    """
+
+    tree: dict[str, Any]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    places: dict[TreePath, tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """The spec as YAML."""
+        return dump(self.tree)
+
+    @contextmanager
+    def in_words(self) -> Iterator[None]:
+        """Let a SpecError about `text` speak of arrays, not of the mappings that stand for them."""
+        try:
+            yield
+        except SpecError as error:
+            faults = list(dict.fromkeys(map(self._told, error.faults)))
+            raise SpecError(faults, "<spec>", self.text, error.more) from None
+
+    def _told(self, fault: Fault) -> Fault:
+        steps = range(len(fault.path), 0, -1) if fault.override is None else ()
+        place = next((fault.path[:length] for length in steps if fault.path[:length] in self.places), None)
+        if place is None:
+            return fault
+        shape = self.places[place]
+        given = f"an array of {_entries(shape)}"
+        message = f"`{_dotted(place)}` takes no array, and this is one of {_entries(shape)}"
+        if fault.path == place and fault.message.endswith("got a mapping"):
+            message = f"`{_dotted(place)}`: {fault.message.removesuffix('a mapping')}{given}"
+        hint = "if a list is meant, hand it over as one: `array.tolist()`" if "a list" in fault.message else None
+        return replace(fault, message=message, path=place, hint=hint)
+
+
+def hand_over(spec: Mapping[str, Any]) -> Handed:
+    """The arrays of a spec in files, and all else in YAML's own types.
+
+    Arrays are those of NumPy, matrices of SciPy, and frames and series of pandas. Raises TypeError for what no spec can
+    hold, DataError for an array that could not be read from a file either (it is empty, has three dimensions, or an
+    entry that is not finite); both with the place in the spec.
+    """
+    handed = Handed(_plain(spec, ()))
+    small = sum(array.size for array in _small(handed.tree))
+    handed.tree = _placed(handed.tree, (), INLINE if small <= ROOM else SHORT, handed)
+    return handed
+
+
+def _plain(value: Any, path: TreePath) -> Any:
+    """The value in YAML's own types, but for its arrays, which are checked."""
+    place = _dotted(path) or "the spec"
+    if len(path) > MAX_DEPTH:
+        raise TypeError(f"{place}: nested deeper than {MAX_DEPTH} levels")
+    value = _from_pandas(value, place)
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            raise TypeError(f"{place}: an array with masked entries; every entry needs a number")
+        if value.ndim > 0:
+            return _dense(np.asarray(value), place)
+        value = value[()]
+    if sp.issparse(value):
+        return _sparse(value, place)
+    if isinstance(value, np.floating):
+        value = float(value)  # of extended precision, NumPy's own `item` makes none of Python's
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {_plain(key, path): _plain(item, (*path, str(key))) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, (*path, index)) for index, item in enumerate(value)]
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or type(value) in (str, bool, int, float):
+        return value
+    kind = type(value).__name__
+    raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not a value of type {kind}")
+
+
+def _dense(array: np.ndarray, place: str) -> np.ndarray:
+    _check_kind(place, array.dtype)
+    check_form(place, array.shape, array.dtype)
+    # What only extended precision can hold is infinite in a double.
+    with np.errstate(over="ignore"):
+        if array.dtype.kind == "f" and not all(map(_finite, parts(array))):
+            finished(place, array)  # says which
+    return array
+
+
+def _sparse(matrix: sp.sparray | sp.spmatrix, place: str) -> Array:
+    _check_kind(place, matrix.dtype)
+    if matrix.ndim > 2 or 0 in matrix.shape:
+        check_form(place, matrix.shape, matrix.dtype)
+    if matrix.ndim < 2:
+        check_fits(place, 8 * matrix.shape[0])
+        return _dense(matrix.toarray(), place)
+    if matrix.format not in ("csr", "csc", "coo"):
+        matrix = matrix.tocoo()  # which adds nothing up: sums of its own type might wrap
+    if matrix.dtype.kind == "f" and not _finite(matrix.data[: matrix.nnz]):
+        finished(place, matrix)  # says which
+    return matrix
+
+
+def _from_pandas(value: Any, place: str) -> Any:
+    """A frame or a series as an array; its labels count for nothing. Anything else as it is."""
+    pandas = sys.modules.get("pandas")  # whoever has a frame has imported it
+    if pandas is None or not isinstance(value, pandas.DataFrame | pandas.Series):
+        return value
+    columns = [(value.name, value.dtype)] if value.ndim == 1 else list(zip(value.columns, value.dtypes, strict=True))
+    for name, dtype in columns:
+        if dtype.kind not in "biuf":
+            raise TypeError(f"{place}: the column `{quoted(str(name))}` holds `{dtype}`; real numbers are needed")
+    kinds = {dtype for _, dtype in columns}
+    if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
+        return value.to_numpy()
+    # Types that know a missing entry have no NumPy equivalent: it becomes nan, and is refused as such.
+    return value.to_numpy(dtype=float, na_value=np.nan)
+
+
+def _check_kind(place: str, dtype: np.dtype) -> None:
+    try:
+        check_real(place, dtype)
+    except DataError as error:
+        raise TypeError(error.message) from None
+
+
+def _finite(numbers: np.ndarray) -> bool:
+    return bool(np.isfinite(numbers.astype(float, copy=False)).all())
+
+
+def _small(tree: Any) -> Iterator[np.ndarray]:
+    """The arrays that may stand in the text."""
+    if isinstance(tree, np.ndarray):
+        if tree.size <= INLINE:
+            yield tree
+    elif isinstance(tree, dict | list):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from _small(value)
+
+
+def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
+    """The tree with its arrays put into files, which `handed` notes, or written out if they have at most so many
+    entries.
+    """
+    if isinstance(tree, dict):
+        return {key: _placed(value, (*path, str(key)), most, handed) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_placed(value, (*path, index), most, handed) for index, value in enumerate(tree)]
+    if isinstance(tree, np.ndarray) and tree.size <= most:
+        return _written(tree)
+    if not isinstance(tree, np.ndarray) and not sp.issparse(tree):
+        return tree
+    name = name_of(tree)
+    handed.arrays[name] = tree
+    handed.places[path] = tree.shape
+    return {"file": name}
+
+
+def _written(array: np.ndarray) -> list[Any]:
+    """The entries as numbers that the text gives back to the last bit: whole ones of up to 63 bits, else doubles."""
+    wide = array.astype(float)
+    return array.tolist() if array.dtype.kind in "iu" and np.abs(wide).max() < 2.0**63 else wide.tolist()
+
+
+def _entries(shape: tuple[int, ...]) -> str:
+    size = " x ".join(f"{length}" for length in shape)
+    return f"{size} entries"
+
+
+def _dotted(path: TreePath) -> str:
+    return ".".join(map(str, path))
