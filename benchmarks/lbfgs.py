@@ -2,14 +2,15 @@
 benchmarks/lbfgs.md.
 
 Each problem is solved twice, with the one and the other in `LocalDescent`: the same starts, budgets, pairs in memory
-and reduction of the gradient. Counted are the evaluations of F_beta and its gradient, and the time that is spent outside
-them. Processor time, the least of several runs, in turn; one thread.
+and reduction of the gradient. Counted are the evaluations of F_beta and its gradient, and the time that is spent
+outside them. Processor time, the least of several runs, in turn; one thread.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,8 @@ def of_scipy(
             raise StopIteration
 
     options = {"maxcor": memory, "maxfun": 10 * evaluations, "maxiter": evaluations, "ftol": 0.0, "gtol": 0.0}
-    try:
+    with suppress(Spent):
         minimize(counted, start, jac=True, method="L-BFGS-B", callback=moved, options=options)
-    except Spent:
-        pass
     return best
 
 
@@ -133,12 +132,17 @@ def main() -> None:
             for name in subjects:
                 seconds, record, watch = min((run[name] for run in runs), key=lambda run: run[0])
                 outside = watch.total - watch.inside
-                rows.append(
-                    [problem, str(watch.numbers), name, str(record.k), f"{record.gap:.1e}", str(watch.evaluations)]
-                    + [f"{seconds:.2f}", f"{1e6 * outside / watch.evaluations:.0f}", f"{100 * outside / seconds:.0f} %"]
+                figures = (
+                    f"{seconds:.2f}",
+                    f"{1e6 * outside / watch.evaluations:.0f}",
+                    f"{100 * outside / seconds:.0f} %",
                 )
+                ended = str(record.k), f"{record.gap:.1e}", str(watch.evaluations)
+                rows.append([problem, str(watch.numbers), name, *ended, *figures])
     text = "# L-BFGS, ours and SciPy's\n\nWritten by `python -m benchmarks.lbfgs`: solves whose local descents are by "
-    text += f"the one or the other;\nprocessor time, the least of {ROUNDS}, one thread. Turns: iterations of the solve.\n\n"
+    text += (
+        f"the one or the other;\nprocessor time, the least of {ROUNDS}, one thread. Turns: iterations of the solve.\n\n"
+    )
     text += "".join(f"| {' | '.join(row)} |\n" for row in rows)
     (ROOT / "benchmarks" / "lbfgs.md").write_text(text, encoding="utf-8")
     print(text)

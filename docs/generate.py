@@ -9,14 +9,13 @@ from typing import Any, get_args
 
 from cgm_cli.spec import catalogue, registry
 from cgm_cli.spec.catalogue import Entry
-from cgm_cli.spec.fields import BlockSpec, FileArray, StrictModel
+from cgm_cli.spec.fields import BlockSpec, FileArray, PolicySpec, StrictModel
 from cgm_cli.spec.load import dump, one_line
 from cgm_cli.spec.model import (
     BoundSpec,
     CheckpointSpec,
     ComposedProblem,
     LogSpec,
-    OracleSpec,
     SolverSpec,
     SourceSpec,
     Spec,
@@ -30,7 +29,6 @@ _NOTE = "<!-- Written by docs/generate.py from the schemas of the code. Do not e
 
 _SECTIONS: dict[str, tuple[type, str]] = {
     "solver": (SolverSpec, ""),
-    "solver.oracle": (OracleSpec, ""),
     "stop": (StopSpec, ""),
     "log": (LogSpec, ""),
     "bound": (BoundSpec, "See [bounds.md](bounds.md)."),
@@ -100,7 +98,14 @@ _FAMILY_NOTES = {
     "sets": "Closed convex sets that A x must lie in, reached through projection: entries of `problem.constraints`. "
     "Each also takes `map`, `offset`, `weight` and `name` ([spec.md](spec.md#terms)).",
     "maps": "Linear maps: the `map` of a term or of a loss. Left out, it is the identity.",
-    "methods": "Names for `solver.method`.",
+    "smoothings": "How the terms are smoothed that are not smooth: `solver.smoothing`. A name alone stands "
+    "for a policy with its defaults, here as for every policy below.",
+    "steps": "How far a step goes towards the oracle's atom: `solver.step`.",
+    "oracles": "How accurately the linear subproblem is solved: `solver.oracle: {mode: NAME, ...}`.",
+    "corrections": "What is done after every oracle call beyond a step towards its atom: `solver.correction`.",
+    "duals": "How the multipliers move that the smoothing is centred at: `solver.duals`.",
+    "methods": "Names for `solver.method`: presets of the policies above. `cgm show SPEC` tells which policies "
+    "a spec comes to, and why.",
 }
 
 
@@ -173,7 +178,7 @@ def _rows(model: type[StrictModel], nested: bool = False, prefix: str = "") -> I
 def _models(annotation: Any) -> Iterator[type[StrictModel]]:
     """The plain mappings in a type: blocks and files are described elsewhere."""
     if isinstance(annotation, type):
-        if issubclass(annotation, StrictModel) and not issubclass(annotation, BlockSpec | FileArray):
+        if issubclass(annotation, StrictModel) and not issubclass(annotation, BlockSpec | FileArray | PolicySpec):
             yield annotation
         return
     for member in get_args(annotation):

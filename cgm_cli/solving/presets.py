@@ -46,6 +46,10 @@ class Chosen:
     policies: Mapping[str, Choice]
     beta0: float
 
+    def names(self) -> dict[str, str]:
+        """The preset and its policies, by their names."""
+        return {"preset": self.name} | {family: choice.policy.name for family, choice in self.policies.items()}
+
     def describe(self) -> dict[str, Any]:
         """Plain data, for `cgm show`."""
         told = {

@@ -96,7 +96,9 @@ class KMeansSDP(Template):
         )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
-        restarts: int = Field(100, gt=0, le=100_000, description="greedy k-means++ restarts of the clustering beside it")
+        restarts: int = Field(
+            100, gt=0, le=100_000, description="greedy k-means++ restarts of the clustering beside it"
+        )
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "kmeans-sdp", "clusters": 10, "points": {"dataset": "digits", "count": 300}},
             {"template": "kmeans-sdp", "clusters": 2, "points": [[0.0], [0.1], [1.0], [1.1]], "labels": [0, 0, 1, 1]},

@@ -77,12 +77,12 @@ class Instance:
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
     form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
-    method: Any = field(default_factory=lambda: SimpleNamespace(name="hcgm", correction=None))
+    choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}, names=lambda: {"preset": "hcgm"}))
 
-    def solve(self, observers: list[Any], should_stop: Any, resume: Any, keep: Any, rounding: Any) -> Result:
+    def solve(self, observers: list[Any], should_stop: Any, resume: Any, on_checkpoint: Any, rounding: Any) -> Result:
         status = Status.ITERATION_LIMIT
         for k in range(0 if resume is None else resume["state"]["k"], self.iterations + 1):
-            keep(lambda: {"state": {"k": k}, "rates": {}}, None)  # noqa: B023, called at once
+            on_checkpoint(lambda: {"state": {"k": k}, "rates": {}}, None)  # noqa: B023, called at once
             for observer in observers:
                 observer.on_record(record(k))
             if should_stop() is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.errors import DataError, ProblemError
-from cgm_cli.methods import bounds
+from cgm_cli.methods import best_bound
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.checkpoint import read_checkpoint
 from cgm_cli.runs.directory import RunDirectory
@@ -106,7 +106,7 @@ def test_there_is_a_checkpoint_before_the_last_certificate_and_the_rounding(tmp_
 
         monkeypatch.setattr(module, name, noting)
 
-    note(bounds, "certify")
+    note(best_bound, "certify")
     note(MaxCut, "round")
     stop = StopAt(5, Status.INTERRUPTED)
     run = execute(CUT, ["stop={}"], tmp_path / "run", observers=lambda sense: [stop], should_stop=stop)
@@ -245,7 +245,7 @@ def damage_schema(path):
 
 def damage_shape(path):
     with h5py.File(path, "r+") as file:
-        images = file["checkpoint/state/images"]
+        images = file["checkpoint/state/point/images"]
         del images["0"]
         images["0"] = np.zeros(3)
         images["0"].attrs["fortran"] = False
@@ -253,7 +253,7 @@ def damage_shape(path):
 
 def damage_link(path):
     with h5py.File(path, "r+") as file:
-        images = file["checkpoint/state/images"]
+        images = file["checkpoint/state/point/images"]
         del images["0"]
         images["0"] = h5py.ExternalLink("/etc/passwd", "/")
 
@@ -274,13 +274,13 @@ def damage_bytes(path):
 
 def damage_one_number(path):
     with h5py.File(path, "r+") as file:
-        file["checkpoint/state/images/0"][0] += 1e-12
+        file["checkpoint/state/point/images/0"][0] += 1e-12
 
 
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (damage_schema, r"of schema version 0, but this cgm reads version 3"),
+        (damage_schema, r"of schema version 0, but this cgm reads version 4"),
         (damage_shape, r"is damaged"),
         (damage_link, r"links are not followed"),
         (damage_group, r"cannot be read as a checkpoint"),

@@ -95,6 +95,7 @@ class MaxCut:
         examples: ClassVar[list[dict[str, Any]]] = [{"template": "max-cut", "graph": {"file": "graph.txt"}}]
 
 
+POLICIES = ("smoothing", "step", "oracle", "correction", "duals")
 BLOCKS: dict[str, dict[str, type]] = {
     "domain": {"box": Box, "product": Product},
     "loss": {"least-squares": LeastSquares},
@@ -102,6 +103,7 @@ BLOCKS: dict[str, dict[str, type]] = {
     "set": {"box": BoxSet},
     "map": {"identity": Identity, "stack": Stack},
     "template": {"max-cut": MaxCut},
+    **{family: {kind: registry.lookup(family, kind) for kind in registry.FAMILIES[family]} for family in POLICIES},
 }
 
 

@@ -198,6 +198,11 @@ def test_list(cgm):
         "penalties",
         "sets",
         "maps",
+        "smoothings",
+        "steps",
+        "oracles",
+        "corrections",
+        "duals",
         "methods",
     ]
     assert "  max-cut         The max-cut relaxation.\n" in out

@@ -8,14 +8,20 @@ import sys
 import pytest
 
 from cgm_cli.spec import catalogue, registry
-from cgm_cli.spec.fields import BlockSpec, TemplateSpec
+from cgm_cli.spec.fields import BlockSpec, PolicySpec, TemplateSpec
 from cgm_cli.spec.json_schema import spec_schema
 from cgm_cli.spec.load import dump, loads, resolved
 from cgm_cli.spec.skeleton import skeleton
 from cgm_cli.spec.terms import TermFields, term_model
 from cgm_cli.spec.yaml_reader import parse
 
-BLOCKS = [(family, kind) for family, kinds in registry.FAMILIES.items() if family != "template" for kind in kinds]
+POLICIES = ("smoothing", "step", "oracle", "correction", "duals")
+BLOCKS = [
+    (family, kind)
+    for family, kinds in registry.FAMILIES.items()
+    if family not in ("template", *POLICIES)
+    for kind in kinds
+]
 
 
 def spec_around(family, example):
@@ -40,6 +46,24 @@ def test_examples_load_and_are_resolved_to_themselves(family, kind):
     for example in schema.examples:
         spec = loads(spec_around(family, example))
         assert loads(resolved(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"), [(family, kind) for family in POLICIES for kind in registry.FAMILIES[family]]
+)
+def test_examples_of_policies_load_and_are_resolved_to_themselves(family, kind):
+    schema = registry.lookup(family, kind).Spec
+    assert issubclass(schema, PolicySpec)
+    assert schema.examples
+    problem = {"domain": {"kind": "box", "lower": 0, "upper": 1, "size": 4}, "penalties": [{"kind": "l1"}]}
+    for example in schema.examples:
+        spec = loads(dump({"problem": problem, "solver": {family: example}}))
+        assert getattr(spec.solver, family).name == kind
+        assert loads(resolved(spec)) == spec
+    if family != "oracle":
+        # Its name alone stands for it, and is what is written where that says everything.
+        spec = loads(dump({"problem": problem, "solver": {family: kind}}))
+        assert spec.solver.model_dump()[family] == kind
 
 
 @pytest.mark.parametrize(("family", "kind"), [block for block in BLOCKS if block[0] in ("set", "penalty")])
@@ -92,7 +116,8 @@ def test_schema_is_closed():
     assert {reference.removeprefix("#/$defs/") for reference in found} <= schema["$defs"].keys()
     for family, kinds in registry.FAMILIES.items():
         definition = f"{family}-term" if family in ("set", "penalty") else family
-        assert len(schema["$defs"][definition]["oneOf"]) == len(kinds)
+        # Of a policy the name alone is enough.
+        assert len(schema["$defs"][definition]["oneOf"]) == len(kinds) + (family in POLICIES)
     assert schema["required"] == ["problem"]
     parse(dump(schema))
 

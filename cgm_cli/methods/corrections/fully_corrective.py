@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import scipy.linalg
+from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
@@ -52,8 +53,8 @@ class FullyCorrective:
 
     class Spec(PolicySpec):
         kind: Literal["fully-corrective"] = "fully-corrective"
-        atoms: Size = 20
-        evaluations: Size = 10
+        atoms: Size = Field(20, description="the most that are kept from one step to the next")
+        evaluations: Size = Field(10, description="of the smoothed objective, per step")
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"kind": "fully-corrective"},

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.problem import CompositeProblem
@@ -85,9 +86,9 @@ class LocalDescent:
 
     class Spec(PolicySpec):
         kind: Literal["local-descent"] = "local-descent"
-        columns: Size = 20
-        evaluations: Size = 50
-        moves: Size = 40
+        columns: Size = Field(20, description="of the factor, at first; of more, those of no weight leave")
+        evaluations: Size = Field(50, description="of the smoothed objective by L-BFGS, per step")
+        moves: Size = Field(40, description="of conjugate gradients instead, where line searches are exact")
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"kind": "local-descent"},

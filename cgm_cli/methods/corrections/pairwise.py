@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
@@ -44,7 +45,7 @@ class Pairwise:
 
     class Spec(PolicySpec):
         kind: Literal["pairwise"] = "pairwise"
-        atoms: Size = 1000
+        atoms: Size = Field(1000, description="the most that are kept; of more, the lightest become their mean")
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "pairwise"}, {"kind": "pairwise", "atoms": 50}]
 
