@@ -9,23 +9,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.display.answer import Answer
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.method import Method
 from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.stopping import StopRules
 from cgm_cli.runs.execute import Observer, execute
 from cgm_cli.runs.load import Run, load_run
+from cgm_cli.solving.direct import solve_problem
 
 __all__ = ["Answer", "Run", "load_run", "solve"]
 
 
 def solve(
-    spec: str | Path | Mapping[str, Any],
+    spec: str | Path | Mapping[str, Any] | CompositeProblem,
     overrides: Sequence[str] = (),
     out: str | Path | None = None,
     on_record: Callable[[IterationRecord], None] | None = None,
     quiet: bool = True,
     resume: str | Path | None = None,
+    *,
+    method: str | Mapping[str, Any] | Method = "auto",
+    stop: Mapping[str, Any] | StopRules | None = None,
+    seed: int = 0,
 ) -> Answer:
     """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
 
@@ -36,12 +44,36 @@ def solve(
     by `cgm solve --resume`. on_record: called with each IterationRecord. quiet=False shows the progress on standard
     error.
 
+    In place of a spec there may be a CompositeProblem, built of the blocks in Python: then `method` is what stands
+    under `solver` in a spec, or the name of a method, or a Method, `stop` what stands under `stop`, or StopRules
+    (without it, a gap and an infeasibility of 1e-4), and no run folder is written: the answer's `run` is None.
+
     Raises CgmError, and TypeError, with the place, for a value that no spec can hold; warns (RuntimeWarning) when the
     result is there but the run folder could not be written to the end.
     """
     if isinstance(spec, Mapping | str | Path):
+        if stop is not None or method != "auto" or seed:
+            raise TypeError("a spec says `method`, `stop` and `seed` itself: change them by `overrides`")
         return _solve_spec(spec, overrides, out, on_record, quiet, resume)
+    if isinstance(spec, CompositeProblem):
+        if overrides or out is not None or resume is not None:
+            raise TypeError("a problem built in Python has no spec to override, and no run folder")
+        return _solve_problem(spec, method, stop, seed, on_record, quiet)
     raise TypeError(f"a spec is the path of a file or a mapping, not a value of type {type(spec).__name__}")
+
+
+def _solve_problem(
+    problem: CompositeProblem,
+    method: str | Mapping[str, Any] | Method,
+    stop: Mapping[str, Any] | StopRules | None,
+    seed: int,
+    on_record: Callable[[IterationRecord], None] | None,
+    quiet: bool,
+) -> Answer:
+    with ExitStack() as stack:
+        observers = _observers(stack, problem.sense, on_record, quiet)
+        result = solve_problem(problem, method, stop, seed=seed, observers=observers)
+    return Answer.of(result, None)
 
 
 def _solve_spec(
@@ -55,19 +87,27 @@ def _solve_spec(
     if isinstance(overrides, str):
         overrides = [overrides]
     with ExitStack() as stack:
-
-        def observers(sense: str) -> list[Observer]:
-            chosen: list[Observer] = [] if quiet else [stack.enter_context(Progress(sense, error_console()))]
-            if on_record is not None:
-                chosen.append(_Callback(on_record))
-            return chosen
-
-        outcome = execute(spec, overrides, _path(out), observers, resume=_path(resume))
+        outcome = execute(
+            spec,
+            overrides,
+            _path(out),
+            lambda sense: _observers(stack, sense, on_record, quiet),
+            resume=_path(resume),
+        )
     if outcome.result is None:
         raise ProblemError(f"{outcome.run} has ended and has nothing left to do; `load_run` reads its result.")
     if outcome.fault is not None:
         warnings.warn(outcome.fault.message, RuntimeWarning, stacklevel=3)
     return Answer.of(outcome.result, outcome.run)
+
+
+def _observers(
+    stack: ExitStack, sense: str, on_record: Callable[[IterationRecord], None] | None, quiet: bool
+) -> list[Observer]:
+    chosen: list[Observer] = [] if quiet else [stack.enter_context(Progress(sense, error_console()))]
+    if on_record is not None:
+        chosen.append(_Callback(on_record))
+    return chosen
 
 
 def _path(name: str | Path | None) -> Path | None:

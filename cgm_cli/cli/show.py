@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cgm_cli.cli.options import Overrides
+
+if TYPE_CHECKING:
+    from cgm_cli.spec.model import Spec
 
 
 def show(
@@ -26,7 +29,8 @@ def show(
 ) -> None:
     """Show a spec with every default, or a run.
 
-    Of a SPEC the output is a spec itself. Of a RUN: what was run, how it ended, and its last rows.
+    Of a SPEC the output is a spec itself, and says in comments which policies its method comes to, and why. Of a RUN:
+    what was run, how it ended, and its last rows.
     """
     if spec.is_dir() or spec.suffix in (".h5", ".hdf5"):
         if overrides or expanded:
@@ -37,13 +41,30 @@ def show(
 
     loaded = load(spec, overrides or ())
     if not expanded:
-        _print(resolved(loaded))
+        _print(resolved(loaded) + "\n" + _policies(loaded))
         return
     from cgm_cli.cli.plain import plain
     from cgm_cli.templates.build import build
 
     with described(loaded):
         _print(dump(plain(build(loaded).problem.describe())))
+
+
+def _policies(spec: Spec) -> str:
+    """The policies of a spec as comments, one a line; why they are not known, where its data cannot be had."""
+    from cgm_cli.errors import CgmError
+    from cgm_cli.spec.load import one_line
+    from cgm_cli.templates.build import build
+
+    try:
+        choice = build(spec).choice
+    except CgmError as error:
+        first = error.message.partition("\n")[0]
+        return f"# The policies of `method: {spec.solver.method}` are chosen with the problem at hand: {first}\n"
+    lines = [f"# `method: {spec.solver.method}` comes to {choice.name}, with beta0 = {choice.beta0:g} and"]
+    for family, each in choice.policies.items():
+        lines.append(f"#   {family + ':':<12}{one_line(each.policy.written())}  ({each.why})")
+    return "\n".join([*lines, ""])
 
 
 def _show_run(path: Path, lines: int) -> None:

@@ -18,14 +18,14 @@ from cgm_cli.solving.result import Result
 class Answer(Result):
     """A Result (see there), and the folder of its run. All numbers are in the user's units and sense.
 
-    run: the folder, which `load_run` reads and `cgm verify` checks.
+    run: the folder, which `load_run` reads and `cgm verify` checks; None for a problem that was built in Python.
     """
 
-    run: Path = Path()
+    run: Path | None = None
 
     @classmethod
-    def of(cls, result: Result, run: Path) -> Answer:
-        """The result of the run in a folder."""
+    def of(cls, result: Result, run: Path | None) -> Answer:
+        """The result of the run in a folder, or of one without."""
         return cls(**vars(result), run=run)
 
     @cached_property
@@ -66,14 +66,15 @@ class Answer(Result):
         return self.record.k
 
     def __repr__(self) -> str:
-        parts = [f"{label} {value}" for label, value in self._rows()[1:-1]]
-        return f"<{self.status.value}: {', '.join(parts)}, {self.run}>"
+        parts = [f"{label} {value}" for label, value in self._rows()[1:]]
+        where = [] if self.run is None else [str(self.run)]
+        return f"<{self.status.value}: {', '.join([*parts, *where])}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th style='text-align: left'>{html.escape(label)}</th>"
             f"<td style='text-align: left'>{html.escape(value)}</td></tr>"
-            for label, value in self._rows()
+            for label, value in [*self._rows(), *([] if self.run is None else [("run", str(self.run))])]
         )
         return f"<table>{rows}</table>"
 
@@ -91,5 +92,4 @@ class Answer(Result):
             *rows,
             ("iterations", f"{self.iterations}"),
             ("time", duration(self.record.seconds)),
-            ("run", str(self.run)),
         ]

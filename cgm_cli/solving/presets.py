@@ -50,14 +50,6 @@ class Chosen:
         """The preset and its policies, by their names."""
         return {"preset": self.name} | {family: choice.policy.name for family, choice in self.policies.items()}
 
-    def describe(self) -> dict[str, Any]:
-        """Plain data, for `cgm show`."""
-        told = {
-            family: {**choice.policy.model_dump(exclude_none=True), "why": choice.why}
-            for family, choice in self.policies.items()
-        }
-        return {"method": self.name, "beta0": self.beta0, **told}
-
 
 def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     """The policies that a solver section comes to for a (scaled) problem. Raises ProblemError, with a path in the
@@ -92,7 +84,7 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
         update: dict[str, Any] = {"method": "cgal", "correction": _policy("correction", "local-descent")}
         if solver.oracle.tolerance is None:
             update["oracle"] = solver.oracle.model_copy(update={"tolerance": DESCENT_TOLERANCE})
-        return solver.model_copy(update=update), {"correction": why, "oracle": why}
+        return solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why)
     if open_to_all and problem.terms:
         why = "auto: there are terms to meet, and no descent for the domain"
         update = {"method": "cgal", "correction": _policy("correction", "fully-corrective")}

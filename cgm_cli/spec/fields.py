@@ -79,6 +79,12 @@ class PolicySpec(StrictModel):
         """The name it has in the registry."""
         return getattr(self, "kind", None) or getattr(self, "mode", "")
 
+    def written(self) -> str | dict[str, Any]:
+        """As a person would write it: the name, where nothing else is said, or a mapping without what is left out."""
+        said = self.model_dump(exclude_defaults=True)
+        tag = "kind" if hasattr(self, "kind") else "mode"
+        return self.name if said.keys() <= {tag} else {tag: self.name, **said}
+
 
 class Registered:
     """Marks a field as a block of one `family` of the registry: `Annotated[BlockSpec, Registered("map")]`.

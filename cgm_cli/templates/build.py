@@ -13,12 +13,12 @@ from cgm_cli.errors import ProblemError, in_range, located
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.schedule import Schedule
-from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Theory
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.form import Form, choose_form
 from cgm_cli.solving.presets import Chosen, chosen
 from cgm_cli.solving.solve import Solve
+from cgm_cli.solving.stop import stop_rules
 from cgm_cli.spec.model import ComposedProblem, Spec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.compose import compose
@@ -92,7 +92,7 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
         failure=spec.bound.failure,
     )
     theory = _theory(spec, template, problem, choice)
-    stop = stop_rules(spec, problem)
+    stop = stop_rules(spec.stop, spec.solver.iterations, problem)
     solve = Solve(problem, choice.method, stop, form, schedule, spec.seed, meaning=template, theory=theory)
     return Instance(template, solve, choice, context)
 
@@ -107,20 +107,6 @@ def _theory(spec: Spec, template: Template, problem: CompositeProblem, choice: C
         dual_norm *= max((float(np.sqrt(given.weight / ours.weight)) for given, ours in pairs), default=1.0)
     least = None if optimum is None else problem.sense_sign * optimum
     return Theory.of(problem, choice.method, choice.beta0, least, dual_norm)
-
-
-def stop_rules(spec: Spec, problem: CompositeProblem) -> StopRules:
-    """The rules of a spec; a gap beside constraints is one of infeasibility as well."""
-    stop, infeasibility = spec.stop, spec.stop.infeasibility
-    if stop.gap is not None and infeasibility is None and problem.has_constraints:
-        # A small gap at an infeasible point says nothing: the objective passes the bound on its way.
-        infeasibility = stop.gap
-    if stop.objective is not None and infeasibility is None and problem.has_constraints:
-        # Where constraints may be missed, an objective may be passed on the way.
-        raise ProblemError(
-            "beside constraints a target objective needs a tolerance `stop.infeasibility`", ("stop", "objective")
-        )
-    return StopRules(spec.solver.iterations, stop.gap, infeasibility, stop.time, stop.objective, stop.stagnation)
 
 
 def _reserve(problem: CompositeProblem, spec: Spec, method: Method, form: Form, context: BuildContext) -> None:
