@@ -134,7 +134,9 @@ def blocks_page() -> str:
 PAGES = {"spec.md": spec_page, "blocks.md": blocks_page}
 
 
-Row = tuple[str, str, str, str]
+Row = tuple[str, ...]
+PARAMETER = ("key", "type", "default", "meaning")
+METRIC = ("metric", "better", "meaning")
 
 
 def _top_level() -> Iterator[Row]:
@@ -156,6 +158,7 @@ def _entry(entry: Entry) -> Iterator[str]:
     family = catalogue.FAMILIES[entry.family]
     if family is not None:
         yield from _table(_rows(registry.lookup(family, entry.name).Spec, nested=True))
+    yield from _table([(f"`{each.name}`", each.better or "", each.description) for each in entry.metrics], METRIC)
     if entry.examples:
         yield f"```yaml\n{dump(entry.examples[0])}```\n"
 
@@ -182,10 +185,14 @@ def _models(annotation: Any) -> Iterator[type[StrictModel]]:
         yield from _models(member)
 
 
-def _table(rows: Iterable[Row]) -> Iterator[str]:
-    lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+def _table(rows: Iterable[Row], headings: Row = PARAMETER) -> Iterator[str]:
+    lines = [_line(map(_cell, row)) for row in rows]
     if lines:
-        yield "\n".join(["| key | type | default | meaning |", "|---|---|---|---|", *lines, ""])
+        yield "\n".join([_line(headings), "|---" * len(headings) + "|", *lines, ""])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def _cell(text: str) -> str:

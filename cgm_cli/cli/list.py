@@ -23,7 +23,7 @@ def list_blocks(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="With the parameters of each.")] = False,
     json: Json = False,
 ) -> None:
-    """List what specs are built of. With a NAME, its parameters."""
+    """List what specs are built of. With a NAME, its parameters, and the figures that a template computes."""
     from cgm_cli.spec.catalogue import FAMILIES, entries
     from cgm_cli.text import did_you_mean
 
@@ -60,5 +60,8 @@ def _print_parameters(entry: Entry) -> None:
         typer.echo(f"      {parameter.name}: {parameter.type}{default}")
         if parameter.description:
             typer.echo(f"          {parameter.description}")
+    for metric in entry.metrics:
+        typer.echo(f"      metric {metric.name}" + (f": {metric.better} is better" if metric.better else ""))
+        typer.echo(f"          {metric.description}")
     if entry.examples:
         typer.echo(f"      for example {one_line(entry.examples[0])}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cgm_cli.methods.theory import fitted_line
+from cgm_cli.spec.metrics import Metric
 
 POINTS = 300
 
@@ -72,25 +73,26 @@ _THEORY = (
         {"theory_distance_bound": "theory"},
     ),
 )
-_LOGARITHMIC_METRICS = ("distance", "error", "gap")
 FEW_RUNS = 50
 """Up to so many runs, everything is shown; of more, what every run has."""
 
 
-def quantities(names: Iterable[str], runs: int = 1) -> list[Quantity]:
-    """What there is to show of traces with these columns."""
+def quantities(
+    names: Iterable[str], runs: int = 1, said: Callable[[str], Metric | None] = lambda name: None
+) -> list[Quantity]:
+    """What there is to show of traces with these columns. said: what is known of a template's column."""
     names = set(names)
     found = [each for each in _FIXED if each.name in names]
     terms = sorted(name for name in names if name.startswith("infeasibility_"))
     metrics = sorted(name for name in names if name.startswith("metric_"))
     if runs > FEW_RUNS:
-        return found + [_metric(name) for name in metrics[:2]]
+        return found + [_metric(name, said(name)) for name in metrics[:2]]
     if len(terms) > 1:
         found += [Quantity(name, f"relative infeasibility of {name[14:].replace('_', ' ')}") for name in terms]
     found += [each for each in _THEORY if names & set(each.columns)]
     if "fw_gap" in names:
         found.append(Quantity("fw_gap", "gap of the linear minimisation, <v, x - s>"))
-    return found + [_metric(name) for name in metrics]
+    return found + [_metric(name, said(name)) for name in metrics]
 
 
 def curves(trace: Mapping[str, np.ndarray], columns: Iterable[str], points: int = POINTS) -> dict[str, Curve]:
@@ -128,10 +130,11 @@ def column_names(traces: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
     return list(dict.fromkeys(name for trace in traces for name, column in trace.items() if _has_number(column)))
 
 
-def _metric(name: str) -> Quantity:
+def _metric(name: str, said: Metric | None) -> Quantity:
     words = name.removeprefix("metric_").replace("_", " ")
-    logarithmic = any(part in name for part in _LOGARITHMIC_METRICS)
-    return Quantity(name, words, log=logarithmic, fit=logarithmic)
+    if said is None:
+        return Quantity(name, words, log=False, fit=False)
+    return Quantity(name, f"{words}: {said.description}", log=said.log, fit=said.log)
 
 
 def _has_number(column: np.ndarray) -> bool:

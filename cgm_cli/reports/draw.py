@@ -51,10 +51,7 @@ def _signal(picture: Signal, axes: Any) -> None:
 
 def _path(picture: Path, axes: Any) -> None:
     radius = picture.radius
-    grid = np.linspace(-1.05 * radius, 1.05 * radius, 101)
-    axes.contour(
-        grid, grid, np.maximum(grid[None, :], grid[:, None]), 14, colors="#b8c2cc", linewidths=0.5, linestyles="-"
-    )
+    axes.contour(picture.axis, picture.axis, picture.levels, 14, colors="#b8c2cc", linewidths=0.5, linestyles="-")
     angles = np.linspace(0, 2 * np.pi, 200)
     axes.plot(radius * np.cos(angles), radius * np.sin(angles), color="black", linewidth=0.8)
     axes.plot(picture.x, picture.y, "o-", color="#0072B2", markersize=2, linewidth=0.8)

@@ -14,6 +14,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, labels
 from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, quantities
+from cgm_cli.reports.declared import metric
 from cgm_cli.reports.draw import draw
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.output import MARK, ready
@@ -72,7 +73,7 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], 
     Raises CgmError where they cannot be written.
     """
     traces = [_trace(entry) for entry in entries]
-    found = quantities(column_names(traces), len(entries))
+    found = quantities(column_names(traces), len(entries), lambda column: metric(column, entries))
     drawn = [curves(trace, (name for each in found for name in each.columns), _POINTS) for trace in traces]
     written: list[Path] = []
     with _style() as plt:

@@ -14,6 +14,7 @@ from cgm_cli.errors import CgmError
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import Column
 from cgm_cli.reports.curves import POINTS, Curve, Quantity, column_names, curves, quantities
+from cgm_cli.reports.declared import metric
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.pictures import Picture, pictures
 from cgm_cli.reports.query import as_number, as_text
@@ -54,7 +55,7 @@ def read_runs(entries: Sequence[Entry]) -> tuple[list[Read], list[Quantity]]:
         if index < WITH_PICTURES and entry.finished:
             read.pictures = pictures(run)
         reads.append(read)
-    found = quantities(available, len(entries))
+    found = quantities(available, len(entries), lambda column: metric(column, entries))
     return reads, [each for each in found if any(_says(read.curves, each) for read in reads)]
 
 

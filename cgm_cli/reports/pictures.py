@@ -1,4 +1,4 @@
-"""What a solution looks like: the arrays of each template as images, points, signals and paths.
+"""What a solution looks like: the views that a template asks for, as images, points, signals and paths.
 
 Pages, figures and the gallery draw what is described here, each in its own way.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,16 @@ import numpy as np
 from cgm_cli.blocks.iterates import written_out
 from cgm_cli.errors import CgmError
 from cgm_cli.reports.curves import thinned
+from cgm_cli.reports.declared import PREFIX, template_called
 from cgm_cli.reports.images import reduced
 from cgm_cli.runs.load import Run
+from cgm_cli.templates.views import VECTORS, ErrorMap, Heatmap, Photograph, Scatter, Trajectory, View, X
 
 _PIXELS = 400
 _POINTS = 1500
+_STEPS = 300
+_GRID = 41
+"""Lines of the grid that the level lines of an objective are drawn from."""
 _WRITTEN_OUT = 3000
 """Matrices of an order up to this are written out from their factors only to be seen."""
 
@@ -59,7 +65,9 @@ class Signal:
 
 @dataclass(frozen=True)
 class Path:
-    """A way through the plane inside a disc, and the point it should lead to; k: the iteration of each point."""
+    """A way through the plane inside a disc, and the point it should lead to; k: the iteration of each point. levels:
+    the objective at the points (axis[j], axis[i]).
+    """
 
     title: str
     alt: str
@@ -68,6 +76,8 @@ class Path:
     k: np.ndarray
     radius: float
     solution: tuple[float, float]
+    axis: np.ndarray
+    levels: np.ndarray
 
 
 Picture = Image | Points | Signal | Path
@@ -77,169 +87,163 @@ def pictures(run: Run) -> list[Picture]:
     """The pictures of a run; none where it saved no arrays to make them of, or they cannot be read."""
     try:
         problem = run.resolved.get("problem", {})
-        template = problem.get("template") if isinstance(problem, dict) else None
-        maker = _MAKERS.get(str(template), _any)
-        return maker(run)
+        problem = problem if isinstance(problem, dict) else {}
+        template = template_called(problem.get("template"))
+        return made(template.views if template else (), Saved(run.solution, run.trace, problem))
+    except CgmError:
+        return []
+
+
+def made(views: tuple[View, ...], saved: Saved) -> list[Picture]:
+    """The views as pictures, as far as what was saved allows; of x itself, where it allows none."""
+    found = [picture for view in views if (picture := _attempted(lambda view=view: _MAKERS[type(view)](view, saved)))]
+    entries = None if found else _attempted(lambda: _entries(saved))
+    return found if entries is None else [entries]
+
+
+def _attempted(make: Callable[[], Picture | None]) -> Picture | None:
+    try:
+        return make()
     except (CgmError, KeyError, ValueError, TypeError, IndexError, np.linalg.LinAlgError):
         # A picture is an extra: arrays of a version that saved others, or a damaged one, cost no more than itself.
-        return []
+        return None
 
 
-def _kmeans(run: Run) -> list[Picture]:
-    x, clusters, denoised = (run.solution[name] for name in ("x", "clusters", "denoised"))
-    order = np.argsort(clusters, kind="stable")
-    n, k = clusters.size, np.unique(clusters).size
+@dataclass(frozen=True)
+class Saved:
+    """What pictures are made of: arrays of the solution, columns of the trace, parameters of the problem."""
+
+    solution: Mapping[str, np.ndarray]
+    trace: Mapping[str, np.ndarray]
+    problem: Mapping[str, Any]
+
+    def array(self, name: str) -> np.ndarray:
+        """The array of a view. Raises KeyError where the run saved none."""
+        if name == VECTORS:
+            return self.vectors
+        if name != X or X in self.solution:
+            return self.solution[name]
+        if "samples" in self.solution:
+            _see(len(self.vectors))
+            return self.vectors @ self.vectors.T
+        _see(max(len(self.solution[side]) for side in ("left", "right") if side in self.solution))
+        return written_out(self.solution)
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """A row per index whose inner products are the entries of X."""
+        solution = self.solution
+        if "left" in solution:
+            return solution["left"] * np.sqrt(np.maximum(solution["weights"], 0.0))
+        if "samples" in solution:
+            return solution["samples"] / np.sqrt(solution["samples"].shape[1])
+        values, vectors = np.linalg.eigh(solution[X])
+        return vectors * np.sqrt(np.maximum(values, 0.0))
+
+    def key(self, name: str) -> np.ndarray:
+        """What an order by `name` sorts by, smallest first: an entry per row."""
+        array = self.array(name.removeprefix("-"))
+        if array.ndim == 2:
+            return _plane(array)[:, 0]
+        return -array if name.startswith("-") else array
+
+    def groups(self, name: str) -> np.ndarray:
+        """The number of the group of each row, counted from 0."""
+        return np.unique(self.key(name), return_inverse=True)[1].reshape(-1)
+
+
+def _see(rows: int) -> None:
+    """Raises ValueError for a matrix that is too large to be written out only to be seen."""
+    if rows > _WRITTEN_OUT:
+        raise ValueError(rows)
+
+
+def _heatmap(view: Heatmap, saved: Saved) -> Image:
+    x, groups = saved.array(view.array), 0
+    if view.order:
+        keys = [saved.key(name) for name in view.order]
+        order, groups = np.lexsort(keys[::-1]), np.unique(keys[0]).size
+        x = x[np.ix_(order, order)]
+    rows, columns = x.shape
+    alt = view.alt.format(rows=rows, columns=columns, least=x.min(), largest=x.max(), groups=groups)
+    if view.values == "signed":
+        high = float(np.abs(x).max()) or 1.0
+        return Image(view.title, alt, reduced(x, _PIXELS), -high, high, "RdBu_r")
     high = float(np.quantile(x, 0.995))
-    return [
-        _matrix(x, "X, the points as they come", f"The {n} x {n} matrix X in the order of the data.", high),
-        _matrix(
-            x[np.ix_(order, order)],
-            "X, ordered by cluster",
-            f"The same matrix with the points ordered by cluster: {k} blocks where clusters are clear.",
-            high,
-        ),
-        _planar(
-            denoised,
-            clusters,
-            "the denoised points",
-            f"{n} denoised points in their plane of largest spread, by cluster.",
-        ),
-    ]
+    return Image(view.title, alt, reduced(x, _PIXELS), 0.0, high if high > 0 else 1.0, "viridis")
 
 
-def _images(run: Run) -> list[Picture]:
-    solution = run.solution
-    truth, recovered = solution["truth"], solution["recovered"]
-    given = solution["observed"] if "observed" in solution else solution["noisy"]
-    error = np.abs(recovered - truth)
-    rows, columns = truth.shape
+def _photograph(view: Photograph, saved: Saved) -> Image:
+    array = saved.array(view.array)
+    rows, columns = array.shape
+    error = float(np.abs(array - saved.array(view.truth)).mean()) if view.truth else np.nan
+    alt = view.alt.format(rows=rows, columns=columns, mean_error=error)
+    return Image(view.title, alt, reduced(array, _PIXELS), 0.0, 1.0)
+
+
+def _error_map(view: ErrorMap, saved: Saved) -> Image:
+    error = np.abs(saved.array(view.array) - saved.array(view.truth))
     worst = float(error.max())
-    return [
-        _grey(truth, "truth", f"The clean image, {rows} x {columns} pixels."),
-        _grey(given, "input", "What was given: noisy pixels, those that are missing left transparent."),
-        _grey(recovered, "recovered", f"The recovered image; its mean error is {float(error.mean()):.3g}."),
-        Image(
-            "error",
-            f"The error of every pixel, white where it is largest: {worst:.3g}.",
-            reduced(error, _PIXELS),
-            0.0,
-            max(worst, 1e-12),
-            "inferno",
-        ),
-    ]
+    alt = view.alt.format(largest=worst)
+    return Image(view.title, alt, reduced(error, _PIXELS), 0.0, max(worst, 1e-12), "inferno")
 
 
-def _cut(run: Run) -> list[Picture]:
-    sides = run.solution["partition"]
-    one = int(np.count_nonzero(sides > 0))
-    words = f"{sides.size} nodes, {one} on one side of the cut and {sides.size - one} on the other"
-    return _grouped(run, np.where(sides > 0, 1, 0), "the cut", words, "side")
+def _scatter(view: Scatter, saved: Saved) -> Points:
+    rows, group = saved.array(view.array), saved.groups(view.groups)
+    sizes = np.bincount(group)
+    # A group that nobody is in has the size 0.
+    alt = view.alt.format(rows=len(rows), groups=sizes.size, sizes=[*sizes, 0, 0])
+    plane, kept = _plane(rows), thinned(len(rows), _POINTS)
+    return Points(view.title, alt, plane[kept, 0], plane[kept, 1], group[kept], kept + 1)
 
 
-def _independent_set(run: Run) -> list[Picture]:
-    inside = (run.solution["independent_set"] != 0).astype(int)
-    words = f"{inside.size} nodes, {int(inside.sum())} of them in the independent set"
-    return _grouped(run, 1 - inside, "the independent set", words, "set")
+def _trajectory(view: Trajectory, saved: Saved) -> Path:
+    x, y = (saved.trace[PREFIX + name] for name in view.coordinates)
+    rows = np.flatnonzero(np.isfinite(x))
+    rows = rows[thinned(rows.size, _STEPS)]
+    x, y, k = x[rows], y[rows], saved.trace["k"][rows]
+    radius = float(saved.problem[view.radius])
+    end = radius * view.end[0], radius * view.end[1]
+    alt = view.alt.format(first=(x[0], y[0]), last=(x[-1], y[-1]), end=end, iterations=int(k[-1]))
+    axis = np.linspace(-1.05 * radius, 1.05 * radius, _GRID)
+    levels = view.objective(axis[None, :], axis[:, None])
+    return Path(view.title, alt, x, y, k, radius, end, axis, levels)
 
 
-def _grouped(run: Run, group: np.ndarray, title: str, words: str, what: str) -> list[Picture]:
-    """Nodes as points by the vectors of the relaxation, and X before and after they are ordered by group."""
-    rows = _vectors(run.solution)
-    found: list[Picture] = [_planar(rows, group, title, f"{words}, by their vectors in the relaxation.")]
-    if group.size <= _WRITTEN_OUT:
-        x = rows @ rows.T
-        order = np.lexsort((found[0].x if found[0].x.size == group.size else group, group))
-        high = float(np.abs(x).max())
-        texts = (("X, the nodes as they come", "as they come"), (f"X, ordered by {what}", f"ordered by {what}"))
-        for (name, way), array in zip(texts, (x, x[np.ix_(order, order)]), strict=True):
-            alt = f"The {group.size} x {group.size} matrix X, its nodes {way}: blue below zero, red above."
-            found.append(Image(name, alt, reduced(array, _PIXELS), -high, high, "RdBu_r"))
-    return found
-
-
-def _vectors(solution: Mapping[str, np.ndarray]) -> np.ndarray:
-    """A row per node whose inner products are the entries of X."""
-    if "left" in solution:
-        return solution["left"] * np.sqrt(np.maximum(solution["weights"], 0.0))
-    if "samples" in solution:
-        return solution["samples"] / np.sqrt(solution["samples"].shape[1])
-    values, vectors = np.linalg.eigh(solution["x"])
-    return vectors * np.sqrt(np.maximum(values, 0.0))
-
-
-def _completed(run: Run) -> list[Picture]:
-    completed = run.solution["completed"]
-    return [_diverging(completed, "the completed matrix")]
-
-
-def _ball(run: Run) -> list[Picture]:
-    trace = run.trace
-    if "metric_x_1" not in trace:
-        return _any(run)
-    rows = np.flatnonzero(np.isfinite(trace["metric_x_1"]))
-    rows = rows[thinned(rows.size, 300)]
-    x, y = trace["metric_x_1"][rows], trace["metric_x_2"][rows]
-    radius = float(run.resolved["problem"]["radius"])
-    end = -radius / np.sqrt(2.0)
-    alt = f"From ({x[0]:.4f}, {y[0]:.4f}) to ({x[-1]:.4f}, {y[-1]:.4f}) in {int(trace['k'][rows[-1]])} iterations; "
-    return [
-        Path("the path", f"{alt}the solution is ({end:.4f}, {end:.4f}).", x, y, trace["k"][rows], radius, (end, end))
-    ]
-
-
-def _any(run: Run) -> list[Picture]:
-    solution = run.solution
-    x = solution.get("x")
-    if x is None and "left" in solution:
-        right = solution.get("right", solution["left"])
-        x = written_out(solution) if max(right.shape[0], solution["left"].shape[0]) <= _WRITTEN_OUT else None
+def _entries(saved: Saved) -> Picture | None:
+    """x itself, as it is known where it is not only sampled."""
+    x = None if "samples" in saved.solution else saved.array(X)
     if x is None or x.size < 2 or not np.isfinite(x).all():
-        return []
-    if x.ndim == 1:
-        rows = np.arange(x.size)
-        if x.size > _POINTS:
-            # The largest entries are what there is to see of a sparse vector.
-            rows = np.sort(np.argsort(-np.abs(x), kind="stable")[:_POINTS])
-        count = int(np.count_nonzero(np.abs(x) > 1e-3 * np.abs(x).max(initial=0.0)))
-        alt = f"The {x.size} entries of x, {count} of which are not negligible; the largest is {float(x.max()):.4g}."
-        return [Signal("x, the recovered signal", alt, x[rows], rows + 1)]
-    return [_diverging(x, "X")] if x.ndim == 2 else []
+        return None
+    if x.ndim == 2:
+        return _heatmap(Heatmap("X", X), saved)
+    if x.ndim != 1:
+        return None
+    rows = np.arange(x.size)
+    if x.size > _POINTS:
+        # The largest entries are what there is to see of a sparse vector.
+        rows = np.sort(np.argsort(-np.abs(x), kind="stable")[:_POINTS])
+    count = int(np.count_nonzero(np.abs(x) > 1e-3 * np.abs(x).max(initial=0.0)))
+    alt = f"The {x.size} entries of x, {count} of which are not negligible; the largest is {float(x.max()):.4g}."
+    return Signal("x, the recovered signal", alt, x[rows], rows + 1)
 
 
-_MAKERS: dict[str, Callable[[Run], list[Picture]]] = {
-    "kmeans-sdp": _kmeans,
-    "robust-pca": _images,
-    "low-rank-denoising": _images,
-    "max-cut": _cut,
-    "lovasz-theta": _independent_set,
-    "matrix-completion": _completed,
-    "minimax-ball": _ball,
+_MAKERS: dict[type, Callable[[Any, Saved], Picture]] = {
+    Heatmap: _heatmap,
+    Photograph: _photograph,
+    ErrorMap: _error_map,
+    Scatter: _scatter,
+    Trajectory: _trajectory,
 }
+"""By the kind of the view."""
 
 
-def _matrix(x: np.ndarray, title: str, alt: str, high: float) -> Image:
-    return Image(title, alt, reduced(x, _PIXELS), 0.0, high if high > 0 else 1.0, "viridis")
-
-
-def _diverging(x: np.ndarray, title: str) -> Image:
-    high = float(np.abs(x).max()) or 1.0
-    alt = f"A {x.shape[0]} x {x.shape[1]} matrix with entries from {x.min():.4g} (blue) to {x.max():.4g} (red)."
-    return Image(title, alt, reduced(x, _PIXELS), -high, high, "RdBu_r")
-
-
-def _grey(array: np.ndarray, title: str, alt: str) -> Image:
-    return Image(title, alt, reduced(array, _PIXELS), 0.0, 1.0)
-
-
-def _planar(rows: np.ndarray, group: np.ndarray, title: str, alt: str) -> Points:
-    """The rows in their plane of largest spread."""
+def _plane(rows: np.ndarray) -> np.ndarray:
+    """The rows in their plane of largest spread (n, 2)."""
     centred = rows - rows.mean(axis=0)
     _, vectors = np.linalg.eigh(centred.T @ centred)
     plane = centred @ vectors[:, :-3:-1]
-    if plane.shape[1] < 2:
-        plane = np.column_stack([plane, np.zeros(len(plane))])
-    kept = thinned(len(plane), _POINTS) if len(plane) > _POINTS else np.arange(len(plane))
-    return Points(title, alt, plane[kept, 0], plane[kept, 1], np.asarray(group)[kept], kept + 1)
+    return plane if plane.shape[1] == 2 else np.column_stack([plane, np.zeros(len(plane))])
 
 
 def plain(picture: Picture) -> dict[str, Any]:
@@ -251,5 +255,5 @@ def plain(picture: Picture) -> dict[str, Any]:
 
 def _short(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return [float(f"{item:.5g}") for item in value]
+        return [_short(item) if value.ndim > 1 else float(f"{item:.5g}") for item in value]
     return value

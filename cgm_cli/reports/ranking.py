@@ -7,18 +7,14 @@ from collections.abc import Sequence
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.reports.declared import metric
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.names import resolve, varying
 from cgm_cli.text import quoted
 
-# Which way is better. What is not here (the rank of a matrix, the number of weights) is neither good nor bad.
 _LOW = ("gap", "infeasibility", "iterations", "seconds")
-_LOW_METRICS = ("error", "errors", "misclassification", "distance", "feasible_gap", "exploitability", "percent")
-_HIGH_METRICS = ("psnr", "ssim", "certified_ratio")
+"""What every run has, and is the better the lower it is. Of its own figures a template says which way is better."""
 _CONVERGED = (Status.CONVERGED.value, Status.TARGET_REACHED.value)
-# Values in the units of a problem, which do not compare with those of another.
-_LOW_VALUES = ("kmeans_value", "kmeanspp_value", "feasible_objective")
-_HIGH_VALUES = ("cut", "independent_set")
 
 
 def direction(name: str, entries: Sequence[Entry]) -> int:
@@ -35,11 +31,8 @@ def direction(name: str, entries: Sequence[Entry]) -> int:
         if name == "objective" and any(entry.figures["infeasibility"] > 0.0 for entry in entries if entry.finished):
             return 0
         return -1 if (senses == {"minimise"}) == (name == "objective") else 1
-    metric = name.removeprefix("metric_")
-    for sign, metrics, values in ((1, _HIGH_METRICS, _HIGH_VALUES), (-1, _LOW_METRICS, _LOW_VALUES)):
-        if _is_one_of(metric, metrics) or (_is_one_of(metric, values) and _one_problem(entries)):
-            return sign
-    return 0
+    said = metric(name, entries)
+    return said.sign if said is not None and (said.comparable or _one_problem(entries)) else 0
 
 
 def best(name: str, entries: Sequence[Entry], sign: int | None = None) -> list[Entry]:
@@ -61,9 +54,9 @@ def marks(names: Sequence[str], entries: Sequence[Entry]) -> dict[str, list[Entr
     finished = [entry for entry in entries if entry.finished]
     converged = all(entry.state in _CONVERGED for entry in finished)
     for name in names:
-        having = sum(not math.isnan(entry.figures.get(name, math.nan)) for entry in finished)
-        winners = best(name, entries) if converged or name not in ("iterations", "seconds") else []
-        found[name] = winners if len(winners) < having else []
+        values = {entry.figures.get(name, math.nan) for entry in finished}
+        differ = len({value for value in values if not math.isnan(value)}) > 1
+        found[name] = best(name, entries) if differ and (converged or name not in ("iterations", "seconds")) else []
     return found
 
 
@@ -85,10 +78,6 @@ def asked_best(wanted: str, entries: Sequence[Entry]) -> list[Entry]:
     if not winners:
         raise ProblemError(f"No finished run has a value of `{quoted(name)}`.")
     return winners
-
-
-def _is_one_of(metric: str, endings: Sequence[str]) -> bool:
-    return any(metric == end or metric.endswith(f"_{end}") for end in endings)
 
 
 def _one_problem(entries: Sequence[Entry]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from cgm_cli.spec import registry
 from cgm_cli.spec.fields import REF_PLACEHOLDER, PolicySpec, StrictModel
 from cgm_cli.spec.json_schema import model_properties
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.spec.model import METHODS
 
 # What `cgm list` calls the families, in its order -> what the registry calls them.
@@ -42,13 +43,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """One block, template or method."""
+    """One block, template or method. metrics: the figures that a template computes."""
 
     family: str
     name: str
     description: str
     parameters: tuple[Parameter, ...] = ()
     examples: tuple[dict[str, Any], ...] = field(default=())
+    metrics: tuple[Metric, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -110,4 +112,6 @@ def _word(value: Any) -> str:
 
 
 def _entry(family: str, name: str, block: type) -> Entry:
-    return Entry(family, name, first_line(block), parameters(block.Spec), tuple(block.Spec.examples))
+    spec = block.Spec
+    metrics = getattr(block, "measures", ())  # only templates have any
+    return Entry(family, name, first_line(block), parameters(spec), tuple(spec.examples), metrics)

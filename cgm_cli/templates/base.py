@@ -1,8 +1,11 @@
-"""What every template is: a problem made from data, what to measure on its iterates, and how to round the last one."""
+"""What every template is: a problem made from data, what to measure on its iterates, how to round the last one, and
+what it says of all this to those who rank, draw and check it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,15 +13,28 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.solving.rounding import Rounding
+from cgm_cli.spec.metrics import Metric
+from cgm_cli.templates.claims import Claim
+from cgm_cli.templates.views import View
 
 
 class Template:
     """A problem with its meaning. Subclasses set `problem`, and override what they have something to say about.
 
-    A template is one file in cgm_cli/templates/ and one line in the registry: a class with a nested
-    `Spec(TemplateSpec)` whose `build(context)` reads the data (reserving memory before large arrays are made) and
-    returns an instance.
+    A template is one file in cgm_cli/templates/ and one line in the registry, and nothing else knows of it: a class
+    with a nested `Spec(TemplateSpec)` whose `build(context)` reads the data (reserving memory before large arrays are
+    made) and returns an instance. What it computes beside x it declares:
+
+    - `measures`, the figures of `metrics` and `round`: `cgm list` and docs/blocks.md show them, `cgm report` knows
+      which way they are better. A test compares them with what the examples of the Spec give.
+    - `views`, which of the arrays of `round` are drawn and how: pages, figures and the gallery draw each kind of view.
+    - `claims`, what the figures of `round` are: `cgm verify` has a formula of its own for each kind of statement.
     """
+
+    measures: ClassVar[tuple[Metric, ...]] = ()
+    """Every figure that `metrics` and `round` give for some instance."""
+    views: ClassVar[tuple[View, ...]] = ()
+    """What a solution looks like (cgm_cli.templates.views); without any, x itself is drawn."""
 
     problem: CompositeProblem
     optimum: float | None = None
@@ -39,6 +55,10 @@ class Template:
         without. After the deadline no more is tried than it takes to have an answer.
         """
         return Rounding()
+
+    def claims(self) -> Sequence[Claim]:
+        """What the figures of `round` are (cgm_cli.templates.claims). A figure without one is shown as not checked."""
+        return ()
 
 
 class Composed(Template):

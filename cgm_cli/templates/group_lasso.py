@@ -48,6 +48,7 @@ class GroupLasso(LinearModel):
                 "groups": [[0, 1], [2, 3], [4, 5, 6, 7, 8, 9]],
                 "penalty": 0.1,
                 "radius": 3.0,
+                "test_fraction": 0.2,
             },
         ]
 

@@ -4,7 +4,7 @@ quality.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +27,9 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, Reported
 from cgm_cli.templates.clustering import (
     kmeans,
     kmeans_value,
@@ -38,6 +40,7 @@ from cgm_cli.templates.clustering import (
     squared_distances,
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
+from cgm_cli.templates.views import Heatmap, Scatter, X
 
 
 class Weights(StrictModel):
@@ -53,6 +56,18 @@ class DigitsData(StrictModel):
     dataset: Literal["digits"] = Field(description="the digits that scikit-learn ships")
     count: int = Field(
         1000, ge=20, le=DIGITS - 97, description="how many digits to cluster; the rest train the features"
+    )
+
+
+def _scores(prefix: str, clustering: str) -> tuple[Metric, Metric]:
+    """Against the labels: what `misclassification` and `point_error` say of a clustering."""
+    return (
+        Metric(
+            f"{prefix}misclassification",
+            f"1 - the mean share of a cluster that has the label it is matched with, of {clustering}",
+            "lower",
+        ),
+        Metric(f"{prefix}point_error", f"fraction of the points with another label, of {clustering}", "lower"),
     )
 
 
@@ -115,6 +130,34 @@ class KMeansSDP(Template):
             return KMeansSDP(points, labels, self, context.seed)
 
     iterate = "dense"
+    measures = (
+        Metric("kmeans_value", "sum of squared distances to the means, of the clustering", "lower", comparable=False),
+        Metric("kmeanspp_value", "the same of k-means++ on the points themselves", "lower", comparable=False),
+        Metric("certified_percent", "`kmeans_value` is at most so many percent above that of any clustering", "lower"),
+        Metric("kmeanspp_certified_percent", "`kmeanspp_value`, in the same way", "lower"),
+        *_scores("", "the clustering"),
+        *_scores("linked_", "the clustering by links, without k-means"),
+        *_scores("kmeanspp_", "k-means++ on the points themselves"),
+    )
+
+    views = (
+        Heatmap(
+            "X, the points as they come", X, "The {rows} x {columns} matrix X in the order of the data.", "nonnegative"
+        ),
+        Heatmap(
+            "X, ordered by cluster",
+            X,
+            "The same matrix with the points ordered by cluster: {groups} blocks where clusters are clear.",
+            "nonnegative",
+            order=("clusters",),
+        ),
+        Scatter(
+            "the denoised points",
+            "denoised",
+            "clusters",
+            "{rows} denoised points in their plane of largest spread, by cluster.",
+        ),
+    )
 
     def __init__(self, points: np.ndarray, labels: np.ndarray | None, spec: KMeansSDP.Spec, seed: int):
         """points (n, d), labels (n,) integers from 0 or None."""
@@ -154,6 +197,17 @@ class KMeansSDP(Template):
             metrics["certified_percent"] = 100.0 * max(0.0, value / (0.5 * bound) - 1.0)
             metrics["kmeanspp_certified_percent"] = 100.0 * max(0.0, metrics["kmeanspp_value"] / (0.5 * bound) - 1.0)
         return Rounding(metrics, {"clusters": assigned, "linked_clusters": linked, "denoised": denoised})
+
+    def claims(self) -> Sequence[Claim]:
+        """Half the optimum of the relaxation is no more than the value of any clustering."""
+        k = self.spec.clusters
+        ours, plain = ClusteringCost(self.points, k, "clusters"), ClusteringCost(self.points, k, None)
+        return (
+            Claim("kmeans_value", ours, limit=0.5),
+            Claim("kmeanspp_value", plain, limit=0.5),
+            Claim("certified_percent", AgainstBound(ours, "percent", part=0.5)),
+            Claim("kmeanspp_certified_percent", AgainstBound(Reported("kmeanspp_value"), "percent", part=0.5)),
+        )
 
     def _denoised(self, iterate: Iterate) -> np.ndarray:
         """X P (n, d): row i is the mean of the points that X puts together with point i."""

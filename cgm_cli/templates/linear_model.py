@@ -18,6 +18,7 @@ from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.tables import Table
 
@@ -27,6 +28,8 @@ CLASSES = {"least-squares": False, "logistic": True, "absolute": False, "hinge":
 NEGLIGIBLE = 1e-3
 """Weights smaller than this part of the largest count as zero: a conditional-gradient iterate keeps traces of every
 atom."""
+
+_ERROR = "mean squared (absolute deviations: absolute) error, or of classes the fraction on the wrong side"
 
 
 def ball(kind: str, size: int, radius: float) -> Domain:
@@ -44,6 +47,12 @@ class LinearModel(Template):
     """
 
     iterate = "dense"
+
+    measures = (
+        Metric("train_error", f"{_ERROR}, over the samples of the objective", "lower", log=True),
+        Metric("test_error", f"{_ERROR}, over those held out", "lower", log=True),
+        Metric("nonzeros", "number of weights that are not negligible"),
+    )
 
     def __init__(self, table: Table, fit: str, domain: Domain, penalties: tuple[Term, ...] = (), ridge: float = 0.0):
         """fit: a key of CLASSES. ridge: adds ridge / 2 |w|^2 to least squares."""

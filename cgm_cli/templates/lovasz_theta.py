@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -22,8 +22,11 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import Claim, IndependentSetSize
 from cgm_cli.templates.max_cut import RandomGraph
+from cgm_cli.templates.views import nodes_in_groups
 
 
 class Cycle(StrictModel):
@@ -72,6 +75,15 @@ class LovaszTheta(Template):
             _reserve_cost(context, adjacency.shape[0])
             return adjacency
 
+    measures = (Metric("independent_set", "size of an independent set, found greedily", "higher", comparable=False),)
+
+    views = nodes_in_groups(
+        "the independent set",
+        "-independent_set",
+        "{rows} nodes, {sizes[0]} of them in the independent set",
+        ordered="set",
+    )
+
     def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False):
         """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges."""
         n = adjacency.shape[0]
@@ -98,6 +110,9 @@ class LovaszTheta(Template):
         chosen = greedy_independent_set(self.neighbours, np.argsort(-x.sum(axis=1), kind="stable"))
         metrics: Mapping[str, float] = {"independent_set": float(chosen.sum())}
         return Rounding(metrics, {"independent_set": chosen.astype(np.int8)})
+
+    def claims(self) -> Sequence[Claim]:
+        return (Claim("independent_set", IndependentSetSize(self.neighbours, "independent_set"), limit=1.0),)
 
 
 def _reserve_cost(context: BuildContext, nodes: int) -> None:

@@ -21,8 +21,10 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import photograph
+from cgm_cli.templates.views import restored_image
 
 
 class LowRankDenoising(Template):
@@ -64,6 +66,10 @@ class LowRankDenoising(Template):
             noise = self.noise * np.random.default_rng([context.seed, 7]).standard_normal(truth.shape)
             radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
             return LowRankDenoising(truth, truth + noise, radius, self.tv, self.variation == "isotropic", self.l1)
+
+    measures = (Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),)
+
+    views = restored_image("noisy")
 
     def __init__(
         self, truth: np.ndarray, noisy: np.ndarray, radius: float, tv: float, isotropic: bool = True, l1: float = 0.0

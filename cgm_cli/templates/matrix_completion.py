@@ -28,8 +28,10 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.photographs import known_pixels
+from cgm_cli.templates.views import Heatmap
 
 WRITTEN_OUT = 1000
 """Smaller side up to which the singular values of a random matrix are those of the matrix, and not of its factors."""
@@ -137,6 +139,14 @@ class MatrixCompletion(Template):
                 return full, partial(_nuclear_norm, truth)
             factors = LowRankAtom(left, np.full(drawn.rank, drawn.scale / np.sqrt(drawn.rank)), right)
             return full, lambda: float(factors.singular_values().sum())
+
+    measures = (
+        Metric("train_error", "where observed: root mean squared error, or fraction of wrong signs", "lower", log=True),
+        Metric("test_error", "the same where nothing was observed", "lower", log=True),
+        Metric("rank", "number of singular values that are not negligible"),
+    )
+
+    views = (Heatmap("the completed matrix", "completed"),)
 
     def __init__(self, matrix: np.ndarray, observed: np.ndarray, radius: float, loss: str = "least-squares"):
         """matrix (m, n), of +1 and -1 if the loss is "logistic"; observed (m, n): True where an entry is known."""

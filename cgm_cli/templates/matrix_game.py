@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +20,9 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, LargestEntry
 
 
 class RandomGame(StrictModel):
@@ -56,6 +59,10 @@ class MatrixGame(Template):
                     return MatrixGame(np.random.default_rng([context.seed, 3]).uniform(-1.0, 1.0, shape))
                 return MatrixGame(context.matrix(self.payoff, copies=3))  # two for its norm
 
+    measures = (
+        Metric("exploitability", "what the best answer to x gains above the certified bound on the value", "lower"),
+    )
+
     def __init__(self, payoff: np.ndarray | sp.sparray):
         """payoff: A (m, n). Raises ProblemError for anything but a matrix."""
         if payoff.ndim != 2:
@@ -73,3 +80,6 @@ class MatrixGame(Template):
         """exploitability: what the maximiser's best answer to x gains above the certified bound on the value."""
         gain = float(np.max(self.payoff @ iterate.atom().dense()))
         return Rounding({} if bound is None else {"exploitability": gain - bound})
+
+    def claims(self) -> Sequence[Claim]:
+        return (Claim("exploitability", AgainstBound(LargestEntry(self.payoff, "x"), "difference")),)

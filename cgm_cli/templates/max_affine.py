@@ -17,6 +17,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.linear_model import ball
 
@@ -74,6 +75,8 @@ class MaxAffine(Template):
                 if slopes.ndim != 2:
                     raise ProblemError(f"the slopes must be a matrix, one row per piece, but are {named(slopes.shape)}")
                 return slopes, np.zeros(slopes.shape[0])
+
+    measures = (Metric("active", "number of pieces whose value is close to the largest"),)
 
     def __init__(self, slopes: np.ndarray, offsets: np.ndarray, domain: str = "l2", radius: float = 1.0):
         """slopes (m, n), offsets (m,)."""

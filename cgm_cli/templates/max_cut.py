@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +21,10 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
+from cgm_cli.templates.views import nodes_in_groups
 
 AT_ONCE = 2**23
 """Signs of hyperplanes that are looked at at once: 64 MB."""
@@ -84,6 +87,19 @@ class MaxCut(Template):
                 context.reserve("hyperplanes", 8 * 4 * adjacency.shape[0] * self.hyperplanes)
             return MaxCut(adjacency, self.hyperplanes)
 
+    measures = (
+        Metric("cut", "weight of the cut, after single flips", "higher", comparable=False),
+        Metric("hyperplane_cut", "weight of the best cut by a hyperplane, before them", "higher", comparable=False),
+        Metric("certified_ratio", "the cut over the certified bound: over the largest cut it is no less", "higher"),
+    )
+
+    views = nodes_in_groups(
+        "the cut",
+        "partition",
+        "{rows} nodes, {sizes[1]} on one side of the cut and {sizes[0]} on the other",
+        ordered="side",
+    )
+
     def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100):
         """adjacency: symmetric (n, n), the weight of edge i-j at both places."""
         n = adjacency.shape[0]
@@ -117,8 +133,13 @@ class MaxCut(Template):
             metrics["certified_ratio"] = cut / bound
         return Rounding(metrics, {"partition": best.astype(np.int8)})
 
-    def metrics(self, iterate: Iterate) -> Mapping[str, float]:
-        return {}
+    def claims(self) -> Sequence[Claim]:
+        cut = CutWeight(self.adjacency, "partition")
+        return (
+            Claim("cut", cut, limit=1.0),
+            Claim("hyperplane_cut", CutWeight(self.adjacency, None), limit=1.0, ends_at="cut"),
+            Claim("certified_ratio", AgainstBound(cut, "ratio")),
+        )
 
 
 def _without_loops(adjacency: sp.csr_array) -> sp.csr_array:

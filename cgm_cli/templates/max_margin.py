@@ -21,6 +21,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, Positive, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 
 
@@ -69,6 +70,8 @@ class MaxMargin(Template):
                 raise ProblemError("there is one class only: nothing to tell apart", ("labels",))
             context.reserve("margins", 32 * (labels.max() + 1) * points.size)
             return MaxMargin(points, labels, self.radius)
+
+    measures = (Metric("errors", "fraction of the points that W puts into another class", "lower"),)
 
     def __init__(self, points: np.ndarray, labels: np.ndarray, radius: float):
         """points (n, d); labels (n,), 0 to the number of classes less one."""

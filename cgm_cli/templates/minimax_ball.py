@@ -18,7 +18,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.views import Trajectory
 
 
 class MinimaxBall(Template):
@@ -48,6 +50,24 @@ class MinimaxBall(Template):
             with located("start"):
                 start = None if self.start is None else context.array(self.start)
             return MinimaxBall(self.size, self.radius, start)
+
+    measures = (
+        Metric("distance", "|x - x*|, the distance to the solution", "lower", log=True),
+        Metric("x_1", "in two dimensions: the first coordinate of x"),
+        Metric("x_2", "in two dimensions: the second coordinate of x"),
+    )
+
+    views = (
+        Trajectory(
+            "the path",
+            ("x_1", "x_2"),
+            radius="radius",
+            end=(-(0.5**0.5), -(0.5**0.5)),
+            objective=np.maximum,
+            alt="From ({first[0]:.4f}, {first[1]:.4f}) to ({last[0]:.4f}, {last[1]:.4f}) in {iterations} iterations; "
+            "the solution is ({end[0]:.4f}, {end[1]:.4f}).",
+        ),
+    )
 
     def __init__(self, size: int, radius: float = 1.0, start: np.ndarray | None = None):
         """start: (size,), or None for radius * e_1. Raises ProblemError if it is no point of the ball."""

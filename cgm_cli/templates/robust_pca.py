@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,8 +23,11 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
+from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, Claim, FeasibleObjective
 from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
+from cgm_cli.templates.views import restored_image
 
 MISSING = 0.25
 """The fraction of the pixels that is removed where the spec does not say."""
@@ -88,6 +91,15 @@ class RobustPCA(Template):
             radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
             return RobustPCA(truth, known, salt_and_pepper(truth, self.noise, context.seed), radius, self.loss)
 
+    measures = (
+        Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),
+        Metric("ssim", "structural similarity of the recovered image to the clean one, 1 at best", "higher"),
+        Metric("feasible_objective", "the objective at a feasible point: an upper bound", "lower", comparable=False),
+        Metric("feasible_gap", "how far that is above the certified bound, relative to the larger", "lower", log=True),
+    )
+
+    views = restored_image("observed")
+
     def __init__(
         self, truth: np.ndarray, known: np.ndarray, noisy: np.ndarray, radius: float, loss: Literal["l1", "l2"]
     ):
@@ -134,6 +146,13 @@ class RobustPCA(Template):
                 "observed": np.where(self.known, self.noisy, np.nan),
                 "mask": self.known.astype(np.uint8),
             },
+        )
+
+    def claims(self) -> Sequence[Claim]:
+        value = FeasibleObjective(self.problem, "recovered", nuclear_radius=self.problem.domain.radius)
+        return (
+            Claim("feasible_objective", value, limit=1.0),
+            Claim("feasible_gap", AgainstBound(value, "relative")),
         )
 
     def feasible(self, clipped: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import Run, load_run
+from cgm_cli.templates.base import Template
 from cgm_cli.verify.bound import minimum_of, recompute_bound
 from cgm_cli.verify.claims import Claims, plain, read_claims, rebuild
 from cgm_cli.verify.convexity import diameter
@@ -28,7 +29,7 @@ from cgm_cli.verify.penalties import nearest, penalty_value
 from cgm_cli.verify.point import Point, Unfit, read_point
 from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, norm
 from cgm_cli.verify.report import Report, Row, Verdict, attempted
-from cgm_cli.verify.roundings import ROUNDINGS, contradiction
+from cgm_cli.verify.roundings import Saved, contradiction, recomputed
 from cgm_cli.verify.status import Ending, status_row
 from cgm_cli.verify.trace import SLOPES, bounds_row, record_row, relative_gap, trace_rows
 
@@ -306,25 +307,24 @@ def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
     return attempted(quantity, claimed, work)
 
 
-def _rounding_rows(run: Run, claims: Claims, template: object, sign: float) -> list[Row]:
-    """Rows for the metrics of the template that have a formula; the others are named as not checked, but for what the
-    bound and other figures exclude.
+def _rounding_rows(run: Run, claims: Claims, template: Template, sign: float) -> list[Row]:
+    """Rows for the metrics of which the template says what they are; the others are named as not checked. What the
+    bound and other figures exclude fails, whether there is anything to recompute a figure from or not.
     """
-    formulas, rows = {**ROUNDINGS.get(type(template), {}), **SLOPES}, []
+    said, saved, rows = {claim.metric: claim for claim in template.claims()}, Saved(run.solution, claims), []
     for name, claimed in claims.metrics.items():
         if name == "truncation" or name.startswith("saved_"):
             continue  # of the solution, and checked with it
 
-        def work(name: str = name, claimed: object = claimed) -> Row:
-            if name not in formulas:
-                row = Row(name, Verdict.UNCHECKED, plain(claimed), note="a figure of the template")
-            elif name in SLOPES:
-                row = compared(name, plain(claimed), *SLOPES[name](run.trace))
-            else:
-                figure = formulas[name](template, run.solution, claims)
-                row = compared(name, plain(claimed), figure.value, figure.error)
-            against = contradiction(template, name, claims, sign)
-            return replace(row, verdict=Verdict.FAILS, note=against) if against else row
+        def work(name: str = name, claimed: float | None = plain(claimed)) -> Row:
+            if name in SLOPES:
+                return compared(name, claimed, *SLOPES[name](run.trace))
+            if name not in said:
+                return Row(name, Verdict.UNCHECKED, claimed, note="a figure of the template")
+            figure = recomputed(said[name].says, saved)
+            return compared(name, claimed, figure.value, figure.error)
 
-        rows.append(attempted(name, plain(claimed), work))
+        row = attempted(name, plain(claimed), work)
+        against = contradiction(said[name], claims, sign) if name in said else ""
+        rows.append(replace(row, verdict=Verdict.FAILS, note=against) if against else row)
     return rows

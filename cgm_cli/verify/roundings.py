@@ -1,5 +1,7 @@
 """Figures that templates claim of their rounded solutions: recomputed from the saved arrays, and against the bound that
 no rounded solution can pass.
+
+There is a formula here for every kind of statement (cgm_cli.templates.claims), and nothing of the code that rounds.
 """
 
 from __future__ import annotations
@@ -12,16 +14,36 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from cgm_cli.templates.kmeans_sdp import KMeansSDP
-from cgm_cli.templates.lovasz_theta import LovaszTheta
-from cgm_cli.templates.matrix_game import MatrixGame
-from cgm_cli.templates.max_cut import MaxCut
-from cgm_cli.templates.robust_pca import RobustPCA
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.templates.claims import (
+    AgainstBound,
+    Claim,
+    ClusteringCost,
+    CutWeight,
+    FeasibleObjective,
+    IndependentSetSize,
+    LargestEntry,
+    Reported,
+    Statement,
+)
 from cgm_cli.verify.claims import Claims, plain
 from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of
-from cgm_cli.verify.penalties import penalty_value
-from cgm_cli.verify.precision import EPS, RELATIVE, Missing, extended, is_finite, norm, product, total
+from cgm_cli.verify.membership import violation
+from cgm_cli.verify.penalties import nearest, penalty_value
+from cgm_cli.verify.point import Point
+from cgm_cli.verify.precision import (
+    EPS,
+    RELATIVE,
+    Missing,
+    Unchecked,
+    entry,
+    extended,
+    is_finite,
+    norm,
+    product,
+    total,
+)
 
 
 @dataclass(frozen=True)
@@ -37,182 +59,183 @@ class Figure:
 NONE = Figure(np.nan)
 
 
-def _saved(solution: Mapping[str, np.ndarray], name: str) -> np.ndarray:
-    if name not in solution:
-        raise Missing(f"the array `{name}` is not there")
-    return solution[name]
+@dataclass(frozen=True)
+class Saved:
+    """What figures are recomputed from: the saved arrays, and what the run claims beside them."""
+
+    solution: Mapping[str, np.ndarray]
+    claims: Claims
+
+    def array(self, name: str | None) -> np.ndarray:
+        """Raises Unchecked for what no run saves, Missing for what this one should have."""
+        if name is None:
+            raise Unchecked("a figure of the template, of arrays that are not saved")
+        if name not in self.solution:
+            raise Missing(f"the array `{name}` is not there")
+        return self.solution[name]
 
 
-def _cut_error(template: MaxCut, value: float) -> float:
+def recomputed(statement: Statement, saved: Saved) -> Figure:
+    """The figure that the statement speaks of. Raises Unchecked where there is no formula, or nothing to put into it,
+    and Missing where an array that it stands on is not there.
+    """
+    return entry(FORMULAS, statement, "a claim").value(statement, saved)
+
+
+def contradiction(claim: Claim, claims: Claims, sign: float) -> str:
+    """Why a figure cannot be what it is claimed to be, beside the certified bound and the other figures; or nothing.
+
+    sign: 1 for a minimisation, -1 for a maximisation.
+    """
+    value = plain(claims.metrics.get(claim.metric))
+    if value is None or type(claim.says) not in FORMULAS:
+        return ""
+    error = FORMULAS[type(claim.says)].error(claim.says, value)
+    if claims.certified is not None and claim.limit is not None:
+        most = claim.limit * claims.certified
+        if sign * value < sign * most - error - RELATIVE * (abs(value) + abs(most)):
+            return f"it lies beyond {most:.10g}, which the certified bound excludes"
+    end = plain(claims.metrics.get(claim.ends_at)) if claim.ends_at else None
+    if end is not None and sign * value < sign * end - error - RELATIVE * (abs(value) + abs(end)):
+        return f"it is better than `{claim.ends_at}`, which was found from there"
+    return ""
+
+
+def _cut_error(cut: CutWeight, value: float) -> float:
     """Of s^T L s / 4, in which every weight takes part, cut or not."""
-    return RELATIVE * float(total(template.adjacency.data).size)
+    return RELATIVE * float(total(cut.adjacency.data).size)
 
 
-def _cut(template: MaxCut, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
+def _cut(cut: CutWeight, saved: Saved) -> Figure:
     """The weights of the edges between the two sides, each edge once."""
-    side = _saved(solution, "partition")
-    edges = sp.coo_array(sp.triu(template.adjacency, k=1))
-    if side.shape != (template.adjacency.shape[0],) or not np.isin(side, (-1, 1)).all():
+    side = saved.array(cut.signs)
+    edges = sp.coo_array(sp.triu(cut.adjacency, k=1))
+    if side.shape != (cut.adjacency.shape[0],) or not np.isin(side, (-1, 1)).all():
         return NONE
     tails, heads = edges.coords
     value = float(total(edges.data[side[tails] != side[heads]]).value)
-    return Figure(value, _cut_error(template, value))
+    return Figure(value, _cut_error(cut, value))
 
 
-def _clustering_error(template: KMeansSDP, value: float) -> float:
+def _clustering_error(clustering: ClusteringCost, value: float) -> float:
     """Of the sum of |x - m|^2 with means m that are off by rounding, d in all: 2 d times the root of it, and d^2."""
-    off = (len(template.points) + 8) * EPS * float(norm(template.points))
+    off = (len(clustering.points) + 8) * EPS * float(norm(clustering.points))
     return RELATIVE * value + 2.0 * off * float(np.sqrt(max(value, 0.0))) + off**2
 
 
-def _clustering(template: KMeansSDP, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
+def _clustering(clustering: ClusteringCost, saved: Saved) -> Figure:
     """sum over clusters C of the squared distances of all pairs in C over |C|: no mean is needed."""
-    clusters = _saved(solution, "clusters")
-    points = extended(template.points)
-    if (
-        clusters.shape != points.shape[:1]
-        or not is_finite(clusters)
-        or np.unique(clusters).size > template.spec.clusters
-    ):
+    labels = saved.array(clustering.labels)
+    points = extended(clustering.points)
+    if labels.shape != points.shape[:1] or not is_finite(labels) or np.unique(labels).size > clustering.clusters:
         return NONE
     parts = []
-    for cluster in np.unique(clusters):
-        inside = points[clusters == cluster]
+    for label in np.unique(labels):
+        inside = points[labels == label]
         pairs = sum(((inside[i + 1 :] - inside[i]) ** 2).sum() for i in range(len(inside)))
         parts.append(pairs / len(inside))
     value = float(sum(parts))
-    return Figure(value, _clustering_error(template, value))
+    return Figure(value, _clustering_error(clustering, value))
 
 
-def _independent_set(template: LovaszTheta, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
+def _independent_set(independent: IndependentSetSize, saved: Saved) -> Figure:
     """The number of nodes; none if two of them are neighbours."""
-    chosen = _saved(solution, "independent_set") != 0
-    if chosen.shape != template.neighbours.shape[:1]:
+    chosen = saved.array(independent.chosen) != 0
+    if chosen.shape != independent.adjacency.shape[:1]:
         return NONE
-    edges = sp.coo_array(sp.triu(template.neighbours, k=1))
+    edges = sp.coo_array(sp.triu(independent.adjacency, k=1))
     tails, heads = edges.coords
     joined = bool((chosen[tails] & chosen[heads] & (edges.data != 0.0)).any())
     return NONE if joined else Figure(float(chosen.sum()))
 
 
-def _feasible_objective(template: RobustPCA, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
-    """The loss of the recovered image, in [0, 1], shrunk towards zero into the ball of the nuclear norm."""
-    recovered, domain = _saved(solution, "recovered"), template.problem.domain
-    if recovered.shape != domain.shape or not ((recovered >= 0.0) & (recovered <= 1.0)).all():
+def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
+    """f and the finite g_i at the point; none if it is outside of the domain, or misses a constraint."""
+    problem, array = feasible.problem, saved.array(feasible.array)
+    if array.shape != problem.domain.shape or not is_finite(array):
         return NONE
-    size = float(scipy.linalg.svdvals(recovered).sum())
-    feasible = extended(recovered) * min(1.0, domain.radius / size if size > 0.0 else 1.0)
-    loss, fit = template.problem.loss, template.problem.terms[0]
-    image = product(matrix_of(loss.map if loss else fit.map), feasible.reshape(-1))
-    off = RELATIVE * float(norm(image))
-    if loss is None:
-        value = penalty_value(fit.penalty, image)
-        return Figure(value.value, RELATIVE * float(value.size) + fit.penalty.lipschitz * off)
-    view = view_loss(loss, image)
-    return Figure(view.value.value, RELATIVE * float(view.value.size) + float(norm(view.gradient)) * off + off**2)
-
-
-def _gain(template: MatrixGame, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
-    """What the maximiser's best answer to x gains."""
-    x = _saved(solution, "x")
-    if x.shape != template.problem.domain.shape:
+    point, points = extended(array), [extended(array)]
+    if feasible.nuclear_radius is not None:
+        size = float(scipy.linalg.svdvals(array).sum())
+        point = point * min(1.0, feasible.nuclear_radius / size if size > 0.0 else 1.0)
+        points.append(point)
+    outside = violation(problem.domain, Point(array.shape, np.asarray(point, dtype=float), None))
+    if outside > RELATIVE * problem.domain.radius or not all(_meets(problem, each) for each in points):
         return NONE
-    payoff = sp.csr_array(template.payoff)
-    return Figure(product(payoff, x).max(), RELATIVE * float((abs(payoff) @ np.abs(x)).max()))
+    value = error = 0.0
+    if problem.loss is not None:
+        image = product(matrix_of(problem.loss.map), point.reshape(-1)).reshape(problem.loss.map.out_shape)
+        view, off = view_loss(problem.loss, image), RELATIVE * float(norm(image))
+        value += view.value.value
+        error += RELATIVE * float(view.value.size) + float(norm(view.gradient)) * off + off**2
+    for term in problem.terms:
+        if not term.penalty.is_set:
+            image = product(matrix_of(term.map), point.reshape(-1)).reshape(term.map.out_shape)
+            found = penalty_value(term.penalty, image)
+            value += found.value
+            error += RELATIVE * float(found.size) + term.penalty.lipschitz * RELATIVE * float(norm(image))
+    return Figure(problem.sense_sign * float(value), error)
 
 
-def _claimed(name: str) -> Callable[..., Figure]:
-    """A figure as it is claimed, for those that are made of it."""
-
-    def formula(template: Any, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
-        value = plain(claims.metrics.get(name))
-        if value is None:
-            raise Missing(f"no `{name}` is claimed")
-        return Figure(value)
-
-    return formula
+def _meets(problem: CompositeProblem, point: np.ndarray) -> bool:
+    """Whether a point meets every constraint, but for rounding."""
+    for term in problem.terms:
+        if term.penalty.is_set:
+            image = product(matrix_of(term.map), point.reshape(-1)).reshape(term.map.out_shape)
+            if norm(image - nearest(term.penalty, image)) > RELATIVE * norm(image):
+                return False
+    return True
 
 
-def _against_bound(value: Callable[..., Figure], figure: Callable[[Any, float], Any]) -> Callable[..., Figure]:
-    """A figure made of a value and the claimed bound, which is a certified one."""
-
-    def formula(template: Any, solution: Mapping[str, np.ndarray], claims: Claims) -> Figure:
-        bound = claims.certified
-        if bound is None:
-            raise Missing("there is no certified bound to compare with")
-        base = value(template, solution, claims)
-        off = base.error + RELATIVE * (abs(base.value) + abs(bound))
-        found, above, below = (float(figure(base.value + shift, bound)) for shift in (0.0, off, -off))
-        return Figure(found, max(abs(above - found), abs(found - below)) + RELATIVE * abs(found))
-
-    return formula
+def _largest_entry(largest: LargestEntry, saved: Saved) -> Figure:
+    matrix, vector = sp.csr_array(largest.matrix), saved.array(largest.vector)
+    if vector.shape != matrix.shape[1:]:
+        return NONE
+    return Figure(product(matrix, vector).max(), RELATIVE * float((abs(matrix) @ np.abs(vector)).max()))
 
 
-def _ratio(value: Any, bound: float) -> Any:
-    return value / bound if bound > 0.0 else np.nan
+def _reported(reported: Reported, saved: Saved) -> Figure:
+    value = plain(saved.claims.metrics.get(reported.metric))
+    if value is None:
+        raise Missing(f"no `{reported.metric}` is claimed")
+    return Figure(value)
 
 
-def _percent(value: Any, bound: float) -> Any:
-    """How far a clustering's value is above half the bound at most, in percent."""
-    return 100.0 * max(0.0, value / (0.5 * bound) - 1.0) if bound > 0.0 else np.nan
+def _against_bound(against: AgainstBound, saved: Saved) -> Figure:
+    if saved.claims.certified is None:
+        raise Missing("there is no certified bound to compare with")
+    bound, formula = against.part * saved.claims.certified, COMPARISONS[against.how]
+    base = recomputed(against.of, saved)
+    off = base.error + RELATIVE * (abs(base.value) + abs(bound))
+    found, above, below = (float(formula(base.value + shift, bound)) for shift in (0.0, off, -off))
+    return Figure(found, max(abs(above - found), abs(found - below)) + RELATIVE * abs(found))
 
 
-def _feasible_gap(value: Any, bound: float) -> Any:
-    """How far that is above the bound, relative to the larger of the two."""
-    return (value - bound) / max(1.0, abs(value), abs(bound))
-
-
-ROUNDINGS: dict[type, dict[str, Callable[..., Figure]]] = {
-    MaxCut: {"cut": _cut, "certified_ratio": _against_bound(_cut, _ratio)},
-    KMeansSDP: {
-        "kmeans_value": _clustering,
-        "certified_percent": _against_bound(_clustering, _percent),
-        "kmeanspp_certified_percent": _against_bound(_claimed("kmeanspp_value"), _percent),
-    },
-    LovaszTheta: {"independent_set": _independent_set},
-    RobustPCA: {
-        "feasible_objective": _feasible_objective,
-        "feasible_gap": _against_bound(_feasible_objective, _feasible_gap),
-    },
-    MatrixGame: {"exploitability": _against_bound(_gain, lambda value, bound: value - bound)},
+COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
+    "ratio": lambda value, bound: value / bound if bound > 0.0 else np.nan,
+    "percent": lambda value, bound: 100.0 * max(0.0, value / bound - 1.0) if bound > 0.0 else np.nan,
+    "relative": lambda value, bound: (value - bound) / max(1.0, abs(value), abs(bound)),
+    "difference": lambda value, bound: value - bound,
 }
-"""By template and name: the figure that the saved arrays give. Raises Missing where they are not there."""
 
 
 @dataclass(frozen=True)
-class Limit:
-    """What a figure of a feasible point cannot pass: a part of the bound, which is one on that figure. end: the figure
-    that a search which began with this one has ended at: it is no less. error: of rounding in the figure.
+class Formula:
+    """value: of a statement, from what was saved. error: how far rounding may have moved a claim of that value, where
+    the arrays do not tell.
     """
 
-    part: float
-    error: Callable[[Any, float], float] = lambda template, value: 0.0
-    end: str | None = None
+    value: Callable[[Any, Saved], Figure]
+    error: Callable[[Any, float], float] = lambda statement, value: 0.0
 
 
-LIMITS: dict[type, dict[str, Limit]] = {
-    MaxCut: {"cut": Limit(1.0, _cut_error), "hyperplane_cut": Limit(1.0, _cut_error, "cut")},
-    KMeansSDP: {"kmeans_value": Limit(0.5, _clustering_error), "kmeanspp_value": Limit(0.5, _clustering_error)},
-    LovaszTheta: {"independent_set": Limit(1.0)},
-    RobustPCA: {"feasible_objective": Limit(1.0)},
+FORMULAS: dict[type, Formula] = {
+    CutWeight: Formula(_cut, _cut_error),
+    ClusteringCost: Formula(_clustering, _clustering_error),
+    IndependentSetSize: Formula(_independent_set),
+    FeasibleObjective: Formula(_feasible_objective),
+    LargestEntry: Formula(_largest_entry),
+    Reported: Formula(_reported),
+    AgainstBound: Formula(_against_bound),
 }
-"""By template and name."""
-
-
-def contradiction(template: object, name: str, claims: Claims, sign: float) -> str:
-    """Why a figure cannot be what it is claimed to be, beside the certified bound and the other figures; or nothing.
-
-    sign: 1 for a minimisation, -1 for a maximisation.
-    """
-    value, limit = plain(claims.metrics.get(name)), LIMITS.get(type(template), {}).get(name)
-    if value is None or limit is None:
-        return ""
-    error = limit.error(template, value)
-    if claims.certified is not None:
-        most = limit.part * claims.certified
-        if sign * value < sign * most - error - RELATIVE * (abs(value) + abs(most)):
-            return f"it lies beyond {most:.10g}, which the certified bound excludes"
-    end = plain(claims.metrics.get(limit.end)) if limit.end else None
-    if end is not None and value > end + error + RELATIVE * (abs(value) + abs(end)):
-        return f"it is more than `{limit.end}`, which was found from there"
-    return ""
+"""By the kind of the statement."""

@@ -67,6 +67,7 @@ def make_run(
     duals: dict[str, np.ndarray] | None = None,
     sense: str = "minimise",
     infeasibility: float | None = None,
+    metrics: dict[str, float] | None = None,
 ) -> Path:
     """A run folder that ended with `status`; RUNNING: one whose process was killed half-way."""
     tree = spec() if tree is None else tree
@@ -94,7 +95,7 @@ def make_run(
             "iterations": last.k,
             "seconds": last.seconds,
             "run": str(run.path),
-            "metrics": {"psnr": 20.0 - scale, "rank": 3.0},
+            "metrics": {"psnr": 20.0 - scale, "rank": 3.0} if metrics is None else metrics,
         }
         log.finish({"x": np.arange(3.0)} if solution is None else solution, duals or {}, {"status": status.value})
         log.close()

@@ -12,7 +12,8 @@ from cgm_cli.reports import figures
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.curves import column_names, curves, quantities, thinned
 from cgm_cli.reports.figures import write_figures
-from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures
+from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures, plain
+from cgm_cli.spec.metrics import Metric
 from tests.reports.support import make_run, make_sweep, spec
 
 
@@ -44,6 +45,13 @@ def test_quantities_are_those_of_the_trace():
     assert list(found) == ["total", "theory_residual", "metric_psnr"]
     assert found["total"].beside == {"bound": "bound"} and not found["metric_psnr"].log
     assert [each.name for each in quantities(["gap", "fw_gap", "theory_distance"], runs=1000)] == ["gap"]
+
+
+def test_the_axis_of_a_metric_is_what_is_said_of_it():
+    said = {"metric_off": Metric("off", "how far off", "lower", log=True), "metric_rank": Metric("rank", "the rank")}
+    off, rank, error = quantities(["metric_off", "metric_rank", "metric_z_error"], 1, said.get)
+    assert (off.log, off.fit, off.label) == (True, True, "off: how far off")
+    assert not rank.log and not error.log
 
 
 def written(entries, folder, formats):
@@ -120,8 +128,38 @@ def test_pictures_of_signals_matrices_and_nothing(tmp_path):
     assert isinstance(signal, Signal) and signal.numbers.tolist() == [1, 2, 3, 4]
     (image,) = kinds_of(tmp_path / "b", {"domain": {}}, {"left": np.eye(3), "weights": np.ones(3)})
     assert isinstance(image, Image)
-    assert kinds_of(tmp_path / "c", {"template": "kmeans-sdp"}, {"x": np.ones((2, 2))}) == []
     assert kinds_of(tmp_path / "d", {"template": "minimax-ball"}, {"x": np.full(3, np.nan)}) == []
+    assert kinds_of(tmp_path / "e", {"template": "standard-sdp"}, {"samples": np.ones((3, 5))}) == []
+
+
+def test_of_a_run_that_saved_less_what_there_is_is_shown(tmp_path):
+    """A view whose arrays are not there is left out alone; without any left, x itself is drawn."""
+    (before,) = kinds_of(tmp_path / "a", {"template": "kmeans-sdp"}, {"x": np.ones((2, 2))})
+    assert before.title == "X, the points as they come"
+    (signal,) = kinds_of(tmp_path / "b", {"template": "minimax-ball", "radius": 1.0}, {"x": np.arange(3.0)})
+    assert isinstance(signal, Signal)
+    (image,) = kinds_of(tmp_path / "c", {"template": "of-another-version"}, {"x": np.eye(3)})
+    assert isinstance(image, Image) and image.title == "X"
+
+
+def test_a_cut_is_drawn_however_x_is_kept(tmp_path):
+    sides = np.array([1, -1, 1, 1], dtype=np.int8)
+    left = np.outer(sides, [1.0, 0.1])
+    forms = {"x": left @ left.T}, {"left": left, "weights": np.ones(2)}, {"samples": left @ np.eye(2) * np.sqrt(2.0)}
+    found = [
+        kinds_of(tmp_path / str(number), {"template": "max-cut"}, {**form, "partition": sides})
+        for number, form in enumerate(forms)
+    ]
+    for points, before, after in found:
+        assert points.group.tolist() == [1, 0, 1, 1] and "3 on one side of the cut and 1 on the other" in points.alt
+        assert before.array == pytest.approx(left @ left.T) and (after.array[0, 1:] < 0).all()
+
+
+def test_the_independent_set_comes_first(tmp_path):
+    chosen = np.array([0, 1, 0, 1, 0], dtype=np.int8)
+    solution = {"left": np.eye(5)[:, :3], "weights": np.ones(3), "independent_set": chosen}
+    points, *_ = kinds_of(tmp_path, {"template": "lovasz-theta"}, solution)
+    assert points.group.tolist() == [1, 0, 1, 0, 1] and "5 nodes, 2 of them in the independent set" in points.alt
 
 
 def test_the_path_of_the_pathological_example(tmp_path):
@@ -135,6 +173,9 @@ def test_the_path_of_the_pathological_example(tmp_path):
     (path,) = pictures(load_run(tmp_path / "r"))
     assert isinstance(path, Path)
     assert (path.x[0], path.y[0], path.radius, path.x.size) == (2.0, 0.0, 2.0, 31)
+    assert path.solution == pytest.approx((-(2.0**0.5), -(2.0**0.5)))
+    assert path.levels == pytest.approx(np.maximum(path.axis, path.axis[:, None]))
+    assert plain(path)["levels"][3][5] == pytest.approx(max(path.axis[3], path.axis[5]), rel=1e-4)
 
 
 def test_the_gallery_is_small_and_whole():

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from cgm_cli.reports.cells import clipped, labels
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.latex import as_latex, escaped
 from cgm_cli.reports.query import filtered, ordered
-from cgm_cli.reports.ranking import direction
+from cgm_cli.reports.ranking import best, direction
 from cgm_cli.reports.sparkline import sparkline
 from cgm_cli.reports.table import print_report
 from cgm_cli.runs.directory import RunDirectory
@@ -168,6 +170,57 @@ def test_objectives_compare_only_where_they_may(tmp_path):
     assert (direction("objective", entries), direction("bound", entries)) == (1, -1)
 
 
+def entries_of(folder, template, *runs):
+    """Entries of runs of a template: each (parameters of the problem, metrics)."""
+    entries = []
+    for number, (problem, metrics) in enumerate(runs):
+        tree = spec(str(number)) | {"problem": {"template": template, **problem}}
+        entries += collect([make_run(folder / template / str(number), tree, metrics=metrics)]).entries
+    return entries
+
+
+def test_which_way_a_metric_is_better_is_what_its_template_says(tmp_path):
+    cuts = entries_of(tmp_path, "max-cut", ({}, {"cut": 5.0, "certified_ratio": 0.9}), ({}, {"cut": 6.0}))
+    ways = {name: direction(f"metric_{name}", cuts) for name in ("cut", "certified_ratio", "slope_residual")}
+    assert ways == {"cut": 1, "certified_ratio": 1, "slope_residual": 0}
+    assert [entry.name for entry in best("metric_cut", cuts)] == ["1"]
+    images = entries_of(tmp_path, "robust-pca", ({}, {"psnr": 20.0, "feasible_objective": 3.0}))
+    assert direction("metric_psnr", images) == 1 and direction("metric_feasible_objective", images) == -1
+    assert direction("metric_x_1", entries_of(tmp_path, "minimax-ball", ({}, {"x_1": 1.0}))) == 0
+
+
+def test_values_in_the_units_of_the_data_compare_within_one_problem(tmp_path):
+    runs = ({"graph": {"file": "a"}}, {"cut": 5.0, "certified_ratio": 0.9}), ({"graph": {"file": "b"}}, {"cut": 6.0})
+    cuts = entries_of(tmp_path, "max-cut", *runs)
+    assert direction("metric_cut", cuts) == 0 and direction("metric_certified_ratio", cuts) == 1
+
+
+def test_a_metric_that_templates_do_not_agree_on_has_no_direction(tmp_path):
+    """`rank` of one template says nothing of that of another, nor does a template that this version does not know."""
+    known = entries_of(tmp_path, "robust-pca", ({}, {"psnr": 20.0, "gap": 1.0}))
+    alike = entries_of(tmp_path, "low-rank-denoising", ({}, {"psnr": 21.0}))
+    unknown = entries_of(tmp_path, "no-longer-there", ({}, {"psnr": 22.0}), ({}, {"psnr": 23.0}))
+    assert direction("metric_psnr", known + alike) == 1
+    assert direction("metric_psnr", unknown) == direction("metric_psnr", known + unknown) == 0
+    assert direction("metric_gap", known) == 0, "declared by no one"
+    assert direction("gap", unknown) == -1, "what is generic ranks whatever the template"
+    tree = spec("odd") | {"problem": {"template": ["max-cut"]}}
+    odd = collect([make_run(tmp_path / "odd", tree, metrics={"cut": 1.0})]).entries
+    assert direction("metric_cut", odd) == 0
+
+
+def test_ranking_asks_only_the_templates_there_are(tmp_path):
+    """And loads no library that solving or rounding needs."""
+    for number in range(2):
+        entries_of(tmp_path / str(number), "kmeans-sdp", ({}, {"kmeans_value": 1.0 + number}))
+    code = "import sys; from cgm_cli.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, "report", tmp_path], capture_output=True, text=True, check=True)
+    assert "  1*" in done.stdout
+    loaded = set(done.stderr.split())
+    assert {name for name in loaded if name.startswith("cgm_cli.templates.")} >= {"cgm_cli.templates.kmeans_sdp"}
+    assert not {"numba", "sklearn", "skimage", "matplotlib", "plotly", "cgm_cli.templates.max_margin"} & loaded
+
+
 def test_filters_on_text_and_missing_values(tmp_path):
     make_run(tmp_path / "a", spec("a", beta0="auto"))
     make_run(tmp_path / "b", spec("b", beta0=0.5, extra="x"))
@@ -219,8 +272,6 @@ def test_a_failed_run_is_never_the_best(tmp_path):
     make_run(tmp_path / "c", spec("c"), scale=3.0)
     found = collect([tmp_path]).entries
     assert [entry.finished for entry in found] == [True, False, True]
-    from cgm_cli.reports.ranking import best
-
     assert [entry.name for entry in best("gap", found)] == ["a"]
 
 

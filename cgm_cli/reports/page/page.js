@@ -450,10 +450,8 @@ function drawPicture(plot) {
       layout({ title: { text: "entry" }, showgrid: false }, {}), CONFIG);
   } else if (picture.kind === "path") {
     const [sx, sy] = picture.solution, r = picture.radius, angles = Array.from({ length: 181 }, (_, i) => (i * Math.PI) / 90);
-    const level = r * 1.05;
-    const grid = Array.from({ length: 41 }, (_, i) => -level + (i * level) / 20);
     Plotly.react(plot, [
-      { type: "contour", x: grid, y: grid, z: grid.map((y) => grid.map((x) => Math.max(x, y))), contours: { coloring: "lines" }, ncontours: 14,
+      { type: "contour", x: picture.axis, y: picture.axis, z: picture.levels, contours: { coloring: "lines" }, ncontours: 14,
         colorscale: [[0, css("--line")], [1, css("--line")]], showscale: false, hoverinfo: "skip" },
       { type: "scatter", mode: "lines", x: angles.map((a) => r * Math.cos(a)), y: angles.map((a) => r * Math.sin(a)), line: { color: css("--soft") }, hoverinfo: "skip" },
       { type: "scatter", mode: "lines+markers", name: "path", x: picture.x, y: picture.y, text: picture.k.map((k) => `iteration ${k}`),

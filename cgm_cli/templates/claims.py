@@ -1,0 +1,111 @@
+"""What the figures of a rounding are, in statements that can be checked without the template that makes them.
+
+`cgm verify` has a formula of its own for every kind of statement, and knows no template: a template says which of them
+are true of its figures, with the data and the saved arrays (called as in `Rounding.arrays`) that they are made of. What
+nothing is said of is shown as not checked, and so is a statement of a kind without a formula.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.blocks.problem import CompositeProblem
+
+
+@dataclass(frozen=True)
+class CutWeight:
+    """The sum of the weights of the edges between the nodes of +1 and those of -1.
+
+    adjacency: symmetric (n, n). signs: an array (n,) of +1 and -1; None if it is not saved.
+    """
+
+    adjacency: sp.csr_array
+    signs: str | None
+
+
+@dataclass(frozen=True)
+class ClusteringCost:
+    """The sum over clusters of the squared distances of their points to their mean, of at most `clusters` of them.
+
+    points: (n, d). labels: an array (n,), the cluster of each point; None if it is not saved.
+    """
+
+    points: np.ndarray
+    clusters: int
+    labels: str | None
+
+
+@dataclass(frozen=True)
+class IndependentSetSize:
+    """The number of nodes that are chosen, no two of which are joined by an edge.
+
+    adjacency: symmetric (n, n). chosen: an array (n,), zero for the others.
+    """
+
+    adjacency: sp.csr_array
+    chosen: str
+
+
+@dataclass(frozen=True)
+class FeasibleObjective:
+    """The objective at a point of the domain that meets every constraint, which is an upper bound on the optimum.
+
+    array: the point. nuclear_radius: if given, the point is the array times the largest factor of at most 1 that leaves
+    its nuclear norm no larger than that, and the array meets the constraints as well.
+    """
+
+    problem: CompositeProblem
+    array: str
+    nuclear_radius: float | None = None
+
+
+@dataclass(frozen=True)
+class LargestEntry:
+    """The largest entry of a product.
+
+    matrix: (m, n), dense or sparse. vector: an array (n,).
+    """
+
+    matrix: np.ndarray | sp.sparray
+    vector: str
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Another figure, as it is claimed: for those that are made of one whose arrays are not saved."""
+
+    metric: str
+
+
+@dataclass(frozen=True)
+class AgainstBound:
+    """A value v beside b, `part` times the certified bound (in the user's sense).
+
+    how: "ratio" v / b; "percent" 100 max(0, v / b - 1); "relative" (v - b) / max(1, |v|, |b|); "difference" v - b. The
+    first two are only claimed for b > 0.
+    """
+
+    of: Statement
+    how: Literal["ratio", "percent", "relative", "difference"]
+    part: float = 1.0
+
+
+Statement = CutWeight | ClusteringCost | IndependentSetSize | FeasibleObjective | LargestEntry | Reported | AgainstBound
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A metric of the rounding, and what it is.
+
+    limit: the part of the certified bound that it cannot pass, being the figure of a feasible point; None if it can.
+    ends_at: the metric that a search which began at this one has ended at, and which is therefore no worse.
+    """
+
+    metric: str
+    says: Statement
+    limit: float | None = None
+    ends_at: str | None = None
