@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from cgm_cli.blocks.domains import nuclear, spectral
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.certificates import CertificateLimits
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.methods import codec
 from cgm_cli.methods.best_bound import BestBound, FailureBudget, certify
 from cgm_cli.methods.certification import Certifier
@@ -50,11 +51,7 @@ def test_an_estimate_is_called_one(name, tolerance, mode):
 
 def out_of_reach(monkeypatch):
     """No proof for any spectral domain."""
-    for module in (spectral, nuclear):
-        monkeypatch.setattr(module, "EIGENVALUES", 1)
-    for limit in ("SEVERAL_EIGENVALUES", "WRITTEN_OUT", "DENSE_CERTIFICATE", "BAND_BYTES"):
-        monkeypatch.setattr(spectral, limit, 1)
-    monkeypatch.setattr(nuclear.NuclearBall, "provable", 1)
+    monkeypatch.setattr(SpectralDomain, "limits", CertificateLimits(1, 1, 1, 1, 1, 1))
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if max(KNOWN[name]()[0].domain.shape) > 64])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
-from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.fitting import ShapeField, as_shape, fit
 from cgm_cli.errors import ProblemError
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -33,7 +34,7 @@ class Box(Domain):
         ]
 
         @model_validator(mode="after")
-        def _bounds(self):
+        def _bounds(self) -> Self:
             if self.lower is None or self.upper is None:
                 raise ValueError("a box needs finite bounds on both sides: without them it is not compact")
             check_bounds(self.lower, self.upper)
@@ -41,7 +42,7 @@ class Box(Domain):
                 raise ValueError("a box between two numbers needs a `size`")
             return self
 
-        def build(self, context) -> Box:
+        def build(self, context: BuildContext) -> Box:
             lower, upper = context.array(self.lower), context.array(self.upper)
             shape = as_shape(self.size) if self.size is not None else (lower if lower.ndim else upper).shape
             if not shape:

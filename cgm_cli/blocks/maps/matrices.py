@@ -16,6 +16,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.numerics.norms import norm_bound, operator_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -37,7 +38,7 @@ class Matrices(LinearMap):
             {"kind": "matrices", "matrices": [[[0, 0, 0], [0, 0, 0], [0, 0, 0]]]},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Matrices:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Matrices:
             matrices = []
             for number, value in enumerate(self.matrices):
                 with located("matrices", number):
@@ -82,7 +83,7 @@ def check_shape(matrix: np.ndarray | sp.sparray, shape: tuple[int, ...]) -> None
         raise ProblemError(f"the matrix is {named(matrix.shape)}, but a point of the domain is {named(shape)}")
 
 
-def _stacked(matrices, shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray]:
+def _stacked(matrices: Sequence[np.ndarray | sp.sparray], shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray]:
     """Row i holds the entries of A_i at the flat positions returned: those that are non-zero somewhere, ascending."""
     entries = [matrix if isinstance(matrix, sp.coo_array) else sp.coo_array(matrix) for matrix in matrices]
     flat = np.concatenate([e.coords[0].astype(np.intp) * shape[1] + e.coords[1] for e in entries])

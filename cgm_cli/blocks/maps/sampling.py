@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.lookup import positions
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -38,12 +39,12 @@ class Sampling(LinearMap):
         ]
 
         @model_validator(mode="after")
-        def _one_of_both(self):
+        def _one_of_both(self) -> Self:
             if (self.indices is None) == (self.mask is None):
                 raise ValueError("a sampling needs either `indices` or a `mask`")
             return self
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Sampling:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Sampling:
             if self.indices is not None:
                 return Sampling(context.array(self.indices).reshape(-1), in_shape)
             mask = fit(context.array(self.mask), in_shape, "the mask", "the domain")

@@ -97,7 +97,7 @@ class LocalDescent:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> LocalDescent:
             """Raises ProblemError for a domain whose points have no factors."""
-            if not problem.domain.spectral:
+            if problem.domain.factors is None:
                 raise ProblemError(
                     "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, "
                     "`fantope`, `fantope-face` or `nuclear-ball`; `fully-corrective` serves every domain",
@@ -116,8 +116,8 @@ class LocalDescent:
         return DescentState()
 
     def warm_up(self, problem: CompositeProblem) -> None:
-        if is_diagonal(problem) and problem.domain.shape[0] * self.columns >= rows.FEW:
-            rows.rehearse()
+        if is_diagonal(problem) and problem.domain.shape[0] * self.columns >= rows.NUMPY_BELOW:
+            rows.warm_up()
 
     def memory(self, problem: CompositeProblem) -> int:
         """The image it leads to, beside all that is kept lest it is broken off."""
@@ -129,7 +129,9 @@ class LocalDescent:
         if memory.gave_way:
             move = self.fallback.chosen(state, memory.fallback, plain, deadline)
             return replace(move, memory=replace(memory, fallback=move.memory), gave_way=True)
-        chart = Chart(state.point.problem.domain)
+        factors = state.point.problem.domain.factors
+        assert factors is not None
+        chart = Chart(factors)
         if chart.radius == 0.0:  # zero is all there is
             return Move(plain.atom, plain.eta, memory)
         return self._descended(state, memory, chart, plain, deadline)
@@ -141,8 +143,8 @@ class LocalDescent:
         start = self._start(state, memory, chart, plain)
         deadline.check()
         found, fitted, moves = self._descend(state, memory, chart, beta, start, deadline)
-        found = chart.on_sphere(chart.cleared(found))[0]
-        corrected, factor = chart.settled(found)
+        found = chart.on_sphere(chart.project_out_known(found))[0]
+        corrected, factor = chart.retract(found)
         memory = replace(memory, factor=factor, moves=moves)
         solution, better = None, corrected is not None
         if self.guarded or beta is None:

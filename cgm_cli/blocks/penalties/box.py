@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.base import ConvexSet, Dual
 from cgm_cli.errors import ProblemError
-from cgm_cli.numerics.kernels import box_dual, box_slope
+from cgm_cli.numerics.box_passes import box_dual, box_slope
 from cgm_cli.numerics.projections import safe_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -39,13 +40,13 @@ class BoxSet(ConvexSet):
         ]
 
         @model_validator(mode="after")
-        def _bounds(self):
+        def _bounds(self) -> Self:
             if self.lower is None and self.upper is None:
                 raise ValueError("a box needs a `lower` or an `upper` bound: without either it constrains nothing")
             check_bounds(self.lower, self.upper)
             return self
 
-        def build(self, context, shape: tuple[int, ...]) -> BoxSet:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> BoxSet:
             lower = np.array(-np.inf) if self.lower is None else context.array(self.lower)
             upper = np.array(np.inf) if self.upper is None else context.array(self.upper)
             return BoxSet(shape, lower, upper)
@@ -103,7 +104,7 @@ class Nonnegative(BoxSet):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "nonnegative"}]
 
-        def build(self, context, shape: tuple[int, ...]) -> Nonnegative:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> Nonnegative:
             return Nonnegative(shape)
 
     def __init__(self, shape: tuple[int, ...]):
