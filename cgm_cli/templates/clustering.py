@@ -70,6 +70,10 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     return cdist(points, points[centres]).argmin(axis=1)
 
 
+KMEANS_BYTES = 11 * 10**7
+"""What scikit-learn's clusterings take by themselves: 104 MB, once they are imported."""
+
+
 def load_kmeans() -> None:
     """Import what `kmeans` needs, so that the second which that takes is not one of the time that a run may have."""
     import sklearn.cluster  # noqa: F401

@@ -31,6 +31,7 @@ from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, Reported
 from cgm_cli.templates.clustering import (
+    KMEANS_BYTES,
     kmeans,
     kmeans_value,
     link_and_pick,
@@ -126,6 +127,7 @@ class KMeansSDP(Template):
                     f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",)
                 )
             context.reserve("distances", 8 * n * n)
+            context.reserve("scikit-learn", KMEANS_BYTES)
             load_kmeans()
             return KMeansSDP(points, labels, self, context.seed)
 

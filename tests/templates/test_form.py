@@ -99,7 +99,7 @@ def test_a_cut_of_20000_nodes_takes_memory_of_order_n():
 
 def test_a_run_goes_on_in_the_form_it_was_begun_in(tmp_path, monkeypatch):
     spec = {"name": "cut", "problem": SMALL, "solver": {"iterations": 20, "rank": 5}}
-    monkeypatch.setattr("cgm_cli.templates.form.FACTOR_BYTES", 1)
+    monkeypatch.setattr("cgm_cli.solving.form.FACTOR_BYTES", 1)
     execute(spec, [], tmp_path / "whole")
     stopped(spec, [], tmp_path / "parts", 7)
     monkeypatch.undo()

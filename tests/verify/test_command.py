@@ -162,7 +162,7 @@ def test_constraints_that_contradict_each_other(tmp_path):
 
 def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
     """With two columns to spare an iterate of higher rank is cut, and says by how much."""
-    monkeypatch.setattr("cgm_cli.templates.form._columns", lambda problem, iterations: 5)
+    monkeypatch.setattr("cgm_cli.solving.form._columns", lambda problem, iterations: 5)
     spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
     report = verified(spec, tmp_path / "run", short=["solver.iterations=60", "solver.iterate=factored"])
     assert report.holds

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DualAscent:
-    """gamma = min(1 / beta0, eta^2 D_X^2 |A|^2 / (2 beta |residual|^2)), in the stacked norm of the weighted terms.
+    """The multipliers follow the residual of the constraints, as in an augmented Lagrangian.
 
-    So the ascent undoes no more than what the step has gained in the worst case (their equation 10, with the penalty
+    gamma = min(1 / beta0, eta^2 D_X^2 |A|^2 / (2 beta |residual|^2)), in the stacked norm of the weighted terms. So the
+    ascent undoes no more than what the step has gained in the worst case (their equation 10, with the penalty
     1 / beta). `bound`: multipliers whose norm it would exceed are not taken; infinite by default.
     """
 

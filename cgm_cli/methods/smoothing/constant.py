@@ -12,7 +12,9 @@ from cgm_cli.spec.fields import PolicySpec
 
 @dataclass(frozen=True)
 class Constant:
-    """beta_k = beta0: for multipliers that meet the constraints however wide it is, or a target set beforehand (Lan,
+    """beta_k = beta0, at every iteration.
+
+    For multipliers, which meet the constraints however wide it is, or for an accuracy that is fixed beforehand (Lan,
     "The complexity of large-scale convex programming under a linear optimization oracle", 2014).
     """
 
