@@ -125,3 +125,38 @@ def test_an_arrow_that_goes_down_is_not(tmp_path, name, text):
     path = tmp_path / "module.py"
     path.write_text(text)
     assert not [*arrows_up(path, name)]
+
+
+def blocks_that_are_looked_at(path):
+    """Lines where `isinstance` is asked of a class of cgm_cli.blocks."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    blocks = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cgm_cli.blocks")
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
+            named = {name.id for part in node.args[1:] for name in ast.walk(part) if isinstance(name, ast.Name)}
+            if named & blocks:
+                yield node.lineno
+
+
+def test_the_loop_asks_blocks_what_they_can_and_not_what_they_are():
+    """A new block says what it can, and is then served as well as one that was there before."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for package in ("methods", "solving")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for line in blocks_that_are_looked_at(path)
+    ]
+    assert found == []
+
+
+def test_a_look_at_a_class_is_found(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text(
+        "from cgm_cli.blocks.atoms import DenseAtom\n\ndef f(x):\n    return isinstance(x, int | DenseAtom)\n"
+    )
+    assert list(blocks_that_are_looked_at(path)) == [4]
