@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cgm_cli.api import solve
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE
+from cgm_cli.blocks.domains.certificates import LIMITS
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.eigen import DENSE_BELOW
 from cgm_cli.spec import catalogue
@@ -96,8 +96,8 @@ def test_python_in_the_readme(tmp_path, monkeypatch, capsys):
 
 def test_the_limits_that_the_texts_name():
     text = (ROOT / "docs" / "bounds.md").read_text(encoding="utf-8")
-    assert f"n = {DENSE_CERTIFICATE}" in text and f"order {DENSE_BELOW} and below" in text
-    assert f"order above {DENSE_CERTIFICATE}" in README
+    assert f"n = {LIMITS.dense}" in text and f"order {DENSE_BELOW} and below" in text
+    assert f"order above {LIMITS.dense}" in README
 
 
 def test_the_figures_in_the_readme_are_those_of_the_picture():

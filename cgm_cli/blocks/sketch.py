@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
-from cgm_cli.blocks.domains.spectral import EigenDomain
+from cgm_cli.blocks.domains.factorable import EigenvalueSet
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.nystrom import nystrom
@@ -37,11 +37,11 @@ class SketchedIterate(Iterate):
 
     exact = False
 
-    def __init__(self, start: Atom, rank: int, domain: EigenDomain, rng: np.random.Generator):
+    def __init__(self, start: Atom, rank: int, eigenvalues: EigenvalueSet, rng: np.random.Generator):
         basis, _ = np.linalg.qr(rng.standard_normal((start.shape[0], rank)))
         self._basis = np.ascontiguousarray(basis)
         self._sketch = np.zeros(basis.shape)
-        self._domain = domain
+        self._eigenvalues = eigenvalues
         self._trace = 0.0
         self._recovered: _Recovered | None = None
         self.blend(start, 1.0)
@@ -69,7 +69,7 @@ class SketchedIterate(Iterate):
     def _recover(self) -> _Recovered:
         if self._recovered is None:
             found = nystrom(self._sketch, self._basis)
-            values = self._domain.nearest_eigenvalues(found.values)
+            values = self._eigenvalues.nearest_eigenvalues(found.values)
             truncation = found.missing(self._trace) + float(np.abs(values - found.values).sum())
             self._recovered = _Recovered(LowRankAtom.symmetric(found.vectors, values), truncation)
         return self._recovered

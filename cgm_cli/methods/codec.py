@@ -26,7 +26,10 @@ def pack(value: Any) -> Any:
 
 
 def unpack(kind: type[T], tree: Any) -> T:
-    """The value of this type that `pack` made the tree of. Raises KeyError, TypeError or ValueError if it fits none."""
+    """The value of this type that `pack` made the tree of. Raises KeyError, TypeError or ValueError if it fits none.
+
+    `tuple[Any, ...]` is a tree: a tuple of arrays, plain values and such tuples.
+    """
     return _unpacked(kind, tree)
 
 
@@ -34,15 +37,21 @@ def _unpacked(kind: Any, tree: Any) -> Any:
     if isinstance(kind, types.UnionType) or get_origin(kind) is Union:
         if tree is None:
             return None
-        kind = next(member for member in get_args(kind) if member is not types.NoneType)
+        members = [member for member in get_args(kind) if member is not types.NoneType]
+        kind = next((member for member in members if _is_nested(member) == isinstance(tree, Mapping)), members[0])
     if is_dataclass(kind):
         if not isinstance(tree, Mapping):
             raise TypeError(f"expected a mapping, got {type(tree).__name__}")
         return kind(**{name: _unpacked(hint, _field(tree, name, hint)) for name, hint in _hints(kind).items()})
-    if get_origin(kind) is tuple:
-        (member, *_) = get_args(kind)
+    if get_origin(kind) is tuple or (kind is Any and isinstance(tree, Mapping)):
+        (member, *_) = get_args(kind) or (Any,)
         return tuple(_unpacked(member, tree[key]) for key in sorted(tree, key=int))
     return kind(tree) if kind in (bool, int, float, str) else tree
+
+
+def _is_nested(kind: Any) -> bool:
+    """Whether `pack` makes a mapping of such a value."""
+    return is_dataclass(kind) or get_origin(kind) is tuple
 
 
 def _field(tree: Mapping[str, Any], name: str, hint: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cgm_cli.blocks.domains.base import WarmStart
 from cgm_cli.methods import codec
 from cgm_cli.methods.best_bound import BestBound, Certificate
 from cgm_cli.methods.point import Point
@@ -20,7 +21,7 @@ from cgm_cli.methods.stopping import Progress
 class OracleState:
     """warm: what the oracle wants back. unconverged: calls that fell short of their tolerance."""
 
-    warm: np.ndarray | None = None
+    warm: WarmStart | None = None
     unconverged: int = 0
 
     def elsewhere(self) -> OracleState:

@@ -40,14 +40,16 @@ class Form:
 
     def begin(self, problem: CompositeProblem, seed: int) -> Iterate:
         """The iterate at the first point of the problem. Random forms have streams of their own."""
-        first, domain = problem.first, problem.domain
+        first, factors = problem.first, problem.domain.factors
         if self.kind == "dense":
-            return DenseIterate(first, halves=domain.spectral and domain.symmetric and domain.count == 1)
+            return DenseIterate(first, halves=factors is not None and factors.symmetric and factors.count == 1)
         if self.kind == "samples":
             return SampledIterate(first, self.columns, np.random.default_rng([seed, 9]))
         if self.kind == "sketch":
-            return SketchedIterate(first, self.columns, domain, np.random.default_rng([seed, 10]))
-        return FactoredIterate(first, self.columns, domain.symmetric)
+            eigenvalues = problem.domain.eigenvalues
+            assert eigenvalues is not None
+            return SketchedIterate(first, self.columns, eigenvalues, np.random.default_rng([seed, 10]))
+        return FactoredIterate(first, self.columns, problem.domain.symmetric)
 
 
 class Needs(Protocol):
@@ -90,7 +92,7 @@ def _suggested(
     nbytes = _bytes("factored", max(columns, exact), problem)
     if columns >= exact and has_room_for(nbytes):
         return "factored", f"{exact} columns hold every step, in {human(nbytes)}"
-    if not problem.domain.symmetric:
+    if problem.domain.eigenvalues is None:
         return "factored", f"{exact} columns would hold every step, in {human(nbytes)}; of fewer, the largest are kept"
     return "sketch", f"the {exact} columns that hold every step would take {human(nbytes)}"
 
@@ -116,11 +118,12 @@ def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem, needs: Nee
         )
     if kind != "sketch":
         return
-    if not (domain.spectral and domain.symmetric):
+    if domain.eigenvalues is None:
+        known = "of which no more is known than their eigenvalues" if domain.symmetric else "only"
         raise ProblemError(
-            "`iterate: sketch` recovers positive semidefinite matrices only; use `iterate: factored`", ("iterate",)
+            f"`iterate: sketch` recovers positive semidefinite matrices {known}; use `iterate: factored`", ("iterate",)
         )
-    n, fewest = domain.shape[0], domain.count
+    n, fewest = domain.shape[0], _rank_of_extreme_points(problem)
     if solver.rank is not None and not fewest <= solver.rank <= n:
         limit = (
             f"less than the rank of the domain's extreme points, {fewest}"
@@ -135,8 +138,13 @@ def _written_out(solver: SolverSpec, problem: CompositeProblem) -> bool:
 
 
 def _rank(solver: SolverSpec, problem: CompositeProblem) -> int:
-    domain = problem.domain
-    return solver.rank or min(domain.shape[0], max(SKETCH_RANK, 2 * domain.count + 1))
+    return solver.rank or min(problem.domain.shape[0], max(SKETCH_RANK, 2 * _rank_of_extreme_points(problem) + 1))
+
+
+def _rank_of_extreme_points(problem: CompositeProblem) -> int:
+    factors = problem.domain.factors
+    assert factors is not None
+    return factors.count
 
 
 def _bytes(kind: str, columns: int, problem: CompositeProblem) -> int:

@@ -85,9 +85,9 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
     """The solver of the spec; of `method: auto`, one that suits the problem, and why it has the policies it has."""
     if solver.method != "auto":
         return solver, {}
-    domain, corrected = problem.domain, solver.correction.kind != "none"
+    factors, corrected = problem.domain.factors, solver.correction.kind != "none"
     open_to_all = solver.step.kind == "classic" and not corrected and solver.iterate != "samples"
-    if open_to_all and domain.spectral and domain.on_whole_sphere:
+    if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
         update: dict[str, Any] = {"method": "cgal", "correction": _policy("correction", "local-descent")}
         if solver.oracle.tolerance is None:

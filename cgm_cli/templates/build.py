@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cgm_cli.blocks.domains.spectral import WRITTEN_OUT
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, in_range, located
 from cgm_cli.methods.method import Method
@@ -138,8 +137,7 @@ def _reserve(problem: CompositeProblem, spec: Spec, method: Method, form: Form, 
         if method.correction.memory(problem) > 0:
             context.reserve("descent", method.correction.memory(problem))
     # A direction is as dense as x is kept, or sparse.
-    largest = WRITTEN_OUT if form.kind != "dense" else domain.provable if domain.spectral else 0
-    proven = domain.spectral and spec.bound.certify != "never" and min(domain.shape) <= largest
+    proven = spec.bound.certify != "never" and min(domain.shape) <= domain.provable(form.kind == "dense")
     if proven or (domain.spectral and spec.solver.oracle.mode == "exact"):
         # A part of it, the sum, what is lifted of it, and the factor.
         context.reserve("matrix to factorise", 4 * domain.memory)

@@ -23,7 +23,7 @@ from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
-from cgm_cli.blocks.domains.spectral import SpectralDomain
+from cgm_cli.blocks.domains.spectral import EigenDomain, SpectralDomain
 from cgm_cli.errors import ProblemError
 from tests.blocks.support import (
     InlineContext,
@@ -266,7 +266,9 @@ spectral_example = pytest.mark.parametrize(
 def test_spectral_domains_are_those_that_say_so():
     for example in examples("domain"):
         built = domain(**example.values[0])
-        assert built.spectral == isinstance(built, SpectralDomain), example.id
+        assert built.spectral == isinstance(built, SpectralDomain) == (built.factors is not None), example.id
+        # The face is no set of eigenvalues: its points have the eigenvector 1.
+        assert (built.eigenvalues is not None) == isinstance(built, EigenDomain), example.id
 
 
 @pytest.mark.parametrize("example", examples("domain"))
@@ -540,6 +542,7 @@ class Recorder(Domain):
         [np.arange(6.0).reshape(3, 2), None],
         [None, np.arange(2.0)],
         [np.array(7.0), np.empty((2, 0))],
+        [(np.arange(3.0), None), np.arange(2.0)],
     ],
 )
 def test_warm_starts_go_back_to_their_blocks(warms):
@@ -547,14 +550,14 @@ def test_warm_starts_go_back_to_their_blocks(warms):
     x = Product(blocks)
     direction = DenseDirection(np.arange(8.0))
     answer = x.lmo(direction, OracleRequest())
-    assert answer.warm is None or answer.warm.ndim == 1
+    assert (answer.warm is None) == all(warm is None for warm in warms)
     x.lmo(direction, OracleRequest(warm=answer.warm))
     for block, warm in zip(blocks, warms, strict=True):
         assert block.calls[0][1].warm is None
         if warm is None:
             assert block.calls[1][1].warm is None
         else:
-            np.testing.assert_array_equal(block.calls[1][1].warm, warm, strict=True)
+            assert block.calls[1][1].warm is warm
 
 
 def test_product_combines_the_answers_and_symmetrises():

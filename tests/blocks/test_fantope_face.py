@@ -16,8 +16,8 @@ from cgm_cli.blocks.directions import (
     SparseDirection,
     SumDirection,
 )
-from cgm_cli.blocks.domains import spectral
 from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.blocks.domains.certificates import CertificateLimits
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.numerics import kernels
 from cgm_cli.numerics.projections import project_hypersimplex
@@ -168,11 +168,10 @@ SPECTRA = {
 @pytest.mark.parametrize("definite", [False, True], ids=["by eigenvalues", "by definiteness"])
 @pytest.mark.parametrize("name", SPECTRA)
 @pytest.mark.parametrize("k", [2, 4, 30])
-def test_certified_minima_are_below_the_truth_and_close(name, k, definite, monkeypatch):
-    if definite:
-        for limit in ("EIGENVALUES", "SEVERAL_EIGENVALUES"):
-            monkeypatch.setattr(spectral, limit, 1)
+def test_certified_minima_are_below_the_truth_and_close(name, k, definite):
     x = face(N, k)
+    if definite:
+        x = x.within(CertificateLimits(eigenvalues=1, several_eigenvalues=1))
     array = with_spectrum(np.sort(SPECTRA[name]), RNG(k))
     truth = 0.7 + np.sort(SPECTRA[name])[: k - 1].sum()
     for direction in (

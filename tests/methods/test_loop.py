@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import DenseAtom
-from cgm_cli.blocks.domains import nuclear, spectral
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.certificates import CertificateLimits
 from cgm_cli.blocks.domains.norm_balls import L2Ball
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, SampledIterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
@@ -127,11 +128,7 @@ def test_an_estimate_is_called_one(name, tolerance, mode):
 
 def out_of_reach(monkeypatch):
     """No proof for any spectral domain."""
-    for module in (spectral, nuclear):
-        monkeypatch.setattr(module, "EIGENVALUES", 1)
-    for limit in ("SEVERAL_EIGENVALUES", "WRITTEN_OUT", "DENSE_CERTIFICATE", "BAND_BYTES"):
-        monkeypatch.setattr(spectral, limit, 1)
-    monkeypatch.setattr(nuclear.NuclearBall, "provable", 1)
+    monkeypatch.setattr(SpectralDomain, "limits", CertificateLimits(1, 1, 1, 1, 1, 1))
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if max(KNOWN[name]()[0].domain.shape) > 64])

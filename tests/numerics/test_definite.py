@@ -4,13 +4,15 @@ too large is refused.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
 
 from cgm_cli.blocks.directions import DenseDirection, DiagonalDirection, SparseDirection, SumDirection
-from cgm_cli.blocks.domains import nuclear, spectral
+from cgm_cli.blocks.domains.certificates import CertificateLimits
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
@@ -20,6 +22,7 @@ from cgm_cli.numerics.definite import Band, dense_floor
 
 RNG = np.random.default_rng
 N = 120
+NO_EIGENVALUES = CertificateLimits(eigenvalues=1, several_eigenvalues=1)
 
 SPECTRA = {
     "spread": np.linspace(-3.0, 5.0, N),
@@ -125,11 +128,10 @@ DOMAINS = {
 @pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("spectrum", SPECTRA)
 @pytest.mark.parametrize("name", DOMAINS)
-def test_no_minimum_is_above_the_truth(name, spectrum, unit, monkeypatch):
+def test_no_minimum_is_above_the_truth(name, spectrum, unit):
     """Both what is proven without eigenvalues, which sizes like this do not need, and what is probable."""
-    for limit in ("EIGENVALUES", "SEVERAL_EIGENVALUES"):
-        monkeypatch.setattr(spectral, limit, 1)
     domain, minimum = DOMAINS[name]
+    domain = domain.within(NO_EIGENVALUES)
     values = SPECTRA[spectrum]
     a = with_spectrum(values, 3)
     truth, size = minimum(values), 3.0 * domain.count * np.abs(values).max()
@@ -141,44 +143,37 @@ def test_no_minimum_is_above_the_truth(name, spectrum, unit, monkeypatch):
 
 
 def test_a_sparse_direction_is_never_written_out(monkeypatch):
-    monkeypatch.setattr(spectral, "EIGENVALUES", 1)
     monkeypatch.setattr(SumDirection, "dense", lambda self: pytest.fail("written out"))
     matrix, values = torus(40, 31)
     direction = SumDirection((SparseDirection(matrix, symmetric=True), DiagonalDirection(np.full(1240, 0.5))))
-    found = PSDTrace(1240, 2.0, True).certified_minimum(direction)
+    found = PSDTrace(1240, 2.0, True).within(NO_EIGENVALUES).certified_minimum(direction)
     assert found == pytest.approx(2.0 * (values[0] + 0.5), abs=1e-8)
     assert found <= 2.0 * (values[0] + 0.5) + 1e-14
 
 
 @pytest.mark.parametrize("shape", [(90, 70), (70, 90)])
 @pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
-def test_the_nuclear_ball(shape, unit, monkeypatch):
-    monkeypatch.setattr(nuclear, "EIGENVALUES", 1)
+def test_the_nuclear_ball(shape, unit):
     for values in (np.linspace(0.0, 1.0, 70), np.ones(70), np.concatenate([np.zeros(69), [5.0]])):
         left, right = (scipy.linalg.qr(RNG(4).standard_normal((side, 70)), mode="economic")[0] for side in shape)
-        ball, truth = NuclearBall(shape, 2.0), -2.0 * values.max()
+        ball, truth = NuclearBall(shape, 2.0).within(NO_EIGENVALUES), -2.0 * values.max()
         direction = DenseDirection(unit * (left * values) @ right.T)
         for found in (ball.certified_minimum(direction), ball.probable_minimum(direction, 1e-9, RNG(0))):
             assert truth * (1.0 + 1e-4) <= found / unit <= truth * (1.0 - 1e-14)
 
 
-def test_zero_directions(monkeypatch):
-    monkeypatch.setattr(spectral, "EIGENVALUES", 1)
-    monkeypatch.setattr(nuclear, "EIGENVALUES", 1)
+def test_zero_directions():
     for domain in (NuclearBall((7, 5), 1.0), PSDTrace(6, 2.0, True), Fantope(6, 2)):
+        domain = domain.within(NO_EIGENVALUES)
         zero = DenseDirection(np.zeros(domain.shape), symmetric=domain.symmetric)
         assert domain.certified_minimum(zero) == 0.0
         assert domain.probable_minimum(zero, 1e-9, RNG(0)) == 0.0
 
 
-def test_out_of_reach_of_a_proof(monkeypatch):
-    for module in (spectral, nuclear):
-        monkeypatch.setattr(module, "EIGENVALUES", 1)
-    monkeypatch.setattr(spectral, "DENSE_CERTIFICATE", 1)
-    monkeypatch.setattr(spectral, "WRITTEN_OUT", 1)
-    monkeypatch.setattr(NuclearBall, "provable", 1)
+def test_out_of_reach_of_a_proof():
+    limits = replace(NO_EIGENVALUES, dense=1, written_out=1, gram=1)
     a = with_spectrum(SPECTRA["spread"], 0)
-    blocks = (PSDTrace(N, 1.0, True), NuclearBall((N, N), 1.0))
+    blocks = (PSDTrace(N, 1.0, True).within(limits), NuclearBall((N, N), 1.0).within(limits))
     for block in blocks:
         assert block.certified_minimum(DenseDirection(a, symmetric=True)) is None
     both = DenseDirection(np.concatenate([a.reshape(-1), a.reshape(-1)]))
@@ -199,8 +194,10 @@ def test_a_loss_that_does_not_matter_saves_a_factorisation(slack, monkeypatch):
     assert values[0] - (2e-4 if slack else 1e-8) <= found <= values[0] + 1e-14
 
 
-def test_a_band_that_is_too_wide_is_not_factorised(monkeypatch):
-    for name, value in (("EIGENVALUES", 1), ("WRITTEN_OUT", 1), ("BAND_BYTES", 8 * 1240 * 10)):
-        monkeypatch.setattr(spectral, name, value)
+def test_a_band_that_is_too_wide_is_not_factorised():
     matrix, _ = torus(40, 31)
-    assert PSDTrace(1240, 2.0, True).certified_minimum(SparseDirection(matrix, symmetric=True)) is None
+    direction = SparseDirection(matrix, symmetric=True)
+    limits = replace(NO_EIGENVALUES, written_out=1)
+    for width, out_of_reach in ((10, True), (Band(matrix).width + 1, False)):
+        domain = PSDTrace(1240, 2.0, True).within(replace(limits, band_bytes=8 * 1240 * width))
+        assert (domain.certified_minimum(direction) is None) == out_of_reach

@@ -17,6 +17,7 @@ SMALL = {"template": "max-cut", "graph": {"nodes": 60, "edges": 200}}
 LARGE = {"template": "max-cut", "graph": {"nodes": 100_000, "edges": 100}}
 NUCLEAR = {"domain": {"kind": "nuclear-ball", "shape": [3, 4]}, "objective": {"kind": "linear", "cost": 1.0}}
 SAMPLED = {"kind": "l1", "map": {"kind": "sampling", "indices": [0, 4, 2]}}
+FACE = {"domain": {"kind": "fantope-face", "size": 9, "rank": 3}, "penalties": [SAMPLED]}
 FANTOPE = {"domain": {"kind": "fantope", "size": 9, "rank": 3}, "penalties": [SAMPLED]}
 
 
@@ -53,6 +54,7 @@ def test_auto_asks_the_machine(monkeypatch):
     ("problem", "solver", "place", "told"),
     [
         (NUCLEAR, "iterate: sketch", "iterate", "semidefinite matrices only"),
+        (FACE, "iterate: sketch", "iterate", "no more is known than their eigenvalues"),
         (SMALL, "iterate: sketch, rank: 61", "rank", "more than the size of the matrices, 60"),
         (FANTOPE, "iterate: sketch, rank: 2", "rank", "less than the rank of the domain's extreme points, 3"),
         (SMALL, "iterate: samples, correction: fully-corrective", "correction", "does not know it"),

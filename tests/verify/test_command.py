@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from cgm_cli.api import solve
+from cgm_cli.blocks.domains.certificates import CertificateLimits
+from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.cli import app
 from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
@@ -123,10 +125,7 @@ def test_a_run_that_was_killed(run, tmp_path):
 
 
 def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
-    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.EIGENVALUES", 1)
-    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.DENSE_CERTIFICATE", 1)
-    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.WRITTEN_OUT", 1)
-    monkeypatch.setattr("cgm_cli.blocks.domains.spectral.BAND_BYTES", 1)
+    monkeypatch.setattr(SpectralDomain, "limits", CertificateLimits(1, band_bytes=1, written_out=1, dense=1))
     spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 90, "edges": 200}}}
     outcome = solve(spec, ["solver.iterations=50"], out=tmp_path / "run")
     assert outcome.bound_is == "probable"

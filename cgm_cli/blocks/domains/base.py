@@ -6,15 +6,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.factorable import EigenvalueSet, Factorable
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.projections import safe_norm
 
 _EPS = float(np.finfo(float).eps)
+
+WarmStart = np.ndarray | tuple[Any, ...]
+"""What an oracle wants back at its next call: an array or, of a product, one such tree or None for each block."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class OracleRequest:
     """
 
     tolerance: float = 1e-9
-    warm: np.ndarray | None = None
+    warm: WarmStart | None = None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     max_products: int = 10_000
     allowance: Callable[[float], float] | None = None
@@ -55,16 +60,16 @@ class OracleAnswer:
     products: int = 0
     residual: float = 0.0
     converged: bool = True
-    warm: np.ndarray | None = None
+    warm: WarmStart | None = None
 
 
 class Domain(ABC):
     """A compact convex set X of points of the given `shape`.
 
     Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
-    X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: X is a
-    SpectralDomain, whose `lmo` works by products with the direction, which need not be written out as an array.
-    `takes_rough`: where its tolerance is loose, `lmo` is content with products in single precision.
+    X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by
+    products with the direction, which need not be written out as an array. `takes_rough`: where its tolerance is loose,
+    `lmo` is content with products in single precision.
     """
 
     shape: tuple[int, ...]
@@ -73,6 +78,16 @@ class Domain(ABC):
     symmetric: bool = False
     spectral: bool = False
     takes_rough: bool = False
+
+    @property
+    def factors(self) -> Factorable | None:
+        """X as a set of matrices that factors stand for; None where it is none."""
+        return None
+
+    @property
+    def eigenvalues(self) -> EigenvalueSet | None:
+        """X as all matrices with eigenvalues in some set; None where more than those is asked of a point."""
+        return None
 
     @abstractmethod
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
@@ -117,6 +132,10 @@ class Domain(ABC):
         seconds of one product of the direction with a vector. 0 for what is no more than a linear minimisation.
         """
         return 0.0
+
+    def provable(self, dense: bool) -> int:
+        """Largest smaller side of a direction, dense or sparse, that `certified_minimum` may have to write out."""
+        return 0
 
     def rounding(self, direction: Direction) -> float:
         """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts

@@ -14,6 +14,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.fitting import ShapeField, as_shape, fit
 from cgm_cli.errors import ProblemError
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -41,7 +42,7 @@ class Box(Domain):
                 raise ValueError("a box between two numbers needs a `size`")
             return self
 
-        def build(self, context) -> Box:
+        def build(self, context: BuildContext) -> Box:
             lower, upper = context.array(self.lower), context.array(self.upper)
             shape = as_shape(self.size) if self.size is not None else (lower if lower.ndim else upper).shape
             if not shape:

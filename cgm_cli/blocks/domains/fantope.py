@@ -8,9 +8,10 @@ import numpy as np
 import scipy.linalg
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
 from cgm_cli.numerics.projections import capped_shares, project_hypersimplex
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Size
 
 
@@ -39,7 +40,7 @@ class Fantope(EigenDomain):
                 )
             return self
 
-        def build(self, context) -> Fantope:
+        def build(self, context: BuildContext) -> Fantope:
             return Fantope(self.size, self.rank)
 
     weight = 1.0
@@ -73,7 +74,7 @@ class Fantope(EigenDomain):
         values = scipy.linalg.eigvalsh(x)
         return bool(values[0] >= -slack and values[-1] <= 1.0 + slack)
 
-    def start(self) -> Atom:
+    def start(self) -> LowRankAtom:
         """sum_C 1_C 1_C^T / |C| over k runs C of neighbouring indices: the matrix of one clustering, of rank k."""
         n = self.shape[0]
         group = np.arange(n) * self.rank // n

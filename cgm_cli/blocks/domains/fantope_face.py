@@ -12,8 +12,9 @@ from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import ComplementDirection, Direction, Reflection
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.fantope import Fantope
-from cgm_cli.blocks.domains.spectral import DENSE_CERTIFICATE, SpectralDomain
+from cgm_cli.blocks.domains.spectral import SpectralDomain
 from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Size
 
 _EPS = float(np.finfo(float).eps)
@@ -46,25 +47,28 @@ class FantopeFace(SpectralDomain):
                 )
             return self
 
-        def build(self, context) -> FantopeFace:
+        def build(self, context: BuildContext) -> FantopeFace:
             return FantopeFace(np.full(self.size, 1.0 / np.sqrt(self.size)), self.rank)
 
     symmetric = True
     fixed_trace = True
     on_whole_sphere = True
-    provable = DENSE_CERTIFICATE
 
     def __init__(self, vector: np.ndarray, rank: int):
         """vector v: (n,), of length one."""
         n = vector.size
         self.shape = (n, n)
-        self.known = vector[:, None]
+        self.known = self._column = vector[:, None]
         self.rank = self.count = rank
         self.trace = float(rank)
         self.radius = float(np.sqrt(rank))
         self.diameter = float(np.sqrt(2.0 * min(rank - 1, n - rank)))
-        self._inner = Fantope(n - 1, rank - 1)
         self._reflection = Reflection.onto_axis(vector)
+
+    @property
+    def _inner(self) -> Fantope:
+        """Where Y lies."""
+        return Fantope(self.shape[0] - 1, self.rank - 1).within(self.limits)
 
     @property
     def rest(self) -> Fantope:
@@ -72,12 +76,13 @@ class FantopeFace(SpectralDomain):
 
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         found = self._inner.extreme(self._complement(direction), peak, request)
-        mean = self._mean(direction)
-        return replace(found, atom=self._lifted(found.atom), value=found.value + mean, lower=found.lower + mean)
+        mean, inner = self._mean(direction), found.atom.low_rank
+        assert inner is not None
+        return replace(found, atom=self._lifted(inner), value=found.value + mean, lower=found.lower + mean)
 
     def restricted(self, left: np.ndarray, right: np.ndarray) -> FantopeFace | None:
-        vector = left.T @ self.known[:, 0]
-        spanned = float(np.linalg.norm(self.known[:, 0] - left @ vector)) <= 1e-9
+        vector = left.T @ self._column[:, 0]
+        spanned = float(np.linalg.norm(self._column[:, 0] - left @ vector)) <= 1e-9
         if left.shape[1] < self.rank or not spanned:
             return None
         return FantopeFace(vector / np.linalg.norm(vector), self.rank)
@@ -85,16 +90,16 @@ class FantopeFace(SpectralDomain):
     def project(self, x: np.ndarray) -> np.ndarray:
         drop, lift = self._reflection.dropped, self._reflection.lifted
         inner = self._inner.project(drop(drop(x).T))
-        return lift(lift(inner).T) + self.known @ self.known.T
+        return lift(lift(inner).T) + self._column @ self._column.T
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
-        off = x @ self.known - self.known
+        off = x @ self._column - self._column
         within = float(np.linalg.norm(off)) <= tolerance * self.radius
         return within and Fantope(self.shape[0], self.rank).contains(x, tolerance)
 
     def start(self) -> Atom:
         """The matrix of a clustering, as of the fantope, where v is 1 / sqrt(n)."""
-        is_uniform = np.ptp(self.known) == 0.0
+        is_uniform = np.ptp(self._column) == 0.0
         return Fantope(self.shape[0], self.rank).start() if is_uniform else self._lifted(self._inner.start())
 
     def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
@@ -109,12 +114,15 @@ class FantopeFace(SpectralDomain):
     def certificate_seconds(self, direction: Direction, product: float) -> float:
         return self._inner.certificate_seconds(self._complement(direction), product)
 
+    def provable(self, dense: bool) -> int:
+        return self._inner.provable(dense)
+
     def rounding(self, direction: Direction) -> float:
         """Of <v, V v>, of v and Q, and of the entries of Q^T V Q: each errs by less than n eps |V|_F."""
         return 8 * self.rank * self.shape[0] * _EPS * direction.size()
 
     def _lifted(self, inner: LowRankAtom) -> LowRankAtom:
-        vectors = np.hstack([self.known, self._reflection.lifted(inner.left)])
+        vectors = np.hstack([self._column, self._reflection.lifted(inner.left)])
         return LowRankAtom.symmetric(vectors, np.ones(self.rank))
 
     def _whole(self, direction: Direction, least: float | None) -> float | None:
@@ -124,4 +132,4 @@ class FantopeFace(SpectralDomain):
         return ComplementDirection(direction, self._reflection)
 
     def _mean(self, direction: Direction) -> float:
-        return float((self.known.T @ direction.matmat(self.known))[0, 0])
+        return float((self._column.T @ direction.matmat(self._column))[0, 0])

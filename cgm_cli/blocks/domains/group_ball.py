@@ -12,6 +12,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.groups import Groups, check_partition
 from cgm_cli.numerics.projections import project_l1_ball, safe_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, Positive
 
 
@@ -34,7 +35,7 @@ class GroupL1Ball(Domain):
             check_partition(groups)
             return groups
 
-        def build(self, context) -> GroupL1Ball:
+        def build(self, context: BuildContext) -> GroupL1Ball:
             return GroupL1Ball(self.groups, self.radius)
 
     def __init__(self, groups: list[list[int]], radius: float = 1.0):

@@ -12,6 +12,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.group_ball import steepest
 from cgm_cli.blocks.groups import Groups, apart, check_cover
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, Positive
 
 
@@ -40,7 +41,7 @@ class LatentGroupBall(Domain):
             check_cover(groups)
             return groups
 
-        def build(self, context) -> LatentGroupBall:
+        def build(self, context: BuildContext) -> LatentGroupBall:
             return LatentGroupBall(self.groups, self.radius)
 
     def __init__(self, groups: list[list[int]], radius: float = 1.0):

@@ -14,6 +14,7 @@ from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.fitting import ShapeField, as_shape
 from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball, safe_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
 
 
@@ -31,7 +32,7 @@ class L1Ball(Domain):
             {"kind": "l1-ball", "size": 1},
         ]
 
-        def build(self, context) -> L1Ball:
+        def build(self, context: BuildContext) -> L1Ball:
             return L1Ball(as_shape(self.size), self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
@@ -74,7 +75,7 @@ class L2Ball(Domain):
             {"kind": "l2-ball", "size": 1},
         ]
 
-        def build(self, context) -> L2Ball:
+        def build(self, context: BuildContext) -> L2Ball:
             return L2Ball(as_shape(self.size), self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
@@ -116,7 +117,7 @@ class LinfBall(Box):
             {"kind": "linf-ball", "size": [2, 2]},
         ]
 
-        def build(self, context) -> LinfBall:
+        def build(self, context: BuildContext) -> LinfBall:
             shape = as_shape(self.size)
             context.reserve("bounds", 2 * 8 * math.prod(shape))
             return LinfBall(shape, self.radius)

@@ -16,6 +16,7 @@ from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.errors import located
 from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, DomainField
 
 
@@ -38,8 +39,8 @@ class Product(Domain):
             {"kind": "product", "blocks": [{"kind": "l1-ball", "size": 2, "radius": 3.0}]},
         ]
 
-        def build(self, context) -> Product:
-            blocks = []
+        def build(self, context: BuildContext) -> Product:
+            blocks: list[Domain] = []
             for number, block in enumerate(self.blocks):
                 with located("blocks", number):
                     blocks.append(block.build(context))
@@ -55,9 +56,11 @@ class Product(Domain):
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min <g_i, x_i>: the blocks minimise independently, each from its part of the direction."""
+        warms = (None,) * len(self.blocks) if request.warm is None else request.warm
         answers: list[OracleAnswer] = []
-        for block, piece, warm in zip(self.blocks, self._pieces(direction), _unpack(request.warm), strict=False):
+        for block, piece, warm in zip(self.blocks, self._pieces(direction), warms, strict=True):
             answers.append(block.lmo(piece, replace(request, warm=warm, allowance=None)))
+        begun = tuple(answer.warm for answer in answers)
         return OracleAnswer(
             atom=BlocksAtom(tuple(answer.atom for answer in answers)),
             value=sum(answer.value for answer in answers),
@@ -66,7 +69,7 @@ class Product(Domain):
             products=sum(answer.products for answer in answers),
             residual=max(answer.residual for answer in answers),
             converged=all(answer.converged for answer in answers),
-            warm=_pack([answer.warm for answer in answers]),
+            warm=None if all(warm is None for warm in begun) else begun,
         )
 
     def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
@@ -110,33 +113,3 @@ class Product(Domain):
         for block, part in zip(self.blocks, self.parts(direction.dense()), strict=True):
             piece = DenseDirection(part)
             yield piece.symmetrised() if block.symmetric else piece
-
-
-def _pack(warms: list[np.ndarray | None]) -> np.ndarray | None:
-    """One flat array from which `_unpack` recovers the warm start of every block: [dimensions, sides..., entries...].
-
-    A block without one is the single number -1; None if no block has one. One array is all that a checkpoint has to
-    store.
-    """
-    if all(warm is None for warm in warms):
-        return None
-    pieces = [[-1.0] if warm is None else [warm.ndim, *warm.shape, *warm.reshape(-1)] for warm in warms]
-    return np.concatenate([np.asarray(piece, dtype=float) for piece in pieces])
-
-
-def _unpack(packed: np.ndarray | None) -> Iterator[np.ndarray | None]:
-    """The warm start of each block in turn; None for ever if there was none."""
-    while packed is None:
-        yield None
-    at = 0
-    while at < packed.size:
-        ndim = int(packed[at])
-        at += 1
-        if ndim < 0:
-            yield None
-            continue
-        shape = tuple(int(side) for side in packed[at : at + ndim])
-        at += ndim
-        size = math.prod(shape)
-        yield packed[at : at + size].reshape(shape)
-        at += size

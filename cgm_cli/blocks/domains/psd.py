@@ -14,6 +14,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
@@ -36,7 +37,7 @@ class PSDTrace(EigenDomain):
             {"kind": "psd", "size": 1, "trace": "equal"},
         ]
 
-        def build(self, context) -> PSDTrace:
+        def build(self, context: BuildContext) -> PSDTrace:
             return PSDTrace(self.size, self.radius, self.trace == "equal")
 
     count = 1

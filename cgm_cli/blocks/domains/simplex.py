@@ -11,6 +11,7 @@ from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, safe_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
@@ -30,7 +31,7 @@ class Simplex(Domain):
             {"kind": "simplex", "size": 1, "radius": 3.0, "sum": "at-most"},
         ]
 
-        def build(self, context) -> Simplex:
+        def build(self, context: BuildContext) -> Simplex:
             return Simplex(self.size, self.radius, self.sum == "at-most")
 
     def __init__(self, size: int, radius: float = 1.0, at_most: bool = False):

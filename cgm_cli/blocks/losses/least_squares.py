@@ -12,6 +12,7 @@ from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, MapField, identity_map
 
 
@@ -36,7 +37,7 @@ class LeastSquares(Loss):
             {"kind": "least-squares", "map": {"kind": "sampling", "indices": [0, 4, 3]}, "target": 0.5},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> LeastSquares:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> LeastSquares:
             with located("map"):
                 inner = self.map.build(context, in_shape)
             context.reserve("images", 2 * 8 * math.prod(inner.out_shape))  # of x, and the target

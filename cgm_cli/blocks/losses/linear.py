@@ -12,6 +12,7 @@ from pydantic import Field
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -33,7 +34,7 @@ class Linear(Loss):
             {"kind": "linear", "cost": 0.0},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Linear:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Linear:
             cost = context.matrix(self.cost)
             if not sp.issparse(cost):
                 context.reserve("cost", 8 * math.prod(in_shape))

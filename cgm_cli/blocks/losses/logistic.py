@@ -13,6 +13,7 @@ from cgm_cli.blocks.fitting import signs
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, MapField, identity_map
 
 
@@ -44,7 +45,7 @@ class Logistic(Loss):
             {"kind": "logistic", "labels": [1, -1]},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Logistic:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Logistic:
             with located("map"):
                 inner = self.map.build(context, in_shape)
             context.reserve("images", 2 * 8 * math.prod(inner.out_shape))  # of x, and the labels

@@ -15,6 +15,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.convexity import eigenvalue_floor
 from cgm_cli.numerics.norms import norm_bound, operator_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 INDEFINITE = 1e-5
@@ -45,7 +46,7 @@ class Quadratic(Loss):
             {"kind": "quadratic", "matrix": [[1.0, 1.0], [1.0, 1.0]]},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Quadratic:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Quadratic:
             context.reserve("images", 2 * 8 * math.prod(in_shape))  # of x, and the linear term
             # Q, and what its symmetry and its norm are seen from.
             return Quadratic(context.matrix(self.matrix, copies=3), context.array(self.linear), in_shape)

@@ -14,6 +14,7 @@ from cgm_cli.blocks.directions import Direction, EmbeddedDirection
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, MapField, identity_map
 
 
@@ -31,7 +32,7 @@ class Block(LinearMap):
             {"kind": "block", "index": 0, "map": {"kind": "sampling", "indices": [2, 0]}},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Block:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Block:
             """`context.domain` is the domain of the problem, or the block that an enclosing block map went down to."""
             domain = getattr(context, "domain", None)
             if not isinstance(domain, Product):

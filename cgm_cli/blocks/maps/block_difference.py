@@ -16,6 +16,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, MapField, identity_map
 
 
@@ -33,7 +34,7 @@ class BlockDifference(LinearMap):
             {"kind": "block-difference", "first": 0, "second": 2, "map": {"kind": "sampling", "indices": [2, 0]}},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> BlockDifference:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> BlockDifference:
             """`context.domain` is the product, as for a block map."""
             domain = getattr(context, "domain", None)
             if not isinstance(domain, Product):

@@ -11,6 +11,7 @@ from cgm_cli.blocks.directions import DiagonalDirection, Direction
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
 
 
@@ -26,7 +27,7 @@ class Diagonal(LinearMap):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "diagonal"}]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Diagonal:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Diagonal:
             return Diagonal(in_shape)
 
     def __init__(self, in_shape: tuple[int, ...]):

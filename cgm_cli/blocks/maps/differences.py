@@ -8,6 +8,7 @@ import numpy as np
 
 from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
 
 
@@ -24,7 +25,7 @@ class Differences(LinearMap):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "differences"}]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Differences:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Differences:
             return Differences(in_shape)
 
     def __init__(self, in_shape: tuple[int, ...]):

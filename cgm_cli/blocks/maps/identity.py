@@ -9,6 +9,7 @@ import numpy as np
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
 
 
@@ -23,7 +24,7 @@ class Identity(LinearMap):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "identity"}]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Identity:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Identity:
             return Identity(in_shape)
 
     def __init__(self, shape: tuple[int, ...]):

@@ -16,6 +16,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.numerics.norms import norm_bound, operator_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -37,7 +38,7 @@ class Matrices(LinearMap):
             {"kind": "matrices", "matrices": [[[0, 0, 0], [0, 0, 0], [0, 0, 0]]]},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Matrices:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Matrices:
             matrices = []
             for number, value in enumerate(self.matrices):
                 with located("matrices", number):

@@ -15,6 +15,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.norms import norm_bound, operator_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -35,7 +36,7 @@ class MatrixMap(LinearMap):
             {"kind": "matrix", "matrix": [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> MatrixMap:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> MatrixMap:
             return MatrixMap(context.matrix(self.matrix, copies=3), in_shape)  # two for its norm
 
     def __init__(self, matrix: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):

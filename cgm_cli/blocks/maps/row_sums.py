@@ -11,6 +11,7 @@ from cgm_cli.blocks.directions import Direction, OuterSum
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
 
 
@@ -24,7 +25,7 @@ class RowSums(LinearMap):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "row-sums"}]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> RowSums:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> RowSums:
             return RowSums(in_shape)
 
     def __init__(self, in_shape: tuple[int, ...]):

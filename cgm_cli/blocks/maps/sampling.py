@@ -15,6 +15,7 @@ from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.lookup import positions
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -43,7 +44,7 @@ class Sampling(LinearMap):
                 raise ValueError("a sampling needs either `indices` or a `mask`")
             return self
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Sampling:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Sampling:
             if self.indices is not None:
                 return Sampling(context.array(self.indices).reshape(-1), in_shape)
             mask = fit(context.array(self.mask), in_shape, "the mask", "the domain")

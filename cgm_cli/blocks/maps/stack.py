@@ -13,6 +13,7 @@ from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction, SumDirection
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, MapField
 
 
@@ -28,7 +29,7 @@ class Stack(LinearMap):
             {"kind": "stack", "maps": [{"kind": "sampling", "indices": [1, 0]}, {"kind": "identity"}]},
         ]
 
-        def build(self, context, in_shape: tuple[int, ...]) -> Stack:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Stack:
             maps = []
             for number, spec in enumerate(self.maps):
                 with located("maps", number):

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.penalties.base import ConvexSet
 from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
 
 
@@ -25,7 +26,7 @@ class L1BallSet(ConvexSet):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l1-ball"}, {"kind": "l1-ball", "radius": 4.0}]
 
-        def build(self, context, shape: tuple[int, ...]) -> L1BallSet:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> L1BallSet:
             return L1BallSet(shape, self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
@@ -60,7 +61,7 @@ class L2BallSet(ConvexSet):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l2-ball"}, {"kind": "l2-ball", "radius": 0.5}]
 
-        def build(self, context, shape: tuple[int, ...]) -> L2BallSet:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> L2BallSet:
             return L2BallSet(shape, self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):

@@ -14,6 +14,7 @@ from cgm_cli.blocks.penalties.base import ConvexSet, Dual
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.kernels import box_dual, box_slope
 from cgm_cli.numerics.projections import safe_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -45,7 +46,7 @@ class BoxSet(ConvexSet):
             check_bounds(self.lower, self.upper)
             return self
 
-        def build(self, context, shape: tuple[int, ...]) -> BoxSet:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> BoxSet:
             lower = np.array(-np.inf) if self.lower is None else context.array(self.lower)
             upper = np.array(np.inf) if self.upper is None else context.array(self.upper)
             return BoxSet(shape, lower, upper)
@@ -103,7 +104,7 @@ class Nonnegative(BoxSet):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "nonnegative"}]
 
-        def build(self, context, shape: tuple[int, ...]) -> Nonnegative:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> Nonnegative:
             return Nonnegative(shape)
 
     def __init__(self, shape: tuple[int, ...]):

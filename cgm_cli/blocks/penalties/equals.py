@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.base import ConvexSet
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 
@@ -27,7 +28,7 @@ class Equals(ConvexSet):
             {"kind": "equals", "value": [1.0, -2.0, 0.0, 3.0]},
         ]
 
-        def build(self, context, shape: tuple[int, ...]) -> Equals:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> Equals:
             return Equals(shape, context.array(self.value))
 
     def __init__(self, shape: tuple[int, ...], target: np.ndarray):

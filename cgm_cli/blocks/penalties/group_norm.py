@@ -12,6 +12,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.groups import Groups, check_partition
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, Positive
 
 
@@ -39,7 +40,7 @@ class GroupNorm(SupportFunction):
             check_partition(groups)
             return groups
 
-        def build(self, context, shape: tuple[int, ...]) -> GroupNorm:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> GroupNorm:
             return GroupNorm(shape, self.groups, self.scale)
 
     def __init__(self, shape: tuple[int, ...], groups: list[list[int]], scale: float = 1.0):

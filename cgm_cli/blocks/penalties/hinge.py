@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.fitting import signs
 from cgm_cli.blocks.penalties.base import Dual, Penalty
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, Positive
 
 
@@ -33,7 +34,7 @@ class Hinge(Penalty):
             {"kind": "hinge", "labels": -1, "scale": 0.5},
         ]
 
-        def build(self, context, shape: tuple[int, ...]) -> Hinge:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> Hinge:
             return Hinge(shape, self.scale, context.array(self.labels), self.reduction == "mean")
 
     def __init__(self, shape: tuple[int, ...], scale: float, labels: np.ndarray, mean: bool = False):

@@ -11,6 +11,7 @@ from pydantic import Field
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, DomainField
 
 
@@ -33,7 +34,7 @@ class InDomain:
             {"kind": "in-domain", "domain": {"kind": "nuclear-ball", "shape": [2, 2], "radius": 1.0}},
         ]
 
-        def build(self, context, shape: tuple[int, ...]) -> InDomain:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> InDomain:
             """Raises ProblemError if the image has not the shape of a point of S."""
             with located("domain"):
                 domain = self.domain.build(context)

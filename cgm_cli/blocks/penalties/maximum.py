@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.numerics.projections import project_simplex
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
 
 
@@ -23,7 +24,7 @@ class MaxCoordinate(SupportFunction):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "max"}, {"kind": "max", "scale": 3.0}]
 
-        def build(self, context, shape: tuple[int, ...]) -> MaxCoordinate:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> MaxCoordinate:
             return MaxCoordinate(shape, self.scale)
 
     @property

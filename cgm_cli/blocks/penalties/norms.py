@@ -10,6 +10,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball, safe_norm
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
 
 
@@ -25,7 +26,7 @@ class L1Norm(SupportFunction):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l1"}, {"kind": "l1", "scale": 0.3}]
 
-        def build(self, context, shape: tuple[int, ...]) -> L1Norm:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> L1Norm:
             return L1Norm(shape, self.scale)
 
     @property
@@ -54,7 +55,7 @@ class L2Norm(SupportFunction):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l2"}, {"kind": "l2", "scale": 2.5}]
 
-        def build(self, context, shape: tuple[int, ...]) -> L2Norm:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> L2Norm:
             return L2Norm(shape, self.scale)
 
     @property
@@ -87,7 +88,7 @@ class LinfNorm(SupportFunction):
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "linf"}, {"kind": "linf", "scale": 0.7}]
 
-        def build(self, context, shape: tuple[int, ...]) -> LinfNorm:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> LinfNorm:
             return LinfNorm(shape, self.scale)
 
     @property

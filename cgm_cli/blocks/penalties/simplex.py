@@ -11,6 +11,7 @@ from pydantic import Field
 from cgm_cli.blocks.penalties.base import ConvexSet
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, project_simplex_rows
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
 
 
@@ -34,7 +35,7 @@ class SimplexSet(ConvexSet):
             {"kind": "simplex", "length": 3, "sum": "at-most"},
         ]
 
-        def build(self, context, shape: tuple[int, ...]) -> SimplexSet:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> SimplexSet:
             return SimplexSet(shape, self.radius, self.sum == "at-most", self.length)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0, at_most: bool = False, length: int | None = None):

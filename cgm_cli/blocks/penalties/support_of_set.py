@@ -10,6 +10,7 @@ from pydantic import Field
 from cgm_cli.blocks.penalties.base import ConvexSet
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive, SetField
 
 
@@ -34,7 +35,7 @@ class SupportOfSet(SupportFunction):
             {"kind": "support", "set": {"kind": "box", "lower": [-1.0, 0.0, 0.5], "upper": 2.0}},
         ]
 
-        def build(self, context, shape: tuple[int, ...]) -> SupportOfSet:
+        def build(self, context: BuildContext, shape: tuple[int, ...]) -> SupportOfSet:
             with located("set"):
                 inner = self.set.build(context, shape)
                 if not isinstance(inner, ConvexSet):

@@ -19,7 +19,7 @@ from scipy.linalg.blas import daxpy
 
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.spectral import SpectralDomain
+from cgm_cli.blocks.domains.factorable import Factorable
 from cgm_cli.methods.evaluation import Images, evaluate
 from cgm_cli.numerics.tiles import FactoredBox
 
@@ -35,7 +35,7 @@ class Chart:
     What is known of every point, K K^T, has no columns in them: they are those of X - K K^T, orthogonal to K.
     """
 
-    def __init__(self, domain: SpectralDomain):
+    def __init__(self, domain: Factorable):
         self.known, self.domain = domain.known, domain.rest
         self._rows = domain.shape[0]
         self._height = self._rows if domain.symmetric else sum(domain.shape)

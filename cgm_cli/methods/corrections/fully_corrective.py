@@ -11,7 +11,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.spectral import SpectralDomain
+from cgm_cli.blocks.domains.factorable import Factorable
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.corrections.active_set import ActiveSet
 from cgm_cli.methods.policies import Move, PlainStep
@@ -121,8 +121,8 @@ class _Face(Protocol):
 def _face_of(state: State, memory: Memory, plain: PlainStep) -> _Face | None:
     domain, x = state.point.problem.domain, state.point.iterate.atom()
     assert x is not None
-    if domain.spectral:
-        return _Subspace.extended(domain, memory.span or Span(), x, plain)
+    if domain.factors is not None:
+        return _Subspace.extended(domain.factors, memory.span or Span(), x, plain)
     return _Hull(domain.shape, memory.active or ActiveSet.at(x), plain)
 
 
@@ -131,13 +131,13 @@ class _Subspace:
 
     spread = 1.0  # the lift is an isometry
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, small: SpectralDomain, x: Atom, plain: PlainStep):
+    def __init__(self, left: np.ndarray, right: np.ndarray, small: Factorable, x: Atom, plain: PlainStep):
         self._left, self._right, self._small = left, right, small
         self.diameter = small.diameter
         self.start = (1.0 - plain.eta) * x.compressed(left, right) + plain.eta * plain.atom.compressed(left, right)
 
     @classmethod
-    def extended(cls, domain: SpectralDomain, known: Span, x: Atom, plain: PlainStep) -> _Subspace | None:
+    def extended(cls, domain: Factorable, known: Span, x: Atom, plain: PlainStep) -> _Subspace | None:
         """None where the atom brings no vectors that could be joined, or points of the domain have more of them."""
         atom = plain.atom.low_rank
         if atom is not None:

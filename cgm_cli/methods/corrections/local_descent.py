@@ -97,7 +97,7 @@ class LocalDescent:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> LocalDescent:
             """Raises ProblemError for a domain whose points have no factors."""
-            if not problem.domain.spectral:
+            if problem.domain.factors is None:
                 raise ProblemError(
                     "`correction: local-descent` needs points that are matrices of low rank: a domain `psd`, "
                     "`fantope`, `fantope-face` or `nuclear-ball`; `fully-corrective` serves every domain",
@@ -129,7 +129,9 @@ class LocalDescent:
         if memory.gave_way:
             move = self.fallback.chosen(state, memory.fallback, plain, deadline)
             return replace(move, memory=replace(memory, fallback=move.memory), gave_way=True)
-        chart = Chart(state.point.problem.domain)
+        factors = state.point.problem.domain.factors
+        assert factors is not None
+        chart = Chart(factors)
         if chart.radius == 0.0:  # zero is all there is
             return Move(plain.atom, plain.eta, memory)
         return self._descended(state, memory, chart, plain, deadline)

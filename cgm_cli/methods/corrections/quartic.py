@@ -53,8 +53,8 @@ def is_quartic(problem: CompositeProblem) -> bool:
 
 def is_diagonal(problem: CompositeProblem) -> bool:
     """Whether it is a linear f over semidefinite matrices of fixed trace, whose one constraint is on the diagonal."""
-    domain, loss = problem.domain, problem.loss
-    fixed = domain.symmetric and domain.fixed_trace and domain.on_whole_sphere
+    factors, loss = problem.domain.factors, problem.loss
+    fixed = factors is not None and factors.symmetric and factors.fixed_trace and factors.on_whole_sphere
     return fixed and loss is not None and loss.cost is not None and [t.map.is_diagonal for t in problem.terms] == [True]
 
 

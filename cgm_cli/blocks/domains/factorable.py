@@ -1,0 +1,65 @@
+"""What corrections and forms of iterates ask of a domain of matrices that are known by a few of their vectors."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+
+class Factorable(Protocol):
+    """A set X of matrices that is defined by their eigen- or singular values: it contains U X W^T with X, for all
+    orthogonal U and W (for symmetric matrices, W = U) that leave alone what is `known` of every point.
+
+    trace: the largest sum of singular values of a point; with `fixed_trace`, of every point. count: the rank of the
+    extreme points. known: orthonormal columns (n, p) that are eigenvectors of the eigenvalue one of every point; None:
+    there are none. on_whole_sphere: whether what factors of the right size stand for is a point of it, or near one,
+    whatever else they are.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def symmetric(self) -> bool: ...
+    @property
+    def diameter(self) -> float: ...
+    @property
+    def trace(self) -> float: ...
+    @property
+    def fixed_trace(self) -> bool: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def known(self) -> np.ndarray | None: ...
+    @property
+    def on_whole_sphere(self) -> bool: ...
+
+    @property
+    def rest(self) -> Factorable:
+        """What points may be beside the part that is `known`: a set of which nothing is."""
+        ...
+
+    def restricted(self, left: np.ndarray, right: np.ndarray) -> Factorable | None:
+        """The matrices S with U S W^T in X for orthonormal columns U = left, and W = right, which span what is `known`.
+
+        None where those are too few columns for it to be non-empty.
+        """
+        ...
+
+    def admitted(self, values: np.ndarray) -> np.ndarray | None:
+        """Singular values of a point like these, which are positive and whose sum is at most `trace`, or equal to it
+        with `fixed_trace`. None where there is no point of this rank.
+        """
+        ...
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """The nearest point of X, by a full decomposition."""
+        ...
+
+
+class EigenvalueSet(Protocol):
+    """All positive semidefinite matrices whose eigenvalues lie in one set."""
+
+    def nearest_eigenvalues(self, values: np.ndarray) -> np.ndarray:
+        """The nearest vector of eigenvalues that a point of X may have."""
+        ...
