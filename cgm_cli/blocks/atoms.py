@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,7 +181,7 @@ class BlocksAtom(Atom):
         for block, view in self._views(x):
             block.blend_into(view, eta)
 
-    def _views(self, array: np.ndarray):
+    def _views(self, array: np.ndarray) -> Iterator[tuple[Atom, np.ndarray]]:
         start = 0
         for block in self.blocks:
             stop = start + math.prod(block.shape)

@@ -43,7 +43,7 @@ class CompositeProblem:
     start: Atom | None = None
     sense: str = "minimise"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.loss is None and not self.terms:
             raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
         for what, linear in [("objective", self.loss and self.loss.map), *((t.name, t.map) for t in self.terms)]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -34,7 +34,7 @@ class Box(Domain):
         ]
 
         @model_validator(mode="after")
-        def _bounds(self):
+        def _bounds(self) -> Self:
             if self.lower is None or self.upper is None:
                 raise ValueError("a box needs finite bounds on both sides: without them it is not compact")
             check_bounds(self.lower, self.upper)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import scipy.linalg
@@ -33,7 +33,7 @@ class Fantope(EigenDomain):
         ]
 
         @model_validator(mode="after")
-        def _rank_fits(self):
+        def _rank_fits(self) -> Self:
             if self.rank > self.size:
                 raise ValueError(
                     f"rank {self.rank} is more than the size {self.size}: no such matrix has eigenvalues in [0, 1]"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -39,7 +39,7 @@ class FantopeFace(SpectralDomain):
         ]
 
         @model_validator(mode="after")
-        def _rank_fits(self):
+        def _rank_fits(self) -> Self:
             if not 2 <= self.rank <= self.size:
                 raise ValueError(
                     f"a rank from 2 to the size, {self.size}, is needed, not {self.rank}: the eigenvalues lie in "

@@ -31,7 +31,7 @@ class GroupL1Ball(Domain):
 
         @field_validator("groups")
         @classmethod
-        def _partition(cls, groups):
+        def _partition(cls, groups: list[list[int]]) -> list[list[int]]:
             check_partition(groups)
             return groups
 

@@ -37,7 +37,7 @@ class LatentGroupBall(Domain):
 
         @field_validator("groups")
         @classmethod
-        def _cover(cls, groups):
+        def _cover(cls, groups: list[list[int]]) -> list[list[int]]:
             check_cover(groups)
             return groups
 

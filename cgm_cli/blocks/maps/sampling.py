@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,7 @@ class Sampling(LinearMap):
         ]
 
         @model_validator(mode="after")
-        def _one_of_both(self):
+        def _one_of_both(self) -> Self:
             if (self.indices is None) == (self.mask is None):
                 raise ValueError("a sampling needs either `indices` or a `mask`")
             return self

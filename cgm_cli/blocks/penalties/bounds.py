@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -40,7 +40,7 @@ class BoxSet(ConvexSet):
         ]
 
         @model_validator(mode="after")
-        def _bounds(self):
+        def _bounds(self) -> Self:
             if self.lower is None and self.upper is None:
                 raise ValueError("a box needs a `lower` or an `upper` bound: without either it constrains nothing")
             check_bounds(self.lower, self.upper)

@@ -36,7 +36,7 @@ class GroupNorm(SupportFunction):
 
         @field_validator("groups")
         @classmethod
-        def _partition(cls, groups):
+        def _partition(cls, groups: list[list[int]]) -> list[list[int]]:
             check_partition(groups)
             return groups
 
