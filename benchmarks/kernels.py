@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from cgm_cli.numerics import kernels
+from cgm_cli.numerics import box_passes, kernels
+from cgm_cli.numerics.box_passes import Ascent, LinearPart, SmoothedBox
 from cgm_cli.numerics.threads import allowed, threads
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,19 +67,16 @@ def passes(n: int) -> dict[str, Callable[[], object]]:
         for other in others:
             other.result()
 
-    box = 0.0, np.inf
+    box, linear = SmoothedBox.of(0.0, np.inf, 0.1), LinearPart(cost, rows, rows)
+    step = kernels.RankOneStep(x, 0.999, 1e-3 * one[:, 0], one[:, 0].copy())
     return {
         "copy": copy,
-        "update and direction, one half": lambda: kernels.half_box_direction(
-            x, 0.999, 1e-3 * one[:, 0], one[:, 0].copy(), cost, rows, rows, *box, 0.1, single
-        ),
+        "update and direction, one half": lambda: box_passes.half_box_direction(step, linear, box, single),
         "update": lambda: kernels.blend_low_rank(x, 1e-3, one, np.ones(1), one, cost),
         "update of rank 10": lambda: kernels.blend_low_rank(x, 1e-3, ten, np.ones(10), ten, cost),
-        "direction": lambda: kernels.box_direction(cost, rows, rows, x, *box, 0.1, out),
-        "residual": lambda: kernels.box_offset(x, centre, *box, 0.1),
-        "centred direction": lambda: kernels.centred_box_direction(
-            cost, rows, rows, x, centre, *box, 0.1, out, (1e-3, 0.2)
-        ),
+        "direction": lambda: box_passes.box_direction(linear, x, box, out),
+        "residual": lambda: box_passes.box_offset(x, centre, box),
+        "centred direction": lambda: box_passes.centred_box_direction(linear, x, centre, box, out, Ascent(1e-3, 0.2)),
     }
 
 

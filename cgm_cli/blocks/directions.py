@@ -19,6 +19,7 @@ from scipy.linalg.blas import dsymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.numerics import kernels, symmetric
+from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
 from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.numerics.symmetric import HalfProduct, Multiply
 
@@ -58,7 +59,7 @@ class Direction(ABC):
         """B -> (direction / peak) B."""
         return lambda block: self.matmat(block) / peak
 
-    def rough(self, peak: float, columns: int) -> Multiply | None:
+    def single_precision(self, peak: float, columns: int) -> Multiply | None:
         """B -> (direction / peak) B in single precision for B (n, `columns`), or (n,) for one, where that takes less
         time; None elsewhere.
         """
@@ -119,16 +120,16 @@ class DenseDirection(Direction):
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
         if self.symmetric and block.ndim == 1:
-            if block.size >= symmetric.SHARED:
+            if block.size >= symmetric.ONE_THREAD_ORDER:
                 return symmetric.product(self.array, np.ascontiguousarray(block))
             # Wants Fortran order: the transpose of a C-ordered symmetric matrix is one, for free.
             return dsymv(1.0, self.array.T, block)
         # A product with a thin block is no faster where it reads one triangle.
         return kernels.product(self.array, block) if block.ndim == 2 else self.array @ block
 
-    def rough(self, peak: float, columns: int) -> Multiply | None:
+    def single_precision(self, peak: float, columns: int) -> Multiply | None:
         # To convert the matrix costs as much as a few products with one vector.
-        if columns == 1 or self.array.size < kernels.SMALL:
+        if columns == 1 or self.array.size < ONE_THREAD_ENTRIES:
             return None
         single = kernels.single(self.array, 1.0 / peak)
         return lambda block: kernels.product(single, block.astype(np.float32)).astype(float)
@@ -182,7 +183,7 @@ class DeferredDirection(Direction):
 
 @dataclass(frozen=True)
 class SingleDirection(DeferredDirection):
-    """One whose `array` is in single precision, for `rough` products.
+    """One whose `array` is in single precision, for products of that.
 
     lower: only its entries on and below the diagonal have been written. form: writes the matrix in double precision;
     to be called while what it is formed from is still as it was.
@@ -200,9 +201,9 @@ class SingleDirection(DeferredDirection):
     def peak(self) -> float:
         return self.known_peak
 
-    def rough(self, peak: float, columns: int) -> Multiply | None:
+    def single_precision(self, peak: float, columns: int) -> Multiply | None:
         if self.lower and columns > 1:
-            return self.whole.rough(peak, columns)
+            return self.whole.single_precision(peak, columns)
 
         def multiply(block: np.ndarray) -> np.ndarray:
             return kernels.product(self.array, (block / peak).astype(np.float32)).astype(float)
@@ -231,8 +232,8 @@ class LowerDirection(DeferredDirection):
     def over(self, peak: float) -> Multiply:
         return HalfProduct(self.array, 1.0 / peak, super().over(peak))
 
-    def rough(self, peak: float, columns: int) -> Multiply | None:
-        return self.whole.rough(peak, columns) if columns > 1 else None
+    def single_precision(self, peak: float, columns: int) -> Multiply | None:
+        return self.whole.single_precision(peak, columns) if columns > 1 else None
 
 
 @dataclass(frozen=True)
@@ -342,7 +343,7 @@ class OuterSum(Direction):
         return self if factor == 1.0 else OuterSum(factor * self.rows, factor * self.columns)
 
 
-ROWS = 256
+ROWS_AT_ONCE = 256
 """Rows of a large matrix that are changed at once, in its place."""
 
 
@@ -370,15 +371,15 @@ class Reflection:
         self._reflect(matrix)
         rest = matrix[1:]
         weights = 2.0 * (self.normal @ rest.T)
-        for first in range(0, rest.shape[0], ROWS):
-            rows = slice(first, first + ROWS)
+        for first in range(0, rest.shape[0], ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
             rest[rows] -= np.multiply.outer(weights[rows], self.normal)
         return rest[:, 1:].T
 
     def _reflect(self, matrix: np.ndarray) -> None:
         weights = 2.0 * (self.normal @ matrix)
-        for first in range(0, matrix.shape[0], ROWS):
-            rows = slice(first, first + ROWS)
+        for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
             matrix[rows] -= np.multiply.outer(self.normal[rows], weights)
 
     def lifted(self, block: np.ndarray) -> np.ndarray:
@@ -413,8 +414,8 @@ class ComplementDirection(Direction):
     def matmat(self, block: np.ndarray) -> np.ndarray:
         return self.reflection.dropped(self.whole.matmat(self.reflection.lifted(block)))
 
-    def rough(self, peak: float, columns: int) -> Multiply | None:
-        product = self.whole.rough(peak, columns)
+    def single_precision(self, peak: float, columns: int) -> Multiply | None:
+        product = self.whole.single_precision(peak, columns)
         if product is None:
             return None
         return lambda block: self.reflection.dropped(product(self.reflection.lifted(block)))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,8 @@ from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics import kernels
+from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
+from cgm_cli.numerics.kernels import RankOneStep
 from cgm_cli.readers.memory import check_fits
 
 
@@ -62,22 +63,6 @@ class Iterate(ABC):
         """Become the iterate of the same kind and shape that `pack` made the tree of."""
 
 
-@dataclass(frozen=True)
-class HalfStep:
-    """x <- keep x + left right^T for a symmetric x (n, n), C-contiguous, on and below the diagonal; vectors (n,)."""
-
-    x: np.ndarray
-    keep: float
-    left: np.ndarray
-    right: np.ndarray
-
-    @classmethod
-    def none(cls, x: np.ndarray) -> HalfStep:
-        """The step that leaves x as it is."""
-        zero = np.zeros(x.shape[0])
-        return cls(x, 1.0, zero, zero)
-
-
 class DenseIterate(Iterate):
     """x as one C-contiguous array, changed in place.
 
@@ -90,7 +75,7 @@ class DenseIterate(Iterate):
 
     def __init__(self, start: Atom, halves: bool = False):
         self._array = np.ascontiguousarray(start.dense())
-        self.halved = halves and self._array.size >= kernels.SMALL
+        self.halved = halves and self._array.size >= ONE_THREAD_ENTRIES
         self._whole = True
 
     @property
@@ -111,13 +96,13 @@ class DenseIterate(Iterate):
         else:
             atom.blend_into(self.array, eta)
 
-    def begin(self, atom: Atom, eta: float) -> HalfStep | None:
+    def begin(self, atom: Atom, eta: float) -> RankOneStep | None:
         """The same step for somebody who takes it at once, on and below the diagonal; None if that is not enough."""
         if not self._halves(atom):
             return None
         self._whole = False
         left = atom.left[:, 0] * (eta * atom.weights[0])
-        return HalfStep(self._array, 1.0 - eta, left, np.ascontiguousarray(atom.right[:, 0]))
+        return RankOneStep(self._array, 1.0 - eta, left, np.ascontiguousarray(atom.right[:, 0]))
 
     def _halves(self, atom: Atom) -> bool:
         return self.halved and isinstance(atom, LowRankAtom) and atom.is_symmetric and atom.weights.size == 1

@@ -17,7 +17,7 @@ from cgm_cli.numerics.threads import blas_threads
 
 _EPS = float(np.finfo(float).eps)
 
-FEW = 200
+TRIAL_PRODUCTS = 200
 """The products that may be spent to find out whether a certificate is worth its price."""
 
 
@@ -75,7 +75,7 @@ def optimistic_bound(problem: CompositeProblem, dual: DualPoint, deadline: Deadl
     """No less than the bound of a dual point, and near it: the minimum over the domain is no more than the value of any
     of its points, which is found at a small part of the price of a certificate.
     """
-    request = OracleRequest(1e-4, max_products=FEW, leave=deadline.should_stop)
+    request = OracleRequest(1e-4, max_products=TRIAL_PRODUCTS, should_stop=deadline.should_stop)
     return dual.constant + problem.domain.lmo(dual.direction(problem), request).value
 
 

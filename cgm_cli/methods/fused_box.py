@@ -13,12 +13,15 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import DenseDirection, Direction, LowerDirection, SingleDirection
-from cgm_cli.blocks.iterates import DenseIterate, HalfStep, Iterate
+from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.penalties.base import Dual
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.evaluation import Evaluation, Images, Sums, dual_of, piece_of
 from cgm_cli.methods.point import ImagePoint, Offset, Point
-from cgm_cli.numerics import kernels, symmetric
+from cgm_cli.numerics import box_passes, symmetric
+from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
+from cgm_cli.numerics.box_passes import Ascent, BoxSums, LinearPart, SmoothedBox
+from cgm_cli.numerics.kernels import RankOneStep
 
 SINGLE_RANGE = 1e-18, 1e18
 """Norms of a direction that single precision can hold, together with its products."""
@@ -45,11 +48,9 @@ def _box_of(problem: CompositeProblem, iterate: Iterate) -> int | None:
 
 @dataclass(frozen=True)
 class _Sides:
-    """The pieces of a direction beside the box: the cost, the sum of all a_i + b_j as two vectors, and the rest."""
+    """The pieces of a direction beside the box: the cost with the sum of all a_i + b_j, and the rest."""
 
-    cost: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
+    linear: LinearPart
     rest: list[Direction]
 
     @classmethod
@@ -62,28 +63,7 @@ class _Sides:
                 rest.append(piece)
             else:
                 rows, columns = rows + piece.outer_sum[0], columns + piece.outer_sum[1]
-        return cls(cost.dense(), rows, columns, rest)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The sums of a pass: distance |z - p|, conjugate g*(y), reference |p|, norm of the direction, pairing <y, z>,
-    slope |y|, off |y - c|.
-    """
-
-    distance: float
-    conjugate: float
-    reference: float
-    norm: float
-    pairing: float
-    slope: float
-    off: float
-
-    @classmethod
-    def uncentred(cls, distance: float, conjugate: float, reference: float, norm: float, step: float) -> _Found:
-        """Where y = (z - p) / step."""
-        slope = distance / step
-        return cls(distance, conjugate, reference, norm, conjugate + distance * slope, slope, slope)
+        return cls(LinearPart(cost.dense(), rows, columns), rest)
 
 
 @dataclass(frozen=True)
@@ -91,7 +71,7 @@ class _Ahead:
     """The sums of a pass that was made together with the step before, and the beta that it was made at."""
 
     beta: float
-    figures: tuple[float, ...]
+    sums: BoxSums
 
 
 class FusedBoxPoint(ImagePoint):
@@ -105,7 +85,7 @@ class FusedBoxPoint(ImagePoint):
         bounds = problem.terms[place].penalty.entry_bounds
         assert bounds is not None
         self._bounds = bounds
-        self._single = single and problem.domain.takes_rough
+        self._single = single and problem.domain.takes_single_precision
         self._single_buffer: np.ndarray | None = None
         self._ahead: _Ahead | None = None
         self._pending: tuple[float, float] | None = None  # share and step of a move of the box's multiplier
@@ -125,9 +105,9 @@ class FusedBoxPoint(ImagePoint):
 
     def warm_up(self) -> None:
         kind = np.float32 if self._single else np.float64
-        kernels.rehearse(kind, self._halves, self.multipliers is not None)
+        box_passes.warm_up(kind, self._halves, self.multipliers is not None)
         if self._halves:
-            symmetric.rehearse(kind)
+            symmetric.warm_up(kind)
 
     def evaluate(self, beta: float | None) -> Evaluation:
         assert beta is not None
@@ -189,8 +169,8 @@ class FusedBoxPoint(ImagePoint):
                 pieces.append(sums.add_term(other, each, images.terms[other], self._centre(other)))
         step = beta / term.weight
         direction, found = self._fused(pieces, images.terms[place], step, single, pending, ahead)
-        dual = Dual(None, found.conjugate, 0.0, found.distance, found.reference)
-        size = found.reference + found.distance + step * (found.slope + found.off)
+        dual = Dual(None, found.conjugate, 0.0, found.distance, found.size)
+        size = found.size + found.distance + step * (found.slope + found.off)
         rounding = size * found.slope + size / step * problem.domain.radius
         sums.add_dual(place, dual, found.pairing, found.slope, found.off, step, rounding)
         return sums.evaluation(direction)
@@ -203,7 +183,7 @@ class FusedBoxPoint(ImagePoint):
         single: bool,
         pending: tuple[float, float] | None = None,
         ahead: _Ahead | None = None,
-    ) -> tuple[Direction, _Found]:
+    ) -> tuple[Direction, BoxSums]:
         """The direction, of whose pieces the cost comes first, and the sums of the box's dual."""
         sides = _Sides.of(pieces)
         single = self._fits_single(single, image, sides.rest)
@@ -232,23 +212,18 @@ class FusedBoxPoint(ImagePoint):
         out: np.ndarray,
         pending: tuple[float, float] | None,
         ahead: _Ahead | None,
-    ) -> _Found:
+    ) -> BoxSums:
         """Over x, unless it was made ahead; a pending move of the multiplier is made on the way."""
         centre = self._centre(self._place)
-        matrices = sides.cost, sides.rows, sides.columns
+        box = SmoothedBox.of(*self._bounds, step)
         if centre is not None:
-            return _Found(
-                *kernels.centred_box_direction(
-                    *matrices, image, centre, *self._bounds, step, out, pending or (0.0, 1.0)
-                )
-            )
+            ascent = None if pending is None else Ascent(*pending)
+            return box_passes.centred_box_direction(sides.linear, image, centre, box, out, ascent)
         if ahead is not None:
-            return _Found.uncentred(*ahead.figures, step)
+            return ahead.sums
         if self._halves:
-            *figures, _ = self._half_pass(HalfStep.none(image), sides, step, out)
-        else:
-            figures = kernels.box_direction(*matrices, image, *self._bounds, step, out)
-        return _Found.uncentred(*figures, step)
+            return box_passes.half_box_direction(RankOneStep.none(image), sides.linear, box, out)[0]
+        return box_passes.box_direction(sides.linear, image, box, out)
 
     def _priced_step(
         self, atom: Atom, eta: float, cost: DenseDirection, images: list[np.ndarray | None], upcoming: float | None
@@ -274,14 +249,10 @@ class FusedBoxPoint(ImagePoint):
             pieces.append(piece_of(self.problem, term, cast(np.ndarray, y), beta))
         sides = _Sides.of(pieces)
         out = self._room_in(self._fits_single(self._single, begun.x, sides.rest))
-        *figures, price = self._half_pass(begun, sides, beta / self.box.weight, out)
-        self._ahead = _Ahead(beta, tuple(figures))
+        box = SmoothedBox.of(*self._bounds, beta / self.box.weight)
+        sums, price = box_passes.half_box_direction(begun, sides.linear, box, out)
+        self._ahead = _Ahead(beta, sums)
         return np.array(price)
-
-    def _half_pass(self, step: HalfStep, sides: _Sides, beta: float, out: np.ndarray) -> tuple[float, ...]:
-        """The step, and the direction after it, on and below the diagonal."""
-        moved = step.x, step.keep, step.left, step.right
-        return kernels.half_box_direction(*moved, sides.cost, sides.rows, sides.columns, *self._bounds, beta, out)
 
     def _dual(
         self, place: int, image: np.ndarray, beta: float | None, mean: np.ndarray | None, share: float
@@ -289,16 +260,19 @@ class FusedBoxPoint(ImagePoint):
         if place != self._place or self.multipliers is not None:
             return super()._dual(place, image, beta, mean, share)
         assert beta is not None
-        return kernels.box_mean(image, *self._bounds, beta / self.box.weight, mean, share, self.iterate.halved)
+        box = SmoothedBox.of(*self._bounds, beta / self.box.weight)
+        return box_passes.box_mean(image, box, mean, share, self.iterate.halved)
 
     def _offset(self, place: int, image: np.ndarray, beta: float) -> Offset:
         if place != self._place:
             return super()._offset(place, image, beta)
-        return Offset(*kernels.box_offset(image, self._centre(place), *self._bounds, beta / self.box.weight))
+        centre = self._centre(place)
+        assert centre is not None
+        return Offset(*box_passes.box_offset(image, centre, SmoothedBox.of(*self._bounds, beta / self.box.weight)))
 
     def _fits_single(self, wanted: bool, x: np.ndarray, rest: list[Direction]) -> bool:
         """Whether the direction is formed in single precision: where that is wanted, of use, and nothing is added."""
-        return wanted and not rest and x.size >= kernels.SMALL
+        return wanted and not rest and x.size >= ONE_THREAD_ENTRIES
 
     def _room_in(self, single: bool) -> np.ndarray:
         """The buffer of directions in single or in double precision."""

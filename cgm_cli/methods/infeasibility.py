@@ -18,7 +18,7 @@ import numpy as np
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.best_bound import FEW
+from cgm_cli.methods.best_bound import TRIAL_PRODUCTS
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.deadline import Deadline
@@ -62,7 +62,7 @@ class InfeasibilityTest:
         """The ceiling with the value of an atom for the certified minimum: no more than it, and far cheaper."""
         known = self._state.ceiling.attained
         if known is None:
-            rough = OracleRequest(1e-2, max_products=FEW)
+            rough = OracleRequest(1e-2, max_products=TRIAL_PRODUCTS)
             known = self._largest(lambda direction: self._problem.domain.lmo(direction, rough).value)
             self._state.ceiling = replace(self._state.ceiling, attained=known)
         return known

@@ -33,7 +33,7 @@ class OracleCalls:
             state.rng,
             policy.products(number, max(domain.shape)),
             allowance=allowance,
-            leave=self._budget.turns.should_stop,
+            should_stop=self._budget.turns.should_stop,
         )
         began = time.perf_counter()
         answer = domain.lmo(evaluation.direction, request)

@@ -6,15 +6,16 @@ it makes of a random vector. Chebyshev's grow fastest, and their recurrence keep
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.eigen import smallest_eigenpairs
+from cgm_cli.numerics.symmetric import Multiply
 
-STEPS = 500
-"""The degree of the polynomial: what the bound loses falls with its square."""
+DEGREE = 500
+"""The degree of the polynomial: what the bound loses falls with its square, to 1.4e-4 of half the spectrum's width for
+n = 50,000; and as many products with the block of vectors are spent.
+"""
 
 MISS = 0.075
 """The probability that one random vector may miss an eigenvector with: that all of several do is so much rarer. Eight
@@ -22,7 +23,7 @@ do for 1e-9. A smaller one would have the vectors show less of an eigenvector, a
 """
 
 LOOK = 50
-"""Steps between two looks at the bound."""
+"""Steps between two looks at the bound: a deadline that comes before the first leaves nothing."""
 
 NARROW, WIDENINGS = 1e-3, 60
 """The least width of an interval relative to A, and how often it is doubled: from there to any matrix in range."""
@@ -31,12 +32,12 @@ _EPS = float(np.finfo(float).eps)
 
 
 def random_floor(
-    multiply: Callable[[np.ndarray], np.ndarray],
+    multiply: Multiply,
     n: int,
     guess: float,
     failure: float,
     rng: np.random.Generator,
-    steps: int = STEPS,
+    degree: int = DEGREE,
     deadline: Deadline = NEVER,
 ) -> float | None:
     """A number that is at most the smallest eigenvalue of the symmetric n x n matrix A, but for a `failure`
@@ -64,7 +65,7 @@ def random_floor(
     for _ in range(WIDENINGS):
         if deadline.should_stop():
             return None
-        floor = _floor(multiply, start, low, high, seen, steps, deadline)
+        floor = _floor(multiply, start, low, high, seen, degree, deadline)
         if floor is not None:
             return floor
         # The interval began so far above that the vectors grew until their rounding errors hid what is sought.
@@ -78,15 +79,24 @@ def _shown(failure: float) -> tuple[int, float]:
     return columns, float(np.sqrt(0.5 * np.pi)) * failure ** (1.0 / columns)
 
 
-def _interval(multiply, n: int, guess: float, deadline: Deadline) -> tuple[float, float]:
+def _interval(multiply: Multiply, n: int, guess: float, deadline: Deadline) -> tuple[float, float]:
     """From the guess to the largest eigenvalue, roughly."""
-    limits = {"max_products": 100, "leave": deadline.part(0.2).should_stop}
-    top = smallest_eigenpairs(lambda b: -multiply(b), n, 1, tolerance=1e-2, rng=np.random.default_rng(0), **limits)
+    top = smallest_eigenpairs(
+        lambda b: -multiply(b),
+        n,
+        1,
+        tolerance=1e-2,
+        rng=np.random.default_rng(0),
+        max_products=100,
+        should_stop=deadline.part(0.2).should_stop,
+    )
     high = float(top.residuals[0] - top.values[0])
     return guess, max(high, guess + NARROW * max(abs(guess), abs(high), np.finfo(float).tiny))
 
 
-def _floor(multiply, start, low, high, seen, steps, deadline) -> float | None:
+def _floor(
+    multiply: Multiply, start: np.ndarray, low: float, high: float, seen: float, degree: int, deadline: Deadline
+) -> float | None:
     """The best that one interval proves with up to so many steps, or those before the deadline; None for nothing."""
     middle, half, size = 0.5 * (low + high), 0.5 * (high - low), max(abs(low), abs(high))
     rounding = 2.0 * (start.shape[0] + 8) * _EPS * size / half  # |e_j| relative to the vectors of the step
@@ -94,8 +104,8 @@ def _floor(multiply, start, low, high, seen, steps, deadline) -> float | None:
     before, after = _longest(former), _longest(current)
     once = summed = before + after  # the sums over j of |e_j| and of (m - j + 1) |e_j|, both over `rounding`
     best = None
-    for m in range(1, steps + 1):
-        last = m == steps or deadline.should_stop()
+    for m in range(1, degree + 1):
+        last = m == degree or deadline.should_stop()
         if m % LOOK == 0 or last:
             left = seen - rounding * summed
             if not (np.isfinite(after) and left > 0.0):

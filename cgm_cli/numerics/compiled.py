@@ -11,37 +11,32 @@ from threading import RLock
 from types import FunctionType
 from typing import Any
 
-REORDER = {"reassoc", "contract", "nsz"}
-"""For `fastmath`: sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan",
-no "ninf").
+OPTIONS = {"fastmath": {"reassoc", "contract", "nsz"}, "nogil": True}
+"""Sums may be reordered, which lets them be vectorised; NaN and infinity keep their meaning (no "nnan", no "ninf").
+Threads share the work.
 """
 
 
-def compiled(**options: Any) -> Callable[[Callable], Compiled]:
-    """Decorates a function: numba.njit(**options), cached on disk unless neither the folder of the package nor the home
-    can be written to.
-    """
-    return lambda function: Compiled(function, options)
-
-
 class Compiled:
-    """A function that is compiled when it is first called; it may call others by their global names."""
+    """A function that is compiled when it is first called. It may call others by their global names, which are inlined;
+    they are to stand in the same module, for what is cached is known by the file that it came from.
+    """
 
-    def __init__(self, function: Callable, options: dict[str, Any]):
+    def __init__(self, function: FunctionType):
         update_wrapper(self, function)
-        self._function, self._options = function, options
+        self._function = function
         self._lock = RLock()
 
     def __call__(self, *arguments: Any) -> Any:
         return self.code(*arguments)
 
     @cached_property
-    def code(self) -> Callable:
+    def code(self) -> Callable[..., Any]:
         """What numba makes of it."""
         with self._lock:
             return self.__dict__.get("code") or self._compile()
 
-    def _compile(self) -> Callable:
+    def _compile(self) -> Callable[..., Any]:
         import numba
 
         source = self._function
@@ -51,6 +46,12 @@ class Compiled:
             source = FunctionType(source.__code__, known | called, source.__name__, None, source.__closure__)
             source.__module__, source.__qualname__ = self.__module__, self.__qualname__
         try:
-            return numba.njit(cache=True, **self._options)(source)
+            return numba.njit(cache=True, **OPTIONS)(source)
         except RuntimeError:
-            return numba.njit(**self._options)(source)
+            return numba.njit(**OPTIONS)(source)
+
+
+def compiled(function: Callable[..., Any]) -> Compiled:
+    """Decorates a function: by numba, cached on disk where the folder of the package or the home can be written to."""
+    assert isinstance(function, FunctionType)
+    return Compiled(function)

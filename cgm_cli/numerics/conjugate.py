@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 
-class Met(NamedTuple):
+class LineSearchResult(NamedTuple):
     """Inner products of the gradient that a move has led to: with itself, the former one and the direction moved in."""
 
     square: float
@@ -19,16 +19,16 @@ class Met(NamedTuple):
     slope: float
 
 
-class Point(Protocol):
+class MovablePoint(Protocol):
     """A point of a function, which moves: the gradient there, (n,)."""
 
     gradient: np.ndarray
 
-    def move(self, direction: np.ndarray) -> Met | None:
+    def move(self, direction: np.ndarray) -> LineSearchResult | None:
         """To the best of the points x + t d, t > 0, for d (n,). None, and nothing changed, where none is better."""
 
 
-def descend(point: Point, moves: int, reduction: float = 0.0) -> bool:
+def descend(point: MovablePoint, moves: int, reduction: float = 0.0) -> bool:
     """Move a point downhill, about so many times; reduction: the part of the norm of the gradient that may be left.
     Whether it got there, or as far as rounding errors let it.
 
@@ -41,19 +41,19 @@ def descend(point: Point, moves: int, reduction: float = 0.0) -> bool:
     direction, steepest, grown, made = -gradient, True, False, 0
     while square > small and made < (2 * moves if grown else moves):
         made += 1
-        met = point.move(direction)
-        if met is None:
+        found = point.move(direction)
+        if found is None:
             # Rounding errors hide what could still be gained, or have turned the direction.
             if steepest:
                 return True
             direction = -gradient
-            met = point.move(direction)
-            if met is None:
+            found = point.move(direction)
+            if found is None:
                 return True
         gradient = point.gradient
-        share = max(0.0, (met.square - met.overlap) / square)
-        square, steepest, grown = met.square, share == 0.0, met.square > square
-        if steepest or not share * met.slope < square:
+        share = max(0.0, (found.square - found.overlap) / square)
+        square, steepest, grown = found.square, share == 0.0, found.square > square
+        if steepest or not share * found.slope < square:
             direction, steepest = -gradient, True
         else:
             direction *= share

@@ -17,7 +17,7 @@ import numpy as np
 
 P, T = ParamSpec("P"), TypeVar("T")
 
-TRIAL = 700
+TRIAL_ORDER = 700
 """The order of the matrices that are multiplied to find out how fast that is: some hundredths of a second in all."""
 
 
@@ -94,14 +94,14 @@ NEVER = Deadline()
 @cache
 def flops_per_second() -> float:
     """Of products of matrices, which most of a factorisation is made of, by one thread; measured once."""
-    matrix = np.full((TRIAL, TRIAL), 1.0 / TRIAL)
+    matrix = np.full((TRIAL_ORDER, TRIAL_ORDER), 1.0 / TRIAL_ORDER)
 
     def seconds() -> float:
         began = perf_counter()
         matrix @ matrix
         return perf_counter() - began
 
-    return 2.0 * TRIAL**3 / min(seconds() for _ in range(3))
+    return 2.0 * TRIAL_ORDER**3 / min(seconds() for _ in range(3))
 
 
 def seconds_of(flops: float) -> float:

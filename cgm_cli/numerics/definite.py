@@ -83,7 +83,7 @@ def dense_floor(
         diagonal -= shift
         pivots = diagonal.copy()
         # The transpose is in the order that LAPACK wants, and one triangle is all it reads.
-        factorise = _dense if n < panels.LARGE else partial(_by_panels, leave=deadline.should_stop)
+        factorise = _dense if n < panels.PANELS_FROM else partial(_by_panels, should_stop=deadline.should_stop)
         return _proven(factorise, scipy.linalg.cho_solve, work.T, pivots, n, shift, rounding)
 
     diagonal = factor * np.einsum("ii->i", matrix)
@@ -161,8 +161,8 @@ def _banded(band: np.ndarray) -> np.ndarray:
     return scipy.linalg.cholesky_banded(band, lower=True, overwrite_ab=True, check_finite=False)
 
 
-def _by_panels(matrix: np.ndarray, leave: Callable[[], bool]) -> np.ndarray | None:
-    return matrix if panels.cholesky(matrix, leave) else None
+def _by_panels(matrix: np.ndarray, should_stop: Callable[[], bool]) -> np.ndarray | None:
+    return matrix if panels.cholesky(matrix, should_stop) else None
 
 
 def _power_of_two(peak: float) -> float:
@@ -227,7 +227,7 @@ def _search(
             1,
             tolerance=1e-6,
             rng=np.random.default_rng(0),
-            leave=pace.deadline.should_stop,
+            should_stop=pace.deadline.should_stop,
         )
         better = guess - gap + gap / -float(inverse.values[0])
         del found, proof  # and the memory of the factor

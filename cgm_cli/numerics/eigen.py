@@ -23,12 +23,16 @@ DENSE_BELOW = 64
 """Sizes up to this are written out and given to LAPACK: a Krylov space would fill them anyway."""
 
 NOISE = 1e-2
-"""Relative weight of random noise in a warm start: without it a start orthogonal to the answer never finds it."""
+"""Relative weight of random noise in a warm start: without it a start orthogonal to the answer never finds it.
+So a warm start keeps two digits of what it knows.
+"""
 
 ROOM = 32
-"""Vectors of a Krylov space for one pair between restarts."""
+"""Vectors of a Krylov space for one pair between restarts: more need fewer products, but to make a vector orthogonal to
+all of them takes as many operations as there are.
+"""
 
-ROUGH = 1e-6
+SINGLE_NOISE = 1e-6
 """Relative size of the rounding errors that products in single precision are taken to have: 16 of its units."""
 
 _EPS = float(np.finfo(float).eps)
@@ -62,20 +66,21 @@ def smallest_eigenpairs(
     start: np.ndarray | None = None,
     max_products: int = 10_000,
     enough: Callable[[np.ndarray, np.ndarray], bool] | None = None,
-    leave: Callable[[], bool] = lambda: False,
-    rough: Multiply | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    single_precision: Multiply | None = None,
 ) -> Eigenpairs:
     """The `count` smallest eigenpairs of the symmetric n x n matrix A with multiply(V) = A @ V for V of shape (n, r) or
     (n,).
 
     Stops when `enough(values, residuals)`, or without it when every residual is at most tolerance * max(|value|, |A| /
     1000): relative to the value, but no tighter near zero than the size of A makes sensible; with tolerance 0 and no
-    `enough` the matrix is written out and factorised. `start` (n,
-    r) holds approximate eigenvectors, seeded noise is mixed in. A Ritz value lies *above* the eigenvalue it
-    approximates; value - residual is only an estimate from below. Out of products, or once `leave()` is true, the best
-    pairs so far are returned with converged = False. The entries of A should be of order one (divide by the largest
-    before). rough: the same products in single precision, used as long as their rounding errors, which the residuals
-    then include, do not matter.
+    `enough` the matrix is written out and factorised. A Ritz value lies *above* the eigenvalue it approximates; value -
+    residual is only an estimate from below. Out of products, or once `should_stop()` is true, the best pairs so far are
+    returned with converged = False. The entries of A should be of order one (divide by the largest before).
+
+    start: (n, r), approximate eigenvectors, into which seeded noise is mixed.
+    single_precision: the same products in that, used as long as their rounding errors, which the residuals then
+    include, do not matter.
     """
     width = _block_width(count)
     # From 6 * width on, the basis of 5 * width columns and the block after it fit into n dimensions.
@@ -85,15 +90,29 @@ def smallest_eigenpairs(
         residuals, wanted = np.full(count, rounding_error(matrix)), np.ascontiguousarray(vectors[:, :count])
         return Eigenpairs(values[:count], wanted, residuals, n, converged=True, start=vectors, exact=True)
     solve = _lanczos if count == 1 else partial(_block_lanczos, count=count)
-    options = {"n": n, "tolerance": tolerance, "enough": enough, "leave": leave}
+    limits = _Limits(tolerance, enough, max_products, should_stop)
     first = _start_block(n, width, rng, start)
-    if rough is None:
-        return solve(multiply, first, rng, max_products, noise=0.0, **options)
-    found = solve(rough, first, rng, max_products, noise=ROUGH, **options)
-    if found.converged or found.products >= max_products or leave():
+    if single_precision is None:
+        return solve(multiply, first, rng, limits, 0.0)
+    found = solve(single_precision, first, rng, limits, SINGLE_NOISE)
+    if found.converged or limits.are_reached(found.products):
         return found
-    better = solve(multiply, found.start, rng, max_products - found.products, noise=0.0, **options)
+    better = solve(multiply, found.start, rng, replace(limits, products=max_products - found.products), 0.0)
     return replace(better, products=better.products + found.products)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When an iteration ends: see `smallest_eigenpairs`."""
+
+    tolerance: float
+    enough: Callable[[np.ndarray, np.ndarray], bool] | None
+    products: int
+    should_stop: Callable[[], bool]
+
+    def are_reached(self, products: int) -> bool:
+        """Whether it has to end with what there is."""
+        return products >= self.products or self.should_stop()
 
 
 def _block_width(count: int) -> int:
@@ -113,25 +132,28 @@ def rounding_error(matrix: np.ndarray) -> float:
     return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
 
 
-def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave, noise) -> Eigenpairs:
+def _lanczos(
+    multiply: Multiply, start: np.ndarray, rng: np.random.Generator, limits: _Limits, noise: float
+) -> Eigenpairs:
     """The method for one pair, whose products are so cheap that what is around them counts: the vectors are rows, and
     the small problem is solved for its smallest pair alone, when it is likely to be good enough.
 
     start: (n, 1), of length one. noise: how wrong products are, relative to A, beyond double precision.
     """
+    n, enough = start.shape[0], limits.enough
     room = min(n, ROOM)
     basis = np.zeros((room + 1, n))
     projected = np.zeros((room + 1, room + 1))  # basis A basis^T
     basis[0] = start[:, 0]
     new = products = kept = 0
     size = 0.0
-    several = isinstance(multiply, HalfProduct) and multiply.extends
+    several = multiply if isinstance(multiply, HalfProduct) and multiply.extends else None
     looks = _Looks(2 if enough is not None else 4)
     while True:
         before = new
-        if several:
-            until = min(room, looks.next, new + max_products - products)
-            new, coupling, size = multiply.extend(basis, projected, new, until, size, noise == 0.0)
+        if several is not None:
+            until = min(room, looks.next, new + limits.products - products)
+            new, coupling, size = several.extend(basis, projected, new, until, size, noise == 0.0)
         else:
             new, coupling, size = _extend(multiply, basis, projected, new, kept, size, noise == 0.0)
         products += new - before
@@ -139,13 +161,13 @@ def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave,
         if not coupling > WEAK * size:
             block, triangle = _next_block(known.T, basis[new, :, None], size, rng)
             basis[new], coupling = block[:, 0], float(triangle[0, 0])
-        full, spent = new == room, products >= max_products or leave()
+        full, spent = new == room, limits.are_reached(products)
         if full or spent or new >= looks.next:
             value, vector = _smallest_pair(small)
             residual = abs(coupling * vector[-1])
             at_floor = residual <= max(noise, 4 * _EPS) * size
             residual += noise * size
-            allowed = max(tolerance * max(abs(value), 1e-3 * size), 4 * _EPS * size)
+            allowed = max(limits.tolerance * max(abs(value), 1e-3 * size), 4 * _EPS * size)
             values, residuals = np.array([value]), np.array([residual])
             converged = residual <= allowed if enough is None else enough(values, residuals)
             # In double precision there is no better than that; from single precision one may go on.
@@ -164,7 +186,9 @@ def _lanczos(multiply, start, rng, max_products, *, n, tolerance, enough, leave,
                 looks.restarted(kept)
 
 
-def _extend(multiply, basis, projected, new, kept, size, twice) -> tuple[int, float, float]:
+def _extend(
+    multiply: Multiply, basis: np.ndarray, projected: np.ndarray, new: int, kept: int, size: float, twice: bool
+) -> tuple[int, float, float]:
     """One step of `HalfProduct.extend`, by any product; the first `kept` vectors are what a restart has left."""
     image = multiply(basis[new])
     new += 1
@@ -208,7 +232,7 @@ class _Looks:
         self._last, self.next = None, columns + self._pace
 
 
-def _smallest_pair(matrix) -> tuple[float, np.ndarray]:
+def _smallest_pair(matrix: np.ndarray) -> tuple[float, np.ndarray]:
     values, vectors, _, _, info = dsyevr(matrix, range="I", il=1, iu=1)
     if info == 0 and np.isfinite(values[0]):
         return float(values[0]), vectors[:, 0]
@@ -216,9 +240,11 @@ def _smallest_pair(matrix) -> tuple[float, np.ndarray]:
     return float(values[0]), vectors[:, 0]
 
 
-def _block_lanczos(multiply, start, rng, max_products, *, n, count, tolerance, enough, leave, noise) -> Eigenpairs:
+def _block_lanczos(
+    multiply: Multiply, start: np.ndarray, rng: np.random.Generator, limits: _Limits, noise: float, count: int
+) -> Eigenpairs:
     """The method for several pairs, from an orthonormal block (n, width)."""
-    width = _block_width(count)
+    (n, width), enough = start.shape, limits.enough
     room = min(n, max(4 * width, 24) + width)  # columns of the basis between restarts
     keep = max(width, room // 3)  # Ritz vectors that survive a restart
     basis = np.zeros((n, room + width), order="F")
@@ -234,7 +260,7 @@ def _block_lanczos(multiply, start, rng, max_products, *, n, count, tolerance, e
         projected[old:new, :new] = coefficients.T
         following, coupling = _next_block(basis[:, :new], image, np.abs(projected[:new, :new]).max(), rng)
         full = new + width > room
-        spent = products >= max_products or leave()
+        spent = limits.are_reached(products)
         # Small eigenproblems are cheap, but not free; with `enough`, one look more may save a product.
         if full or spent or enough is not None or new % (2 * width) == 0:
             ritz, rotation = scipy.linalg.eigh(projected[:new, :new], check_finite=False)
@@ -245,7 +271,7 @@ def _block_lanczos(multiply, start, rng, max_products, *, n, count, tolerance, e
             if enough is not None:
                 converged = enough(ritz[:count], residuals)
             else:
-                allowed = tolerance * np.maximum(np.abs(ritz[:count]), 1e-3 * size)
+                allowed = limits.tolerance * np.maximum(np.abs(ritz[:count]), 1e-3 * size)
                 converged = bool(np.all(residuals <= allowed))
             # In double precision there is no better than that; from single precision one may go on.
             if converged or spent or at_floor:
@@ -262,7 +288,7 @@ def _block_lanczos(multiply, start, rng, max_products, *, n, count, tolerance, e
         old, new = new, new + width
 
 
-def _start_block(n, width, rng, start) -> np.ndarray:
+def _start_block(n: int, width: int, rng: np.random.Generator, start: np.ndarray | None) -> np.ndarray:
     noise = rng.standard_normal((n, width))
     if start is None:
         block = noise
@@ -274,7 +300,7 @@ def _start_block(n, width, rng, start) -> np.ndarray:
     return block / np.linalg.norm(block) if width == 1 else np.linalg.qr(block)[0]
 
 
-def _orthogonalise(basis, image) -> tuple[np.ndarray, np.ndarray]:
+def _orthogonalise(basis: np.ndarray, image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """image less its part in the span of basis, and its coefficients; twice, which is enough in floating point."""
     first = basis.T @ image
     image = image - basis @ first
@@ -282,7 +308,9 @@ def _orthogonalise(basis, image) -> tuple[np.ndarray, np.ndarray]:
     return image - basis @ second, first + second
 
 
-def _next_block(basis, image, size, rng) -> tuple[np.ndarray, np.ndarray]:
+def _next_block(
+    basis: np.ndarray, image: np.ndarray, size: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """An orthonormal block, orthogonal to basis, and the coupling R with image = block R; `size` is the magnitude of A.
 
     Where image is (numerically) rank deficient, the space is invariant in that direction and a random vector goes on in

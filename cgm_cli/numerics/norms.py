@@ -7,7 +7,8 @@ import scipy.linalg as la
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-SMALL = 512  # the shorter side up to which the Gram matrix is formed and factorised
+GRAM_SIDE = 512
+"""The shorter side up to which the Gram matrix is formed and factorised: some hundredths of a second."""
 
 _EPS = float(np.finfo(float).eps)
 
@@ -15,15 +16,15 @@ _EPS = float(np.finfo(float).eps)
 def operator_norm(matrix: np.ndarray | sp.sparray) -> float:
     """max |A x| / |x| for a two-dimensional dense or sparse array.
 
-    Shorter side at most SMALL: |A|^2 = lambda_max(A A^T) from a full factorisation, raised by its rounding. Longer: a
-    Lanczos estimate raised by its tolerance (it can only be too small if the seeded start vector has no component along
-    the answer); min(|A|_F, sqrt(|A|_1 |A|_inf)) if Lanczos fails, and never more than that.
+    Shorter side at most GRAM_SIDE: |A|^2 = lambda_max(A A^T) from a full factorisation, raised by its rounding. Longer:
+    a Lanczos estimate raised by its tolerance (it can only be too small if the seeded start vector has no component
+    along the answer); min(|A|_F, sqrt(|A|_1 |A|_inf)) if Lanczos fails, and never more than that.
     """
     peak = float(abs(matrix).max()) if min(matrix.shape) else 0.0
     if peak == 0.0:
         return 0.0
     scaled = matrix / peak
-    if min(scaled.shape) <= SMALL:
+    if min(scaled.shape) <= GRAM_SIDE:
         gram = scaled @ scaled.T if scaled.shape[0] <= scaled.shape[1] else scaled.T @ scaled
         gram = gram.toarray() if sp.issparse(gram) else gram
         top = la.eigvalsh(gram, subset_by_index=[gram.shape[0] - 1, gram.shape[0] - 1])[0]
@@ -40,7 +41,7 @@ def operator_norm(matrix: np.ndarray | sp.sparray) -> float:
 def norm_bound(matrix: np.ndarray | sp.sparray, norm: float) -> float:
     """At least |A|, rounding errors included: what a proof may rest on. norm: its `operator_norm`.
 
-    Shorter side k at most SMALL, longer m: the computed Gram matrix errs by m eps |A|_F^2 at most, its largest
+    Shorter side k at most GRAM_SIDE, longer m: the computed Gram matrix errs by m eps |A|_F^2 at most, its largest
     eigenvalue by k eps |A|_F^2. Longer: min(|A|_F, sqrt(|A|_1 |A|_inf)), since `norm` is an estimate.
     """
     peak = float(abs(matrix).max()) if min(matrix.shape) else 0.0
@@ -48,7 +49,7 @@ def norm_bound(matrix: np.ndarray | sp.sparray, norm: float) -> float:
         return 0.0
     scaled, rounding = matrix / peak, (sum(matrix.shape) + 8) * _EPS
     bound = _cheap_bound(scaled)
-    if min(matrix.shape) <= SMALL:
+    if min(matrix.shape) <= GRAM_SIDE:
         frobenius = float(np.sqrt((scaled * scaled).sum()))
         bound = min(bound, float(np.hypot(norm / peak, np.sqrt(rounding) * frobenius)))
     return peak * bound * (1.0 + rounding)

@@ -19,19 +19,20 @@ PANEL = 512
 PRODUCT = 2e10
 """The operations of a product from which it is made by panels: a second of work."""
 
-LARGE = 5000
+PANELS_FROM = 5000
 """The order from which panels are worth their price: below, all of it is a second of work."""
 
 
-def cholesky(matrix: np.ndarray, leave: Callable[[], bool]) -> bool:
+def cholesky(matrix: np.ndarray, should_stop: Callable[[], bool]) -> bool:
     """Put the lower factor in place of a symmetric `matrix` (n, n), of which the entries on and below the diagonal are
     read; what is above it then is of no meaning. Best in Fortran order.
 
-    False once `leave()` is true, with the work half done. Raises LinAlgError where the matrix is not positive definite.
+    False once `should_stop()` is true, with the work half done. Raises LinAlgError where the matrix is not positive
+    definite.
     """
     n = matrix.shape[0]
     for first in range(0, n, PANEL):
-        if leave():
+        if should_stop():
             return False
         last = min(n, first + PANEL)
         panel = matrix[first:, first:last]
@@ -45,14 +46,14 @@ def cholesky(matrix: np.ndarray, leave: Callable[[], bool]) -> bool:
     return True
 
 
-def gram(matrix: np.ndarray, leave: Callable[[], bool]) -> np.ndarray | None:
-    """matrix^T matrix (n, n), exactly symmetric, of a matrix (m, n); None once `leave()` is true."""
+def gram(matrix: np.ndarray, should_stop: Callable[[], bool]) -> np.ndarray | None:
+    """matrix^T matrix (n, n), exactly symmetric, of a matrix (m, n); None once `should_stop()` is true."""
     m, n = matrix.shape
     if m * n * n < PRODUCT:
         return matrix.T @ matrix
     out = np.empty((n, n))
     for first in range(0, n, PANEL):
-        if leave():
+        if should_stop():
             return None
         columns = slice(first, min(n, first + PANEL))
         out[columns, first:] = matrix[:, columns].T @ matrix[:, first:]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-STEPS = 200
+EVALUATIONS = 200
 """The most evaluations: three steps halve the interval at least."""
 
 
@@ -24,7 +24,7 @@ def increasing_zero(function: Callable[[float], float], low: float, high: float,
     if at_low >= 0.0:
         return low
     side, former = 0, np.inf
-    for step in range(STEPS):
+    for step in range(EVALUATIONS):
         width, middle = high - low, low + 0.5 * (high - low)
         if width <= max(tolerance, 1e-10 * abs(high)):
             break

@@ -5,23 +5,61 @@ and no number depends on how many threads there are.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.numerics.compiled import REORDER, compiled
-from cgm_cli.numerics.kernels import BAND, by_bands
+from cgm_cli.numerics.bands import BAND, by_bands
+from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.conjugate import LineSearchResult
 
-FEW = 1 << 15
+NUMPY_BELOW = 1 << 15
 """Passes over fewer entries are left to NumPy: they stay in a cache, where it takes little longer, and to load compiled
 code takes half a second.
 """
 
-SHARED = 1 << 19
-"""Matrices of fewer entries stay in the caches of one core, and are left to it."""
+ONE_THREAD_ENTRIES = 1 << 19
+"""Matrices of fewer entries stay in the caches of one core (4 MB), and are left to it."""
 
 
-@compiled(fastmath=REORDER, nogil=True)
-def _look_bands(data, indices, starts, factor, step, product, out, mixed, squares, sums, first, last):
+class Line(NamedTuple):
+    """The points Z + t D, with the products A Z + t A D beside them: t, D (`direction`) and A D (`product`), (n, r)."""
+
+    t: float
+    direction: np.ndarray
+    product: np.ndarray
+
+
+class Gradient(NamedTuple):
+    """scale A Z + diag(diagonal) Z, diagonal (n,)."""
+
+    scale: float
+    diagonal: np.ndarray
+
+
+class _Rows(NamedTuple):
+    """The rows of a sparse matrix (CSR)."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    starts: np.ndarray
+
+
+@compiled
+def _coefficient_bands(
+    matrix: _Rows,
+    factor: np.ndarray,
+    direction: np.ndarray,
+    product: np.ndarray,
+    out: np.ndarray,
+    mixed: np.ndarray,
+    squares: np.ndarray,
+    sums: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    data, indices, starts = matrix
     columns = factor.shape[1]
     row = np.empty(columns)
     for band in range(first, last):
@@ -32,10 +70,10 @@ def _look_bands(data, indices, starts, factor, step, product, out, mixed, square
             for k in range(starts[i], starts[i + 1]):
                 entry, other = data[k], indices[k]
                 for j in range(columns):
-                    row[j] += entry * step[other, j]
+                    row[j] += entry * direction[other, j]
             cross = square = 0.0
             for j in range(columns):
-                d, q = step[i, j], row[j]
+                d, q = direction[i, j], row[j]
                 out[i, j] = q
                 cross += factor[i, j] * d
                 square += d * d
@@ -45,24 +83,37 @@ def _look_bands(data, indices, starts, factor, step, product, out, mixed, square
         sums[band, 0], sums[band, 1] = across, along
 
 
-def look_along(
-    matrix: sp.csr_array, factor: np.ndarray, step: np.ndarray, product: np.ndarray, out: np.ndarray
+def line_coefficients(
+    matrix: sp.csr_array, factor: np.ndarray, direction: np.ndarray, product: np.ndarray, out: np.ndarray
 ) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """out <- A D for a sparse A (n, n) and the step D; <D, product>, <D, out>, and the inner products of the rows of Z
-    with those of D, and of those of D with themselves, (n,).
+    """out <- A D for a sparse A (n, n) and the direction D; <D, product>, <D, out>, and the inner products of the rows
+    of Z with those of D, and of those of D with themselves, (n,).
     """
-    if factor.size < FEW:
-        out[:] = matrix @ step
-        mixed, squares = np.einsum("ij,ij->i", factor, step), np.einsum("ij,ij->i", step, step)
-        return float(np.vdot(step, product)), float(np.vdot(step, out)), mixed, squares
+    if factor.size < NUMPY_BELOW:
+        out[:] = matrix @ direction
+        mixed, squares = np.einsum("ij,ij->i", factor, direction), np.einsum("ij,ij->i", direction, direction)
+        return float(np.vdot(direction, product)), float(np.vdot(direction, out)), mixed, squares
     mixed, squares = np.empty(factor.shape[0]), np.empty(factor.shape[0])
-    arrays = matrix.data, matrix.indices, matrix.indptr, factor, step, product, out, mixed, squares
-    across, along = by_bands(_look_bands, factor.shape, 2, *arrays, small=SHARED)
+    rows = _Rows(matrix.data, matrix.indices, matrix.indptr)
+    arrays = rows, factor, direction, product, out, mixed, squares
+    across, along = by_bands(_coefficient_bands, factor.shape, 2, *arrays, one_thread=ONE_THREAD_ENTRIES)
     return across, along, mixed, squares
 
 
-@compiled(fastmath=REORDER, nogil=True)
-def _go_bands(t, step, along, scale, diagonal, factor, product, former, out, sums, first, last):
+@compiled
+def _step_bands(
+    line: Line,
+    gradient: Gradient,
+    factor: np.ndarray,
+    product: np.ndarray,
+    former: np.ndarray,
+    out: np.ndarray,
+    sums: np.ndarray,
+    first: int,
+    last: int,
+) -> None:
+    t, step, along = line
+    scale, diagonal = gradient
     for band in range(first, last):
         square = overlap = slope = 0.0
         for i in range(band * BAND, min((band + 1) * BAND, factor.shape[0])):
@@ -78,32 +129,22 @@ def _go_bands(t, step, along, scale, diagonal, factor, product, former, out, sum
         sums[band, 0], sums[band, 1], sums[band, 2] = square, overlap, slope
 
 
-def go_along(
-    t: float,
-    step: np.ndarray,
-    along: np.ndarray,
-    scale: float,
-    diagonal: np.ndarray,
-    factor: np.ndarray,
-    product: np.ndarray,
-    former: np.ndarray,
-    out: np.ndarray,
-) -> tuple[float, float, float]:
-    """factor += t step and product += t along, in place; out <- scale product + diag(diagonal) factor; the inner
-    products of this with itself, with the former one and with the step.
-    """
-    if factor.size < FEW:
-        factor += t * step
-        product += t * along
-        out[:] = scale * product + diagonal[:, None] * factor
-        return float(np.vdot(out, out)), float(np.vdot(out, former)), float(np.vdot(out, step))
-    arrays = t, step, along, scale, diagonal, factor, product, former, out
-    return tuple(by_bands(_go_bands, factor.shape, 3, *arrays, small=SHARED))
+def take_step(
+    line: Line, gradient: Gradient, factor: np.ndarray, product: np.ndarray, former: np.ndarray, out: np.ndarray
+) -> LineSearchResult:
+    """factor += t D and product += t A D, in place; out <- the gradient there, beside the former one."""
+    if factor.size < NUMPY_BELOW:
+        factor += line.t * line.direction
+        product += line.t * line.product
+        out[:] = gradient.scale * product + gradient.diagonal[:, None] * factor
+        return LineSearchResult(*(float(np.vdot(out, other)) for other in (out, former, line.direction)))
+    arrays = line, gradient, factor, product, former, out
+    return LineSearchResult(*by_bands(_step_bands, factor.shape, 3, *arrays, one_thread=ONE_THREAD_ENTRIES))
 
 
-def rehearse() -> None:
-    """Load what is compiled; see `kernels.rehearse`."""
-    one = np.ones((FEW, 1))
-    zero = sp.csr_array((FEW, FEW))
-    look_along(zero, one, one, one, one.copy())
-    go_along(0.0, one, one, 1.0, one[:, 0], one.copy(), one.copy(), one, one.copy())
+def warm_up() -> None:
+    """Load what is compiled; see `box_passes.warm_up`."""
+    one = np.ones((NUMPY_BELOW, 1))
+    zero = sp.csr_array((NUMPY_BELOW, NUMPY_BELOW))
+    line_coefficients(zero, one, one, one, one.copy())
+    take_step(Line(0.0, one, one), Gradient(1.0, one[:, 0]), one.copy(), one.copy(), one, one.copy())

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgm_cli.numerics.eigen import DENSE_BELOW, rounding_error, smallest_eigenpairs
-
-Multiply = Callable[[np.ndarray], np.ndarray]
+from cgm_cli.numerics.symmetric import Multiply
 
 
 @dataclass(frozen=True)
@@ -37,19 +36,27 @@ def largest_singular_triplet(
     start: np.ndarray | None = None,
     max_products: int = 10_000,
     enough: Callable[[float, float], bool] | None = None,
-    leave: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> SingularTriplet:
     """The largest singular triplet of G (m, n), with multiply(V) = G @ V and multiply_transposed(U) = G^T @ U.
 
     By the smallest eigenpair of -G^T G (or of -G G^T when that is smaller): squaring costs accuracy in small singular
     values, not in the largest. `start` (n, 1) or (m, 1) is an approximate singular vector of the smaller side. The
     entries of G should be of order one. Raises nothing; `converged` says whether residual <= tolerance
-    * sigma, or `enough(sigma, residual)`. Once `leave()` is true, the best so far will do.
+    * sigma, or `enough(sigma, residual)`. Once `should_stop()` is true, the best so far will do.
     """
-    options = {"tolerance": tolerance, "rng": rng, "start": start, "max_products": max_products, "leave": leave}
-    options["enough"] = enough
     if shape[0] < shape[1]:
-        found = largest_singular_triplet(multiply_transposed, multiply, (shape[1], shape[0]), **options)
+        found = largest_singular_triplet(
+            multiply_transposed,
+            multiply,
+            (shape[1], shape[0]),
+            tolerance=tolerance,
+            rng=rng,
+            start=start,
+            max_products=max_products,
+            enough=enough,
+            should_stop=should_stop,
+        )
         return replace(found, left=found.right, right=found.left)
     n = shape[1]
     if (tolerance == 0.0 and enough is None) or n <= DENSE_BELOW:
@@ -58,10 +65,17 @@ def largest_singular_triplet(
         return SingularTriplet(
             float(values[0]), left[:, 0], right[0], rounding_error(matrix), n, converged=True, exact=True
         )
-    if enough is not None:
-        options["enough"] = lambda squares, residuals: _good(enough, -float(squares[0]), float(residuals[0]))
-    options["max_products"] = max(1, max_products // 2)
-    pair = smallest_eigenpairs(lambda block: -multiply_transposed(multiply(block)), n, 1, **options)
+    pair = smallest_eigenpairs(
+        lambda block: -multiply_transposed(multiply(block)),
+        n,
+        1,
+        tolerance=tolerance,
+        rng=rng,
+        start=start,
+        max_products=max(1, max_products // 2),
+        enough=None if enough is None else _of_squares(enough),
+        should_stop=should_stop,
+    )
     right = pair.vectors[:, 0]
     image = multiply(right)
     value = float(np.linalg.norm(image))
@@ -70,7 +84,11 @@ def largest_singular_triplet(
     return SingularTriplet(value, left, right, residual, 2 * pair.products + 1, pair.converged)
 
 
-def _good(enough: Callable[[float, float], bool], square: float, residual: float) -> bool:
-    """`enough` asked about sigma, from sigma^2 and the residual of its eigenvector."""
-    value = float(np.sqrt(max(square, 0.0)))
-    return value > 0.0 and enough(value, residual / value)
+def _of_squares(enough: Callable[[float, float], bool]) -> Callable[[np.ndarray, np.ndarray], bool]:
+    """`enough` asked about sigma, from -sigma^2 and the residual of its eigenvector."""
+
+    def of_squares(squares: np.ndarray, residuals: np.ndarray) -> bool:
+        value = float(np.sqrt(max(-float(squares[0]), 0.0)))
+        return value > 0.0 and enough(value, float(residuals[0]) / value)
+
+    return of_squares

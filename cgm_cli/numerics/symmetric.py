@@ -11,31 +11,28 @@ from functools import cache
 
 import numpy as np
 
-from cgm_cli.numerics.compiled import REORDER, compiled
+from cgm_cli.numerics.compiled import compiled
 from cgm_cli.numerics.threads import share
 
-STRIP = 250
-"""Rows of a strip, about; there are `MOST` at most. Every strip has a sum of its own, so that no number depends on how
-many threads share them.
+STRIP, MOST = 250, 16
+"""Rows of a strip, about, and how many strips there are at most. Every strip has a sum of its own, so that no number
+depends on how many threads share them; to add those of many strips takes longer than their work.
 """
 
-MOST = 16
-
-SHARED = 2000
-"""Orders from which a product is shared among threads; below, handing it over takes as long as they save."""
+ONE_THREAD_ORDER = 2000
+"""Products of matrices of a smaller order are left to one thread: to hand them over takes as long as others save."""
 
 WEAK = 1e-3
 """Relative to the size of the matrix, the length from which on what is left of an image is not a direction of its own,
 but rounding errors of one.
 """
 
-
 Multiply = Callable[[np.ndarray], np.ndarray]
 """B -> A B for a block (n, r), or a vector (n,)."""
 
 
-@compiled(fastmath=REORDER, nogil=True)
-def _multiply(lower, vector, cuts, sums, first, last):
+@compiled
+def _multiply(lower: np.ndarray, vector: np.ndarray, cuts: np.ndarray, sums: np.ndarray, first: int, last: int) -> None:
     for strip in range(first, last):
         out = sums[strip]
         out[:] = 0
@@ -75,7 +72,7 @@ def product(lower: np.ndarray, vector: np.ndarray) -> np.ndarray:
     cuts = _cuts(vector.size)
     strips = cuts.size - 1
     sums = np.empty((strips, vector.size), dtype=lower.dtype)
-    spans = [(0, strips)] if vector.size < SHARED else [(strip, strip + 1) for strip in range(strips)]
+    spans = [(0, strips)] if vector.size < ONE_THREAD_ORDER else [(strip, strip + 1) for strip in range(strips)]
     share(_multiply, [(lower, vector, cuts, sums, *span) for span in spans])
     return sums.sum(axis=0)
 
@@ -89,8 +86,17 @@ def _cuts(n: int) -> np.ndarray:
     return cuts
 
 
-@compiled(fastmath=REORDER, nogil=True)
-def _extend(lower, factor, basis, projected, new, until, size, twice):
+@compiled
+def _extend(
+    lower: np.ndarray,
+    factor: float,
+    basis: np.ndarray,
+    projected: np.ndarray,
+    new: int,
+    until: int,
+    size: float,
+    twice: bool,
+) -> tuple[int, float, float]:
     n = basis.shape[1]
     cuts = np.array([0, n])
     vector, image = np.empty(n, lower.dtype), np.empty((1, n), lower.dtype)
@@ -130,8 +136,8 @@ def _extend(lower, factor, basis, projected, new, until, size, twice):
             return new, coupling, size
 
 
-def rehearse(kind: type) -> None:
-    """Make a step with a matrix of one entry of this kind; see `kernels.rehearse`."""
+def warm_up(kind: type) -> None:
+    """Make a step with a matrix of one entry of this kind; see `box_passes.warm_up`."""
     half = HalfProduct(np.zeros((1, 1), dtype=kind), 1.0, lambda block: block)
     half.extend(np.ones((2, 1)), np.zeros((2, 2)), 0, 1, 0.0, kind == np.float64)
 
@@ -154,7 +160,7 @@ class HalfProduct:
     @property
     def extends(self) -> bool:
         """Whether several steps at once are faster than one after the other."""
-        return self.lower.shape[0] < SHARED
+        return self.lower.shape[0] < ONE_THREAD_ORDER
 
     def extend(
         self, basis: np.ndarray, projected: np.ndarray, new: int, until: int, size: float, twice: bool

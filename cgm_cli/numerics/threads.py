@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from queue import SimpleQueue
 from threading import Lock, Thread
 
-LARGE = 3000
+THREADED_ORDER = 3000
 """Orders of matrices from which factorisations share their work among threads: those of BLAS wait for each other by
 spinning, and on smaller matrices, on a processor with other work, that has taken a hundred times as long as one alone.
 """
@@ -43,7 +43,7 @@ def blas_threads(order: int) -> Iterator[None]:
     """Let BLAS and LAPACK use as many threads, for a factorisation of a large order; else they have one
     (cgm_cli.runs.execute).
     """
-    if allowed() == 1 or order < LARGE:
+    if allowed() == 1 or order < THREADED_ORDER:
         yield
         return
     import threadpoolctl

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgm_cli.numerics import kernels
+from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
+from cgm_cli.numerics.box_passes import box_tile
 from cgm_cli.numerics.threads import share
 
 TILE = 168
@@ -45,7 +46,7 @@ class FactoredBox:
                 for tile in range(place, len(self._places), SHARES):
                     totals[place] += self._add(tile, factor, across, buffer, sums[place])
 
-        small = self._cost.size < kernels.SMALL
+        small = self._cost.size < ONE_THREAD_ENTRIES
         share(work, [(range(SHARES),)] if small else [(range(place, place + 1),) for place in range(SHARES)])
         return sums.sum(axis=0), *totals.sum(axis=0).tolist()
 
@@ -57,7 +58,7 @@ class FactoredBox:
         rows, columns = slice(first, first + self._side), slice(start, start + self._side)
         left, right = factor[rows], factor[columns]
         x = np.matmul(left, across[:, columns], out=buffer[: len(left), : len(right)])
-        sums = np.array(kernels.box_tile(buffer, *x.shape, self._cost[tile], self._shift[tile], *self._limits))
+        sums = np.array(box_tile(buffer, *x.shape, self._cost[tile], self._shift[tile], *self._limits))
         out[rows] += x @ right
         if first == start:
             return sums

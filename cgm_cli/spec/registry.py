@@ -40,8 +40,8 @@ PENALTIES = {
 }
 SETS = {
     "equals": "cgm_cli.blocks.penalties.equals:Equals",
-    "box": "cgm_cli.blocks.penalties.bounds:BoxSet",
-    "nonnegative": "cgm_cli.blocks.penalties.bounds:Nonnegative",
+    "box": "cgm_cli.blocks.penalties.box:BoxSet",
+    "nonnegative": "cgm_cli.blocks.penalties.box:Nonnegative",
     "l1-ball": "cgm_cli.blocks.penalties.balls:L1BallSet",
     "l2-ball": "cgm_cli.blocks.penalties.balls:L2BallSet",
     "simplex": "cgm_cli.blocks.penalties.simplex:SimplexSet",

@@ -19,7 +19,7 @@ from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.row_sums import RowSums
-from cgm_cli.blocks.penalties.bounds import Nonnegative
+from cgm_cli.blocks.penalties.box import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.blocks.losses.linear import Linear

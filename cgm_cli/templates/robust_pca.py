@@ -14,7 +14,7 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.sampling import Sampling
-from cgm_cli.blocks.penalties.bounds import BoxSet
+from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term

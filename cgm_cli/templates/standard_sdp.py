@@ -15,7 +15,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrices import Matrices
-from cgm_cli.blocks.penalties.bounds import BoxSet, Nonnegative
+from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import Gathering, ProblemError, located

@@ -9,7 +9,7 @@ import numpy as np
 
 from cgm_cli.blocks.penalties.balls import L1BallSet, L2BallSet
 from cgm_cli.blocks.penalties.base import ConvexSet
-from cgm_cli.blocks.penalties.bounds import BoxSet, Nonnegative
+from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.verify.precision import Total, entry, extended, norm, total

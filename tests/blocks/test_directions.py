@@ -180,13 +180,13 @@ def test_only_large_dense_directions_are_multiplied_in_single_precision():
     rng = np.random.default_rng(0)
     a, block = rng.standard_normal((200, 190)), rng.standard_normal((190, 3))
     peak = np.abs(a).max()
-    product = DenseDirection(a).rough(peak, 3)(block)
+    product = DenseDirection(a).single_precision(peak, 3)(block)
     assert product.dtype == float
     exact = a @ block / peak
     assert 0.0 < np.abs(product - exact).max() <= 1e-4 * np.abs(exact).max()
-    assert DenseDirection(a[:10]).rough(peak, 3) is None
-    assert DenseDirection(a).rough(peak, 1) is None
-    assert DiagonalDirection(np.ones(3)).rough(1.0, 3) is None
+    assert DenseDirection(a[:10]).single_precision(peak, 3) is None
+    assert DenseDirection(a).single_precision(peak, 1) is None
+    assert DiagonalDirection(np.ones(3)).single_precision(1.0, 3) is None
 
 
 def half_of(a, dtype=float):
@@ -209,9 +209,9 @@ def test_one_half_stands_for_a_symmetric_matrix(known):
     np.testing.assert_array_equal(fresh().symmetrised().dense(), a)
     assert fresh().peak() >= np.abs(a).max()
     assert fresh().size() >= np.linalg.norm(a) * (1.0 - 1e-14)
-    assert fresh().rough(2.0, 1) is None
+    assert fresh().single_precision(2.0, 1) is None
     exact = a @ block / 2.0
-    assert 0.0 < np.abs(fresh().rough(2.0, 3)(block) - exact).max() <= 1e-4 * np.abs(exact).max()
+    assert 0.0 < np.abs(fresh().single_precision(2.0, 3)(block) - exact).max() <= 1e-4 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("lower", [True, False])
@@ -230,11 +230,11 @@ def test_single_precision_is_for_rough_products_alone(lower, scale):
     direction = SingleDirection(single, lower, float(np.linalg.norm(a)), form)
     peak = direction.peak()
     exact = a @ block / peak
-    rough = direction.rough(peak, 1)(block[:, 0])
-    assert rough.dtype == float
-    assert 0.0 < np.abs(rough - exact[:, 0]).max() <= 1e-5 * np.abs(exact).max()
+    found = direction.single_precision(peak, 1)(block[:, 0])
+    assert found.dtype == float
+    assert 0.0 < np.abs(found - exact[:, 0]).max() <= 1e-5 * np.abs(exact).max()
     assert not formed
-    assert 0.0 < np.abs(direction.rough(peak, 3)(block) - exact).max() <= 1e-5 * np.abs(exact).max()
+    assert 0.0 < np.abs(direction.single_precision(peak, 3)(block) - exact).max() <= 1e-5 * np.abs(exact).max()
     assert bool(formed) == lower
     np.testing.assert_array_equal(direction.matmat(block), a @ block)
     np.testing.assert_array_equal(direction.dense(), a)

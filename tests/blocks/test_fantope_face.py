@@ -19,7 +19,7 @@ from cgm_cli.blocks.directions import (
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.domains.certificates import CertificateLimits
 from cgm_cli.blocks.domains.fantope import Fantope
-from cgm_cli.numerics import kernels
+from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
 from cgm_cli.numerics.projections import project_hypersimplex
 from tests.blocks.support import domain, random_point
 from tests.blocks.test_directions import check_same
@@ -346,19 +346,19 @@ def test_the_complement_of_a_direction_equals_its_dense_form(kind, n):
     check_same(complement.scaled(-2.5), -2.5 * expected)
     check_same(complement.symmetrised(), expected)
     assert complement.sparse() is None
-    assert complement.rough(complement.peak(), 4) is None
+    assert complement.single_precision(complement.peak(), 4) is None
     for one in (direction, complement):
         assert one.size() >= np.linalg.norm(one.dense()) * (1 - 1e-14)
 
 
 def test_rough_products_beside_what_is_known():
-    n = int(np.sqrt(kernels.SMALL)) + 1
+    n = int(np.sqrt(ONE_THREAD_ENTRIES)) + 1
     array = symmetric(RNG(8), n)
     direction = DenseDirection(array, symmetric=True)
     reflection = Reflection.onto_axis(np.full(n, n**-0.5))
     complement = ComplementDirection(direction, reflection)
     block = RNG(9).standard_normal((n - 1, 4))
-    found = complement.rough(3.0, 4)(block)
+    found = complement.single_precision(3.0, 4)(block)
     wanted = complement.dense() @ block / 3.0
     assert found.shape == wanted.shape
     np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())

@@ -9,7 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
-from cgm_cli.blocks.penalties.bounds import BoxSet
+from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.errors import ProblemError
 from tests.blocks.support import InlineContext, build_all, examples, spec

@@ -94,7 +94,7 @@ def test_settled_points_are_points_of_the_domain(domain):
     for width in (3, 4):
         factor = chart.on_sphere(rng.standard_normal(chart.flat(chart.noise(rng, width)).size))[0]
         factor = chart.orthogonal(factor)
-        point, ordered = chart.settled(factor)
+        point, ordered = chart.retract(factor)
         assert point.weights.size <= width + known
         assert np.all(np.diff(point.weights) <= 0)
         assert domain.contains(point.dense())
@@ -102,7 +102,7 @@ def test_settled_points_are_points_of_the_domain(domain):
         np.testing.assert_allclose(chart.lift(ordered).dense(), chart.lift(factor).dense(), atol=1e-12)
         assert np.all(np.diff(np.square(ordered).sum(axis=0)) <= 1e-15)
         # What is in the domain already stays.
-        again, _ = chart.settled(chart.factor(point))
+        again, _ = chart.retract(chart.factor(point))
         np.testing.assert_allclose(again.dense(), point.dense(), atol=1e-12)
         lifted = chart.lift(chart.whole(chart.factor(point)))
         np.testing.assert_allclose(lifted.dense(), point.dense(), atol=1e-12)
@@ -112,7 +112,7 @@ def test_settled_points_are_points_of_the_domain(domain):
 def test_a_fantope_has_no_point_of_too_few_columns(domain, width):
     chart = Chart(domain)
     factor = chart.noise(np.random.default_rng(0), width)
-    point, ordered = chart.settled(factor)
+    point, ordered = chart.retract(factor)
     assert point is None
     np.testing.assert_allclose(chart.lift(ordered).dense(), chart.lift(factor).dense(), atol=1e-12)
 
@@ -125,8 +125,8 @@ def test_factors_of_the_face_are_orthogonal_to_what_is_known(domain):
     assert np.linalg.norm(noise) ** 2 == pytest.approx(domain.rank - 1)
     flat = 0.3 * chart.flat(noise)
     factor, _ = chart.on_sphere(flat)
-    point, ordered = chart.settled(factor)
-    gradient = chart.own(rng.standard_normal((7, 5)))
+    point, ordered = chart.retract(factor)
+    gradient = chart.restrict(rng.standard_normal((7, 5)))
     assert gradient.shape == factor.shape
     for columns in (noise, factor, ordered, chart.factor(point), gradient):
         np.testing.assert_allclose(vector @ columns, 0.0, atol=1e-14)
@@ -147,7 +147,7 @@ def test_values_beyond_one_are_shared_out_within_the_face(seed):
     basis = scipy.linalg.helmert(7).T
     values = np.array([1.6, 0.25, 0.15])
     vectors = basis @ np.linalg.qr(rng.standard_normal((6, 3)))[0]
-    point, _ = chart.settled(vectors * np.sqrt(values))
+    point, _ = chart.retract(vectors * np.sqrt(values))
     expected = np.full((7, 7), 1 / 7) + (vectors * [1.0, 0.625, 0.375]) @ vectors.T
     np.testing.assert_allclose(point.dense(), expected, atol=1e-13)
 

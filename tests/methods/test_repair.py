@@ -16,7 +16,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.maps.stack import Stack
-from cgm_cli.blocks.penalties.bounds import BoxSet, Nonnegative
+from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted

@@ -17,7 +17,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.balls import L1BallSet, L2BallSet
-from cgm_cli.blocks.penalties.bounds import BoxSet
+from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate

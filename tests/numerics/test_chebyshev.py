@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from cgm_cli.numerics import chebyshev
-from cgm_cli.numerics.chebyshev import MISS, STEPS, _shown, random_floor
+from cgm_cli.numerics.chebyshev import DEGREE, MISS, _shown, random_floor
 
 RNG = np.random.default_rng
 N = 400
@@ -25,7 +25,7 @@ SPECTRA = {
 }
 
 
-def floor(values: np.ndarray, guess: float, failure: float, seed: int, steps: int = STEPS) -> float:
+def floor(values: np.ndarray, guess: float, failure: float, seed: int, steps: int = DEGREE) -> float:
     """Of a diagonal matrix, which is as good as any: what is drawn looks alike from all sides."""
     return random_floor(lambda b: (values * b.T).T, values.size, guess, failure, RNG(seed), steps)
 
@@ -44,7 +44,7 @@ def test_below_the_smallest_eigenvalue_and_no_further_than_computed(name, seed):
     size = np.abs(values).max()
     found = floor(values, low, 1e-9, seed)
     # Not even the longest of the vectors drawn is twice as long as they are on average.
-    least = low - loss(low, max(high, low + 1e-3 * size) + 0.02 * (high - low), 2.0 * np.sqrt(N), 1e-9, STEPS)
+    least = low - loss(low, max(high, low + 1e-3 * size) + 0.02 * (high - low), 2.0 * np.sqrt(N), 1e-9, DEGREE)
     assert least - 1e-12 * size <= found <= low
 
 
@@ -52,7 +52,7 @@ def test_below_the_smallest_eigenvalue_and_no_further_than_computed(name, seed):
 def test_a_guess_that_is_off_costs_no_more_than_that(off):
     values = np.linspace(-3.0, 5.0, N)
     found = floor(values, -3.0 + off, 1e-9, 0)
-    assert -3.0 - abs(off) - loss(-3.0, 5.5, 2.0 * np.sqrt(N), 1e-9, STEPS) <= found <= -3.0
+    assert -3.0 - abs(off) - loss(-3.0, 5.5, 2.0 * np.sqrt(N), 1e-9, DEGREE) <= found <= -3.0
 
 
 @pytest.mark.parametrize("guess", [-1e6, -1.0, 4.9, 5.0, 1e9])
@@ -92,7 +92,7 @@ def test_the_rarer_a_failure_the_more_vectors(failure):
     assert failure ** (1.0 / columns) >= MISS
     assert columns == 1 or failure ** (1.0 / (columns - 1)) < MISS
     values = np.linspace(-3.0, 5.0, N)
-    assert -3.0 - loss(-3.0, 5.5, 2.0 * np.sqrt(N), failure, STEPS) <= floor(values, -3.0, failure, 0) <= -3.0
+    assert -3.0 - loss(-3.0, 5.5, 2.0 * np.sqrt(N), failure, DEGREE) <= floor(values, -3.0, failure, 0) <= -3.0
 
 
 def test_a_matrix_known_by_its_products():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from cgm_cli.numerics.conjugate import Met, descend
+from cgm_cli.numerics.conjugate import LineSearchResult, descend
 
 
-def met(gradient, *others):
-    return Met(*(float(gradient @ other) for other in (gradient, *others)))
+def result(gradient, *others):
+    return LineSearchResult(*(float(gradient @ other) for other in (gradient, *others)))
 
 
 class Quadratic:
@@ -36,7 +36,7 @@ class Quadratic:
         self.x = self.x - slope / float(direction @ self.matrix @ direction) * direction
         self.values.append(self.value)
         self.sizes.append(float(np.linalg.norm(self.gradient)))
-        return met(self.gradient, former, direction)
+        return result(self.gradient, former, direction)
 
 
 def quadratic(eigenvalues, seed=5):
@@ -99,7 +99,7 @@ class Valley:
         if not along.x > 0.0 or not along.fun < self._value(self.x):
             return None
         former, self.x = self.gradient, self.x + along.x * direction
-        return met(self.gradient, former, direction)
+        return result(self.gradient, former, direction)
 
 
 def test_a_curved_valley_is_followed_to_its_end():
@@ -119,7 +119,7 @@ def test_where_no_direction_is_downhill_the_steepest_is_tried_before_it_ends():
             if len(tried) > 1:
                 return None
             former, self.gradient = self.gradient, np.array([2.0, -1.5])
-            return met(self.gradient, former, direction)
+            return result(self.gradient, former, direction)
 
     descend(Wall(), 50)
     assert len(tried) == 3

@@ -336,7 +336,7 @@ def test_products_in_single_precision_are_left_where_they_do_not_do(tolerance, c
     single = a.astype(np.float32)
     asked = {"single": 0, "double": 0}
 
-    def rough(block):
+    def in_single(block):
         asked["single"] += 1
         return (single @ block.astype(np.float32)).astype(float)
 
@@ -345,7 +345,13 @@ def test_products_in_single_precision_are_left_where_they_do_not_do(tolerance, c
         return a @ block
 
     pairs = smallest_eigenpairs(
-        multiply, 200, count, tolerance=tolerance, rng=np.random.default_rng(0), rough=rough, max_products=100_000
+        multiply,
+        200,
+        count,
+        tolerance=tolerance,
+        rng=np.random.default_rng(0),
+        single_precision=in_single,
+        max_products=100_000,
     )
     assert pairs.converged
     assert asked["single"] > 0

@@ -12,7 +12,7 @@ from tests.numerics.test_definite import torus
 @pytest.fixture
 def narrow(monkeypatch):
     monkeypatch.setattr(panels, "PANEL", 7)
-    monkeypatch.setattr(panels, "LARGE", 1)
+    monkeypatch.setattr(panels, "PANELS_FROM", 1)
     monkeypatch.setattr(panels, "PRODUCT", 0.0)
 
 
@@ -69,7 +69,7 @@ def test_a_proof_by_panels_is_the_same(narrow):
     matrix, values = torus(12, 9)
     dense = matrix.toarray()
     by_panels = dense_floor(dense, values[0])
-    panels.LARGE = 10**9
+    panels.PANELS_FROM = 10**9
     assert by_panels == dense_floor(dense, values[0])
     assert values[0] - 1e-9 <= by_panels <= values[0] + 1e-13
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from cgm_cli.numerics.roots import STEPS, increasing_zero
+from cgm_cli.numerics.roots import EVALUATIONS, increasing_zero
 
 
 def functions(seed):
@@ -34,7 +34,7 @@ def test_the_sign_changes_where_it_says(name, seed):
         return function(x)
 
     found = increasing_zero(watched, 0.0, 1.0)
-    assert len(asked) < STEPS
+    assert len(asked) < EVALUATIONS
     assert all(0.0 <= x <= 1.0 for x in asked)
     near = 2e-12 + 2e-10 * found
     assert function(max(0.0, found - near)) <= 0.0 <= function(min(1.0, found + near))

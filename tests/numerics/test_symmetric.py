@@ -19,7 +19,7 @@ def symmetric_matrix(n, kind=float):
 
 
 # Less than four rows, four, a rest; one strip, two; shared among threads, with a rest.
-@pytest.mark.parametrize("n", [1, 3, 4, 7, 250, 501, symmetric.SHARED + 3])
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 250, 501, symmetric.ONE_THREAD_ORDER + 3])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_a_product_reads_one_triangle_and_hangs_on_no_number_of_threads(n, kind):
     a, lower = symmetric_matrix(n, kind)
@@ -80,7 +80,7 @@ def test_the_smallest_eigenvalue_by_half_products(n, kind):
     half = HalfProduct(lower, 1.0, lambda block: a @ block)
     options = {"rng": np.random.default_rng(2), "tolerance": 1e-8}
     if kind == np.float32:
-        found = smallest_eigenpairs(lambda block: a @ block, n, 1, rough=half, **options)
+        found = smallest_eigenpairs(lambda block: a @ block, n, 1, single_precision=half, **options)
     else:
         found = smallest_eigenpairs(half, n, 1, **options)
     assert found.converged

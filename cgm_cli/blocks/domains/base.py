@@ -31,8 +31,8 @@ class OracleRequest:
     None. rng: the run's generator, the only source of randomness. max_products: the most products with a vector it may
     spend, for each eigen- or singular vector sought.
     allowance: given <v, atom>, how far above the minimum it may lie; takes the place of `tolerance` where an iteration
-    can estimate that distance. leave: asked now and then by an iteration; once it is true, the best answer so far will
-    do.
+    can estimate that distance. should_stop: asked now and then by an iteration; once it is true, the best answer so far
+    will do.
     """
 
     tolerance: float = 1e-9
@@ -40,7 +40,7 @@ class OracleRequest:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     max_products: int = 10_000
     allowance: Callable[[float], float] | None = None
-    leave: Callable[[], bool] = lambda: False
+    should_stop: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Domain(ABC):
 
     Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
     X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by
-    products with the direction, which need not be written out as an array. `takes_rough`: where its tolerance is loose,
-    `lmo` is content with products in single precision.
+    products with the direction, which need not be written out as an array. `takes_single_precision`: where its
+    tolerance is loose, `lmo` is content with products in that.
     """
 
     shape: tuple[int, ...]
@@ -77,7 +77,7 @@ class Domain(ABC):
     diameter: float
     symmetric: bool = False
     spectral: bool = False
-    takes_rough: bool = False
+    takes_single_precision: bool = False
 
     @property
     def factors(self) -> Factorable | None:

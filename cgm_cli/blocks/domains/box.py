@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
-from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.fitting import ShapeField, as_shape, fit

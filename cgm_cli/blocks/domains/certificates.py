@@ -77,7 +77,7 @@ of the polynomial starts, the rest of the time its degree.
 
 _EPS = float(np.finfo(float).eps)
 
-Floor = Callable[[float, float, np.ndarray, np.ndarray], float | None]
+FloorAt = Callable[[float, float, np.ndarray, np.ndarray], float | None]
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class EigenvalueSum:
 
         return self._by_definiteness(direction, guess, floor, deadline.keeping(dense_seconds(self.n)))
 
-    def _by_definiteness(self, direction: Direction, guess: Guess, floor: Floor, deadline: Deadline) -> float | None:
+    def _by_definiteness(self, direction: Direction, guess: Guess, floor: FloorAt, deadline: Deadline) -> float | None:
         """By the dual of Ky Fan's sum: where V + W >= t I (semidefinite) for a W >= 0, and 0 <= X <= I with tr X = k,
 
             <V, X>  >=  k t - <W, X>  >=  k t - tr W.
@@ -214,7 +214,7 @@ class EigenvalueSum:
             rng=np.random.default_rng(0),
             max_products=guess.products,
             enough=guess.enough(peak),
-            leave=deadline.should_stop,
+            should_stop=deadline.should_stop,
         )
         values = peak * pairs.values
         weights = np.maximum(values[-1] - values, 0.0)
@@ -257,7 +257,7 @@ class LargestSingularValue:
             (matrix.shape[0], matrix.shape[1]),
             tolerance=GUESS,
             rng=np.random.default_rng(0),
-            leave=deadline.keeping(self._dense_seconds).should_stop,
+            should_stop=deadline.keeping(self._dense_seconds).should_stop,
         )
         if not deadline.affords(self._dense_seconds):
             return None
@@ -279,8 +279,10 @@ class LargestSingularValue:
         if self.shape[1] > self.shape[0]:
             forth, back = back, forth
         sides = max(self.shape), min(self.shape)
-        leave = deadline.part(GUESSING).should_stop
-        top = largest_singular_triplet(forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0), leave=leave)
+        should_stop = deadline.part(GUESSING).should_stop
+        top = largest_singular_triplet(
+            forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0), should_stop=should_stop
+        )
         floor = random_floor(lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng, deadline=deadline)
         return None if floor is None else self._minimum(peak, -floor)
 

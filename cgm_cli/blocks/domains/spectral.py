@@ -80,7 +80,7 @@ class EigenDomain(SpectralDomain):
     """
 
     symmetric = True
-    takes_rough = True
+    takes_single_precision = True
     weight: float
 
     @property
@@ -97,7 +97,7 @@ class EigenDomain(SpectralDomain):
             self.shape[0],
             self.count,
             enough=_enough_pairs(request, scale),
-            rough=direction.rough(peak, self.count),
+            single_precision=direction.single_precision(peak, self.count),
             **solver_options(replace(request, max_products=request.max_products * self.count)),
         )
         atom = LowRankAtom.symmetric(pairs.vectors, np.full(self.count, self.weight))
@@ -165,7 +165,7 @@ class SolverOptions(TypedDict):
     rng: np.random.Generator
     start: np.ndarray | None
     max_products: int
-    leave: Callable[[], bool]
+    should_stop: Callable[[], bool]
 
 
 def solver_options(request: OracleRequest) -> SolverOptions:
@@ -176,7 +176,7 @@ def solver_options(request: OracleRequest) -> SolverOptions:
         "rng": request.rng,
         "start": request.warm,
         "max_products": request.max_products,
-        "leave": request.leave,
+        "should_stop": request.should_stop,
     }
 
 

@@ -83,7 +83,7 @@ def check_shape(matrix: np.ndarray | sp.sparray, shape: tuple[int, ...]) -> None
         raise ProblemError(f"the matrix is {named(matrix.shape)}, but a point of the domain is {named(shape)}")
 
 
-def _stacked(matrices, shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray]:
+def _stacked(matrices: Sequence[np.ndarray | sp.sparray], shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray]:
     """Row i holds the entries of A_i at the flat positions returned: those that are non-zero somewhere, ascending."""
     entries = [matrix if isinstance(matrix, sp.coo_array) else sp.coo_array(matrix) for matrix in matrices]
     flat = np.concatenate([e.coords[0].astype(np.intp) * shape[1] + e.coords[1] for e in entries])

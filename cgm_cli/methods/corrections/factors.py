@@ -59,7 +59,7 @@ class Chart:
         """Whether a vector has no columns: all of it is slack, and there is nothing to descend on."""
         return self._factor_of(flat).size == 0
 
-    def cleared(self, flat: np.ndarray) -> np.ndarray:
+    def project_out_known(self, flat: np.ndarray) -> np.ndarray:
         """A vector without what rounding errors have put along what is known: descent would make it grow."""
         if self.known is None:
             return flat
@@ -99,7 +99,7 @@ class Chart:
         """The columns of all of X: those that are known come first."""
         return factor if self.known is None else np.hstack([self.known, factor])
 
-    def own(self, gradient: np.ndarray) -> np.ndarray:
+    def restrict(self, gradient: np.ndarray) -> np.ndarray:
         """Of a derivative by all columns, that by those of a factor."""
         return gradient if self.known is None else self.orthogonal(gradient[:, self.known.shape[1] :])
 
@@ -110,7 +110,7 @@ class Chart:
             return LowRankAtom.symmetric(factor, ones)
         return LowRankAtom(factor[: self._rows], ones, factor[self._rows :])
 
-    def pull(self, direction: Direction, factor: np.ndarray) -> np.ndarray:
+    def factor_gradient(self, direction: Direction, factor: np.ndarray) -> np.ndarray:
         """d<V, X> / dZ by all columns: 2 V R for a symmetric V, or [V W; V^T U]."""
         if self.domain.symmetric:
             out = direction.matmat(factor)
@@ -119,18 +119,18 @@ class Chart:
         left, right = factor[: self._rows], factor[self._rows :]
         return np.vstack([direction.matmat(right), direction.transposed().matmat(left)])
 
-    def puller(self, direction: Direction) -> Callable[[np.ndarray], np.ndarray]:
+    def factor_gradients(self, direction: Direction) -> Callable[[np.ndarray], np.ndarray]:
         """Z -> d<V, X> / dZ for any V, for many factors."""
         if self.domain.symmetric:
             return direction.symmetrised().scaled(2.0).matmat
-        return partial(self.pull, direction)
+        return partial(self.factor_gradient, direction)
 
     def combined(self, direction: Direction, scale: float, flat: np.ndarray, shift: float) -> np.ndarray:
-        """scale * pull(V, Z) + shift * flat, for any V and the factor in a vector."""
+        """scale * factor_gradient(V, Z) + shift * flat, for any V and the factor in a vector."""
         if self.domain.symmetric:
             direction = direction.symmetrised()
         out = shift * flat
-        daxpy(self.pull(direction, self.columns(flat)).reshape(-1), self._factor_of(out), a=scale)
+        daxpy(self.factor_gradient(direction, self.columns(flat)).reshape(-1), self._factor_of(out), a=scale)
         return out
 
     def factor(self, atom: LowRankAtom) -> np.ndarray:
@@ -142,7 +142,7 @@ class Chart:
             return columns[:, np.square(columns).sum(axis=0) > 1e-20 * self.radius**2]
         return np.vstack([atom.left * root * np.sign(atom.weights), atom.right * root])
 
-    def settled(self, factor: np.ndarray) -> tuple[LowRankAtom | None, np.ndarray]:
+    def retract(self, factor: np.ndarray) -> tuple[LowRankAtom | None, np.ndarray]:
         """The point of the domain with the singular vectors of a factor, strongest first, and with its values as far as
         may be, or None if they are too few; and the same factor, its columns in this order.
         """
@@ -184,7 +184,7 @@ def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
     """The same as a function of vectors that point to points of the sphere."""
 
     def evaluate(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        flat = chart.cleared(flat)
+        flat = chart.project_out_known(flat)
         if not flat.any():  # which points nowhere
             return np.inf, np.full_like(flat, np.nan)
         factor, shrink = chart.on_sphere(flat)
@@ -216,11 +216,11 @@ def by_images(state: State, chart: Chart, beta: float | None) -> Smoothed:
         images = [term.map.forward_atom(atom) for term in problem.terms]
         loss_image = None if loss is None else np.zeros(()) if linear else loss.map.forward_atom(atom)
         found = point.evaluate_at(Images(loss_image, images), beta)
-        gradient = chart.pull(found.direction, columns)
+        gradient = chart.factor_gradient(found.direction, columns)
         value = found.smoothed
         if linear:
             value += 0.5 * float(np.vdot(gradient, columns)) - found.pairing
-        return value, chart.own(gradient)
+        return value, chart.restrict(gradient)
 
     return smoothed
 
@@ -251,7 +251,7 @@ def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
             images = Images(None, [term.map.forward_atom(atom) for term in rest.terms])
             found = evaluate(rest, images, beta, multipliers, lambda: np.empty(rest.domain.shape))
             value += found.smoothed
-            gradient += chart.pull(found.direction, columns)
-        return value, chart.own(gradient)
+            gradient += chart.factor_gradient(found.direction, columns)
+        return value, chart.restrict(gradient)
 
     return smoothed

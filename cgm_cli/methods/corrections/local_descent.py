@@ -116,8 +116,8 @@ class LocalDescent:
         return DescentState()
 
     def warm_up(self, problem: CompositeProblem) -> None:
-        if is_diagonal(problem) and problem.domain.shape[0] * self.columns >= rows.FEW:
-            rows.rehearse()
+        if is_diagonal(problem) and problem.domain.shape[0] * self.columns >= rows.NUMPY_BELOW:
+            rows.warm_up()
 
     def memory(self, problem: CompositeProblem) -> int:
         """The image it leads to, beside all that is kept lest it is broken off."""
@@ -143,8 +143,8 @@ class LocalDescent:
         start = self._start(state, memory, chart, plain)
         deadline.check()
         found, fitted, moves = self._descend(state, memory, chart, beta, start, deadline)
-        found = chart.on_sphere(chart.cleared(found))[0]
-        corrected, factor = chart.settled(found)
+        found = chart.on_sphere(chart.project_out_known(found))[0]
+        corrected, factor = chart.retract(found)
         memory = replace(memory, factor=factor, moves=moves)
         solution, better = None, corrected is not None
         if self.guarded or beta is None:

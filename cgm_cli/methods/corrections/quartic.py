@@ -26,9 +26,9 @@ from cgm_cli.blocks.directions import SumDirection
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.corrections.factors import Chart
-from cgm_cli.numerics.conjugate import Met
+from cgm_cli.numerics.conjugate import LineSearchResult
 from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.numerics.rows import go_along, look_along
+from cgm_cli.numerics.rows import Gradient, Line, line_coefficients, take_step
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -84,7 +84,7 @@ class _Square:
 
 
 @dataclass(frozen=True)
-class _Ahead:
+class _LineCoefficients:
     """What is met along a step D: <S, D> and |D|^2, with S the vector; how the derivative of <C, X> by Z changes; of
     <C, X>, and of the images of X, the coefficients of t and t^2.
     """
@@ -111,7 +111,7 @@ class Quartic:
         self._squares = []
         loss = problem.loss
         if loss is not None and loss.cost is not None:
-            self._cost = chart.puller(loss.map.adjoint(loss.gradient(np.zeros(()))))
+            self._cost = chart.factor_gradients(loss.map.adjoint(loss.gradient(np.zeros(()))))
         elif loss is not None and loss.squares is not None:
             self._squares.append(_Square(loss.map, 1.0, loss.squares))
         centres = [0.0] * len(problem.terms) if state.point.multipliers is None else state.point.multipliers
@@ -128,12 +128,12 @@ class Quartic:
         self.value = self._value(self._excess, self._pairing, self._images)
         self.gradient = self._gradient()
 
-    def move(self, direction: np.ndarray) -> Met | None:
+    def move(self, direction: np.ndarray) -> LineSearchResult | None:
         """To flat + t direction for the t > 0 where F_beta is least; None, and nothing is changed, if rounding errors
         hide it.
         """
         self._deadline.check()
-        ahead = self._look(direction)
+        ahead = self._line_coefficients(direction)
         if ahead is None:
             return None
         cross, square = (part / self._chart.radius**2 for part in ahead.sphere)
@@ -161,9 +161,9 @@ class Quartic:
         if not value <= self.value + TIE * abs(self.value):
             return None
         self._excess, self._pairing, self._images, self.value = excess, pairing, images, value
-        return self._go(found * unit, direction, ahead.product)
+        return self._take_step(found * unit, direction, ahead.product)
 
-    def _look(self, direction: np.ndarray) -> _Ahead | None:
+    def _line_coefficients(self, direction: np.ndarray) -> _LineCoefficients | None:
         """None for a direction so short that the square of its length vanishes."""
         chart, lift = self._chart, self._chart.lift
         factor, step = chart.columns(self.flat), chart.columns(direction)
@@ -182,14 +182,14 @@ class Quartic:
             moved = square.map.forward_atom(lift(step))
             both = square.map.forward_atom(ahead)
             images.append(((both - image - unit**2 * moved) / unit, moved))
-        return _Ahead(sphere, product, pairings, images)
+        return _LineCoefficients(sphere, product, pairings, images)
 
-    def _go(self, t: float, direction: np.ndarray, product: np.ndarray | None) -> Met:
+    def _take_step(self, t: float, direction: np.ndarray, product: np.ndarray | None) -> LineSearchResult:
         daxpy(direction, self.flat, a=t)
         if product is not None:
             daxpy(product, self._product, a=t)
         former, self.gradient = self.gradient, self._gradient()
-        return Met(*(float(self.gradient @ other) for other in (self.gradient, former, direction)))
+        return LineSearchResult(*(float(self.gradient @ other) for other in (self.gradient, former, direction)))
 
     def multipliers(self) -> list[np.ndarray] | None:
         """Better ones than the duals of a point that is not quite the solution, where the constraints have such."""
@@ -243,21 +243,22 @@ class DiagonalQuartic(Quartic):
         super().__init__(state, chart, beta, flat, deadline)
         self._matrix = 2.0 * cost
 
-    def _look(self, direction: np.ndarray) -> _Ahead:
+    def _line_coefficients(self, direction: np.ndarray) -> _LineCoefficients:
         columns = self._chart.columns
         step = columns(direction)
         product = np.empty_like(step)
         arrays = columns(self.flat), step, columns(self._product), product
-        across, along, mixed, squares = look_along(self._matrix, *arrays)
+        across, along, mixed, squares = line_coefficients(self._matrix, *arrays)
         images = [(2.0 * mixed, squares)]
-        return _Ahead((float(mixed.sum()), float(squares.sum())), product, (across, 0.5 * along), images)
+        return _LineCoefficients((float(mixed.sum()), float(squares.sum())), product, (across, 0.5 * along), images)
 
-    def _go(self, t: float, direction: np.ndarray, product: np.ndarray) -> Met:
+    def _take_step(self, t: float, direction: np.ndarray, product: np.ndarray) -> LineSearchResult:
         columns, (slopes, scale, radial) = self._chart.columns, self._slopes()
         former, self.gradient = self.gradient, np.empty_like(self.flat)
         diagonal = 2.0 * scale * slopes[0] - radial
+        line = Line(t, columns(direction), product)
         arrays = (columns(each) for each in (self.flat, self._product, former, self.gradient))
-        return Met(*go_along(t, columns(direction), product, scale, diagonal, *arrays))
+        return take_step(line, Gradient(scale, diagonal), *arrays)
 
     def multipliers(self) -> list[np.ndarray]:
         """The y for which |(C + Diag(y)) R| is least: y_i = -<r_i, (C R)_i> / |r_i|^2. The farther a point is from the

@@ -11,7 +11,7 @@ from cgm_cli.methods.setting import Setting
 
 LOOSE = 1e-5
 """Relative tolerances from which products in single precision will do: ten times their rounding errors
-(cgm_cli.numerics.eigen.ROUGH).
+(cgm_cli.numerics.eigen.SINGLE_NOISE).
 """
 
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.bounds import check_bounds
+from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.penalties.base import ConvexSet, Dual
 from cgm_cli.errors import ProblemError
-from cgm_cli.numerics.kernels import box_dual, box_slope
+from cgm_cli.numerics.box_passes import box_dual, box_slope
 from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
