@@ -145,7 +145,7 @@ def test_one_half_of_a_large_iterate_is_enough(beta, rough, extra):
     vector = np.random.default_rng(0).standard_normal(190)
     peak = first.direction.peak()
     # Asked before anything completes the direction.
-    product = first.direction.rough(peak, 1)(vector) if rough and not extra else first.direction.matmat(vector) / peak
+    product = first.direction.single_precision(peak, 1)(vector) if rough and not extra else first.direction.matmat(vector) / peak
     second = generic(point, beta)
     array = second.direction.dense()
     scale = np.abs(array).max()
@@ -190,7 +190,7 @@ def test_a_step_may_be_taken_in_the_pass_that_comes_after_it(more, rough):
         point.step(some_atom(problem), 0.2, upcoming)
         evaluation = point.evaluate(0.1)
         direction = evaluation.direction
-        product = (direction.rough(1.0, 1) or direction.matmat)(np.ones(190))
+        product = (direction.single_precision(1.0, 1) or direction.matmat)(np.ones(190))
         found.append((point, evaluation, product))
     (one, plain, first), (other, ahead, second) = found
     np.testing.assert_allclose(other.iterate.array, one.iterate.array, rtol=1e-13, atol=1e-15)
