@@ -344,7 +344,7 @@ class OuterSum(Direction):
 
 
 ROWS_AT_ONCE = 256
-"""Rows of a large matrix that are changed at once, in its place."""
+"""Rows of a large matrix that are changed at once, in its place: a copy of so many, not of all, is made meanwhile."""
 
 
 @dataclass(frozen=True)

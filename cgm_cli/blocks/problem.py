@@ -16,7 +16,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
 
 SMALLEST, LARGEST = 1e-70, 1e70
-"""Constants outside this range are refused."""
+"""Constants outside this range are refused: products of four of them, as squares of images are, stay in range."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from cgm_cli.methods import codec
 from cgm_cli.methods.best_bound import BestBound, Certificate
 from cgm_cli.methods.point import Point
 from cgm_cli.methods.policies import DualState
-from cgm_cli.methods.stopping import Progress
+from cgm_cli.methods.stopping import Stagnation
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class State:
     bounds: BestBound = field(default_factory=BestBound)
     attempts: Attempts = field(default_factory=Attempts)
     ceiling: Ceiling = field(default_factory=Ceiling)
-    progress: Progress = field(default_factory=Progress)
+    progress: Stagnation = field(default_factory=Stagnation)
     certificate: Certificate | None = None
     seconds: float = 0.0
 

@@ -13,17 +13,17 @@ from cgm_cli.methods.status import Status
 
 
 @dataclass(frozen=True)
-class Progress:
+class Stagnation:
     """smallest: of all max(gap, infeasibility) that counted as progress, the last, reached at k."""
 
     smallest: float = np.inf
     k: int = 0
 
-    def after(self, record: IterationRecord) -> Progress:
+    def after(self, record: IterationRecord) -> Stagnation:
         """With one more record: it is progress where the figure has fallen by a hundredth."""
         figure = max(record.gap, record.infeasibility)
         if figure < 0.99 * self.smallest or np.isnan(figure):
-            return Progress(figure if np.isfinite(figure) else np.inf, record.k)
+            return Stagnation(figure if np.isfinite(figure) else np.inf, record.k)
         return self
 
 

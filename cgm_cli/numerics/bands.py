@@ -20,7 +20,9 @@ SLAB = 256
 """Rows of a slab: what one call of BLAS multiplies."""
 
 CACHED = 64
-"""Rows of a slab that is to stay in a cache for a second look. With fewer, the calls cost as much as their work."""
+"""Rows of a slab that is to stay in a cache for a second look: an update of rank 10 takes 11 to 13 ms at n = 2000 with
+16 to 64, and 15 to 23 with more. With fewer, the calls cost as much as their work.
+"""
 
 PARTS = 4
 """Into how many parts for each thread a pass is divided: a late one is waited for a fourth of its share at most."""

@@ -15,7 +15,8 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 TRIAL_ORDER = 700
 """The order of the matrices that are multiplied to find out how fast that is: some hundredths of a second in all."""

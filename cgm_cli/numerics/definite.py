@@ -29,10 +29,14 @@ from cgm_cli.numerics.eigen import ROOM, smallest_eigenpairs
 from cgm_cli.numerics.projections import safe_norm
 
 ATTEMPTS, GROWTH = 7, 32.0
-"""So many gaps are tried, each so many times the one before: from the rounding errors to all of the spectrum."""
+"""So many gaps are tried, each so many times the one before: from the rounding errors to all of the spectrum. A larger
+factor loses more of the bound, a smaller one more factorisations.
+"""
 
 POOR = 1e-9
-"""The relative error of a guess that is made better, by the first factorisation, before the next."""
+"""The relative error of a guess that is made better, by the first factorisation, before the next: a second one for the
+digits that a bound shows.
+"""
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
@@ -172,7 +176,7 @@ def _power_of_two(peak: float) -> float:
 
 def _proven(
     factorise: Callable[[np.ndarray], np.ndarray | None],
-    solve: Callable,
+    solve: Callable[..., np.ndarray],
     matrix: np.ndarray,
     pivots: np.ndarray,
     terms: int,

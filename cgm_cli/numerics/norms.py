@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 GRAM_SIDE = 512
-"""The shorter side up to which the Gram matrix is formed and factorised: some hundredths of a second."""
+"""The shorter side up to which the Gram matrix is formed and factorised: 3 ms at 256, 30 at 512, 270 at 1024."""
 
 _EPS = float(np.finfo(float).eps)
 

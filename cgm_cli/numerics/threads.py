@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from queue import SimpleQueue
 from threading import Lock, Thread
+from typing import Any
 
 THREADED_ORDER = 3000
 """Orders of matrices from which factorisations share their work among threads: those of BLAS wait for each other by
@@ -52,7 +53,7 @@ def blas_threads(order: int) -> Iterator[None]:
         yield
 
 
-def share(work: Callable, parts: Sequence[tuple]) -> None:
+def share(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     """Call work(*part) for each of the parts, by as many threads as are allowed, this one among them.
 
     Each takes the next part that nobody has taken, so that one that is late, or slow, is waited for no longer than it
@@ -81,7 +82,7 @@ def share(work: Callable, parts: Sequence[tuple]) -> None:
 class _Shared:
     """Parts of work that several threads take from, and how those ended that came to help."""
 
-    def __init__(self, work: Callable, parts: Sequence[tuple]):
+    def __init__(self, work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]):
         self._work, self._left = work, deque(parts)
         self._gate, self._is_open, self._entered = Lock(), True, 0
         self._ended: list[BaseException | None] = []

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
 
 from cgm_cli.errors import CgmError, DataError, NumericalError
-from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
 from cgm_cli.numerics.threads import threads
 from cgm_cli.runs import provenance
@@ -41,14 +41,8 @@ _WHEN = {True: "before the next step, once the bound is certified", False: "once
 """When a run is left: in the loop, or behind it."""
 
 
-class Observer(Protocol):
-    """Anything that is told of each record as it comes."""
-
-    def on_record(self, record: IterationRecord) -> None: ...
-
-
 @dataclass(frozen=True)
-class Outcome:
+class Execution:
     """status: how the run ended. run: the folder. summary: the object that `--json` prints. fault: why the folder is
     incomplete, or None. result: None where there was nothing left to do for a run that had ended, or where it was left
     before its first step.
@@ -68,7 +62,7 @@ def execute(
     observers: Callable[[str], Sequence[Observer]] = lambda sense: (),
     should_stop: Callable[[], Status | None] | None = None,
     resume: Path | None = None,
-) -> Outcome:
+) -> Execution:
     """Solve the spec in the file `source`, or a mapping that may hold arrays, with `--set`-like `overrides`, into a run
     folder.
 
@@ -77,7 +71,7 @@ def execute(
     ("minimise" or "maximise"), who shall be told of each record. should_stop: the request of a caller who listens to
     signals already; without it, they are listened to from here to the end. Raises CgmError, in words that point into
     the spec, and KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that fails during the solve
-    raises nothing: see `Outcome.fault`.
+    raises nothing: see `Execution.fault`.
     """
     former = None if resume is None else former_run(resume)
     arrays: dict[str, Array] = {}
@@ -96,7 +90,7 @@ def execute(
     if former is not None:
         check_unchanged(former, spec)
         if former.is_final:
-            return Outcome(former.status, None, former.path, former.summary)
+            return Execution(former.status, None, former.path, former.summary)
     with ExitStack() as stack:
         if should_stop is None:
             should_stop = stack.enter_context(stop_on_signals())
@@ -107,7 +101,7 @@ def execute(
             # Again, now that nobody else writes it: another process may have brought it to its end meanwhile.
             former = load_run(former.path)
             if former.is_final:
-                return Outcome(former.status, None, former.path, former.summary)
+                return Execution(former.status, None, former.path, former.summary)
             folder.started = former.state.get("started", folder.started)
         return _solve(spec, file, arrays, folder, former, observers, should_stop, stack)
 
@@ -121,7 +115,7 @@ def _solve(
     observers: Callable[[str], Sequence[Observer]],
     should_stop: Callable[[], Status | None],
     stack: ExitStack,
-) -> Outcome:
+) -> Execution:
     # Read before anything is written, so that a checkpoint of no use leaves the run as it was.
     checkpoint = None if former is None else checkpoint_of(former)
     at = 0 if checkpoint is None else checkpoint["state"]["k"]
@@ -145,7 +139,7 @@ def _solve(
     except Leave as request:
         # Nothing has been changed: whoever goes on begins where this process did.
         fault = _end(folder, request.status, "It was left before its first step.")
-        return Outcome(request.status, None, folder.path, unbegun(request.status, folder.path), fault)
+        return Execution(request.status, None, folder.path, unbegun(request.status, folder.path), fault)
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
     origin = {**provenance.collect(resolved, spec.seed, folder.started, digests), "iterate": form}
@@ -207,7 +201,7 @@ def _solve(
     if fault is None and not wanted(result.status):
         # Not before the end is on the disk: whatever happens before goes on from the last checkpoint.
         checkpointer.discard()
-    return Outcome(result.status, result, folder.path, summary, fault)
+    return Execution(result.status, result, folder.path, summary, fault)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Named methods: presets of policies. What a spec says of a policy itself goes before what its method would choose.
 
-Names here are those of the registry; `Choice.why` is what `cgm show` prints behind them.
+Names here are those of the registry; `PolicyChoice.why` is what `cgm show` prints behind them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ in the end.
 
 
 @dataclass(frozen=True)
-class Choice:
+class PolicyChoice:
     """A policy, as a spec would have it, and why it was chosen."""
 
     policy: PolicySpec
@@ -43,7 +43,7 @@ class Chosen:
 
     name: str
     method: Method
-    policies: Mapping[str, Choice]
+    policies: Mapping[str, PolicyChoice]
     beta0: float
 
     def names(self) -> dict[str, str]:
@@ -58,9 +58,9 @@ def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     solver, because = _resolved(solver, problem)
     named = {
         "smoothing": _choice(solver.smoothing),
-        "step": Choice(solver.step, because.get("step", _why(solver, "step"))),
-        "oracle": Choice(solver.oracle, because.get("oracle", _why(solver, "oracle"))),
-        "correction": Choice(solver.correction, because.get("correction", _why(solver, "correction"))),
+        "step": PolicyChoice(solver.step, because.get("step", _why(solver, "step"))),
+        "oracle": PolicyChoice(solver.oracle, because.get("oracle", _why(solver, "oracle"))),
+        "correction": PolicyChoice(solver.correction, because.get("correction", _why(solver, "correction"))),
         "duals": _choice(solver.duals),
     }
     policies = {family: choice or _preset(family, solver, problem) for family, choice in named.items()}
@@ -92,33 +92,33 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
     return solver.model_copy(update={"method": "cgal" if problem.terms else "hcgm"}), {}
 
 
-def _choice(policy: PolicySpec | None) -> Choice | None:
-    return None if policy is None else Choice(policy, OWN)
+def _choice(policy: PolicySpec | None) -> PolicyChoice | None:
+    return None if policy is None else PolicyChoice(policy, OWN)
 
 
 def _why(solver: SolverSpec, family: str) -> str:
     return OWN if family in solver.model_fields_set else "by default"
 
 
-def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> Choice:
+def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> PolicyChoice:
     """Smoothing and dual update of a named method, where the spec leaves them open."""
     descends = solver.correction.kind == "local-descent" and bool(problem.terms)
     if family == "duals":
         if solver.method != "cgal" or (solver.smoothing is not None and solver.smoothing.kind == "none"):
-            return Choice(_policy("duals", "none"), f"of `{solver.method}`")
+            return PolicyChoice(_policy("duals", "none"), f"of `{solver.method}`")
         if descends:
-            return Choice(_policy("duals", "multipliers"), "of `cgal` with a correction that solves its problems")
+            return PolicyChoice(_policy("duals", "multipliers"), "of `cgal` with a correction that solves its problems")
         bound = {} if solver.dual_bound is None else {"bound": solver.dual_bound}
-        return Choice(_policy("duals", "ascent", **bound), "of `cgal`")
+        return PolicyChoice(_policy("duals", "ascent", **bound), "of `cgal`")
     if solver.method == "cgm":
-        return Choice(_policy("smoothing", "none"), "of `cgm`")
+        return PolicyChoice(_policy("smoothing", "none"), "of `cgm`")
     duals = solver.duals or _preset("duals", solver, problem).policy
     if duals.kind == "multipliers":
-        return Choice(_policy("smoothing", "constant"), "multipliers meet the constraints however wide it is")
-    return Choice(_policy("smoothing", "homotopy"), f"of `{solver.method}`")
+        return PolicyChoice(_policy("smoothing", "constant"), "multipliers meet the constraints however wide it is")
+    return PolicyChoice(_policy("smoothing", "homotopy"), f"of `{solver.method}`")
 
 
-def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, Choice]) -> None:
+def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice]) -> None:
     kinds = {family: getattr(choice.policy, "kind", "") for family, choice in policies.items()}
     plain = (kinds["step"], kinds["correction"], solver.oracle.mode == "additive") == ("classic", "none", False)
     if problem.terms and kinds["smoothing"] == "none" and not plain:
@@ -140,7 +140,7 @@ def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str
         raise ProblemError("say the bound in one place, `duals: {kind: ascent, bound: ...}`", ("dual_bound",))
 
 
-def _beta0(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, Choice]) -> float:
+def _beta0(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice]) -> float:
     if policies["smoothing"].policy.kind == "none":
         return 1.0
     if isinstance(solver.beta0, float):

@@ -23,7 +23,7 @@ from cgm_cli.text import quoted
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One point. number: from 1, in the order of the sweep. id: equal for points that are the same run. values: key of
     the spec -> value. threads, seconds: what the spec says of threads and of `stop.time` (None: no limit).
     """
@@ -47,7 +47,7 @@ class Sweep:
     spec: SweepSpec
     document: Document
     base: Document
-    points: list[Point] = field(default_factory=list)
+    points: list[SweepPoint] = field(default_factory=list)
     _assignments: list[Assignment] = field(default_factory=list)
 
     @property
@@ -60,7 +60,7 @@ class Sweep:
         """What is varied, in the order of the table."""
         return list(self.points[0].values)
 
-    def spec_text(self, point: Point) -> str:
+    def spec_text(self, point: SweepPoint) -> str:
         """The spec of the run at a point, resolved, under a name that is the same in every sweep that has the point."""
         # Made anew each time: a thousand specs with a large matrix each would not fit into the memory.
         tree, _ = self._resolved(self._valid(self._assignments[point.number - 1]))
@@ -194,7 +194,7 @@ def _validate(sweep: Sweep) -> None:
                 faults.add_error(assignment, each)
         else:
             values = {key: cell.value for key, cell in assignment.items()}
-            point = Point(number, identity(resolved, digests), values, spec.threads, spec.stop.time)
+            point = SweepPoint(number, identity(resolved, digests), values, spec.threads, spec.stop.time)
             sweep.points.append(point)
         if len(faults) >= MOST_TOLD:
             unseen = len(sweep._assignments) - number

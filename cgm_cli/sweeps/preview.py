@@ -9,7 +9,7 @@ from typing import Any
 
 from cgm_cli.display.formatting import duration
 from cgm_cli.sweeps.expansion import label
-from cgm_cli.sweeps.load import Point, Sweep
+from cgm_cli.sweeps.load import Sweep, SweepPoint
 from cgm_cli.sweeps.manifest import STORE
 from cgm_cli.sweeps.point_folder import PointFolder, State
 
@@ -24,7 +24,7 @@ class Preview:
     """
 
     name: str
-    points: list[tuple[Point, State]]
+    points: list[tuple[SweepPoint, State]]
     runs: int
     done: int
     workers: int | None

@@ -26,7 +26,7 @@ from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of, operator_bound
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
-from cgm_cli.verify.point import Point, Unfit, read_point
+from cgm_cli.verify.point import SavedPoint, Unfit, read_point
 from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, norm
 from cgm_cli.verify.report import Report, Row, Verdict, attempted
 from cgm_cli.verify.roundings import Saved, contradiction, recomputed
@@ -155,7 +155,7 @@ class _Solution:
             rows += self._saved(point)
         return rows
 
-    def _saved(self, point: Point) -> list[Row]:
+    def _saved(self, point: SavedPoint) -> list[Row]:
         """What is claimed of the saved point itself, which has to hold without any allowance for a truncation."""
         metrics, itself = self.claims.metrics, replace(point, truncation=0.0)
         name = "saved objective"
@@ -214,18 +214,18 @@ class _Solution:
             verdict, note = Verdict.UNCHECKED, "what is known of the largest value on the domain does not decide"
         return Row("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
 
-    def _membership(self, point: Point) -> Row:
+    def _membership(self, point: SavedPoint) -> Row:
         domain = self.problem.domain
         outside = violation(domain, point)
         tolerance = RELATIVE * domain.radius + (0.0 if self.sketched else point.truncation)
         return compared("domain", 0.0, outside, tolerance, "the largest violation of what defines it")
 
-    def _image(self, matrix: sp.csr_array, shape: tuple[int, ...], point: Point) -> _Image:
+    def _image(self, matrix: sp.csr_array, shape: tuple[int, ...], point: SavedPoint) -> _Image:
         value = point.image(matrix).reshape(shape)
         drift = operator_bound(matrix) * (4 * EPS * self.steps * self.problem.domain.radius + point.truncation)
         return _Image(value, drift)
 
-    def _objective(self, point: Point, name: str, claimed: float | None) -> Row:
+    def _objective(self, point: SavedPoint, name: str, claimed: float | None) -> Row:
         value, drift = self._penalties(point)
         loss = self.problem.loss
         if loss is not None:
@@ -238,7 +238,7 @@ class _Solution:
         tolerance = RELATIVE * float(value.size) + drift
         return compared(name, claimed, self.sign * value.value, tolerance)
 
-    def _penalties(self, point: Point) -> tuple[Total, float]:
+    def _penalties(self, point: SavedPoint) -> tuple[Total, float]:
         """The sum of the finite g_i, and how far the images that the solve kept may have moved it."""
         value, drift = ZERO, 0.0
         for term in self.problem.terms:
@@ -248,13 +248,13 @@ class _Solution:
                 drift += term.penalty.lipschitz * image.drift
         return value, drift
 
-    def _penalty_row(self, point: Point) -> Row:
+    def _penalty_row(self, point: SavedPoint) -> Row:
         """Beside the objective, which has them in it."""
         value, drift = self._penalties(point)
         tolerance = RELATIVE * float(value.size) + drift
         return compared("penalties", self.claims.last.get("penalty"), self.sign * value.value, tolerance)
 
-    def _infeasibility(self, term: Term, point: Point, name: str, claimed: float | None) -> Row:
+    def _infeasibility(self, term: Term, point: SavedPoint, name: str, claimed: float | None) -> Row:
         image = self._image(matrix_of(term.map), term.map.out_shape, point)
         target = nearest(term.penalty, image.value)
         distance, size = norm(image.value - target), norm(target)

@@ -32,7 +32,7 @@ from cgm_cli.verify.definite import by_inverse_iteration, by_lanczos, factorised
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.minimum import ORDER
-from cgm_cli.verify.point import Point
+from cgm_cli.verify.point import SavedPoint
 from cgm_cli.verify.precision import EPS, RELATIVE, Unchecked, entry, norm
 
 WIDER = (1.0, 1e3, 1e6)
@@ -84,7 +84,7 @@ def least_curvature(matrix: np.ndarray | sp.sparray) -> tuple[float, float]:
 def _reach(domain: Domain, z: np.ndarray) -> float:
     """How far a point of the domain may be from z: the diameter, if z is one of them."""
     try:
-        inside = violation(domain, Point(domain.shape, np.asarray(z, dtype=float).reshape(domain.shape), None))
+        inside = violation(domain, SavedPoint(domain.shape, np.asarray(z, dtype=float).reshape(domain.shape), None))
     except Unchecked:
         inside = np.inf
     if inside <= RELATIVE * domain.radius:

@@ -25,47 +25,47 @@ from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.minimum import within_order
-from cgm_cli.verify.point import Factors, Point
+from cgm_cli.verify.point import Factors, SavedPoint
 from cgm_cli.verify.precision import Unchecked, entry, extended, norm, total
 
 _SPLIT = 5e-10
 """How far above r a split may stay, relative to r: half of what rounding is allowed in a verification."""
 
 
-def violation(domain: Domain, point: Point) -> float:
+def violation(domain: Domain, point: SavedPoint) -> float:
     """The largest violation, 0 inside, in the units of x. Raises Unchecked where it is out of reach."""
     return max(0.0, float(entry(MEMBERSHIP, domain, "a domain")(domain, point)))
 
 
-def _entries(point: Point) -> np.ndarray:
+def _entries(point: SavedPoint) -> np.ndarray:
     return extended(point.written_out())
 
 
-def _simplex(domain: Simplex, point: Point) -> float:
+def _simplex(domain: Simplex, point: SavedPoint) -> float:
     x = _entries(point)
     excess = total(x).value - domain.radius
     return max(-x.min(), excess if domain.at_most else abs(excess))
 
 
-def _box(domain: Box, point: Point) -> float:
+def _box(domain: Box, point: SavedPoint) -> float:
     x = _entries(point)
     return max((domain.lower - x).max(), (x - domain.upper).max())
 
 
-def _l1_ball(domain: L1Ball, point: Point) -> float:
+def _l1_ball(domain: L1Ball, point: SavedPoint) -> float:
     return total(_entries(point)).size - domain.radius
 
 
-def _l2_ball(domain: L2Ball, point: Point) -> float:
+def _l2_ball(domain: L2Ball, point: SavedPoint) -> float:
     return norm(_entries(point)) - domain.radius
 
 
-def _groups(domain: GroupL1Ball, point: Point) -> float:
+def _groups(domain: GroupL1Ball, point: SavedPoint) -> float:
     x = _entries(point)
     return sum(norm(x[members]) for members in domain.members) - domain.radius
 
 
-def _latent_groups(domain: LatentGroupBall, point: Point, rounds: int = 20_000) -> float:
+def _latent_groups(domain: LatentGroupBall, point: SavedPoint, rounds: int = 20_000) -> float:
     """From a split of x into vectors of the groups, whose norms add up to at most r, or from a y that proves there is
     none.
 
@@ -97,7 +97,7 @@ def _latent_groups(domain: LatentGroupBall, point: Point, rounds: int = 20_000) 
     raise Unchecked(f"the gauge is undecided: it is at most r + {peak * (sum_of_norms - radius):.2g}")
 
 
-def _trace(point: Point) -> float:
+def _trace(point: SavedPoint) -> float:
     """The sum of the diagonal."""
     if point.factors is None:
         return total(point.array.diagonal()).value
@@ -105,14 +105,14 @@ def _trace(point: Point) -> float:
     return total(extended(factors.left * factors.weights) * factors.right).value
 
 
-def _asymmetry(point: Point) -> float:
+def _asymmetry(point: SavedPoint) -> float:
     if point.factors is not None and point.factors.right is point.factors.left:
         return 0.0
     x = point.written_out()
     return float(np.abs(x - x.T).max())
 
 
-def _spectrum(point: Point) -> tuple[float, float]:
+def _spectrum(point: SavedPoint) -> tuple[float, float]:
     """A number below all eigenvalues of a symmetric point and the largest one; from the factors where they say it."""
     if point.factors is not None and point.factors.weights.min(initial=0.0) >= 0.0:
         half = point.factors.left * np.sqrt(point.factors.weights)
@@ -126,7 +126,7 @@ def _spectrum(point: Point) -> tuple[float, float]:
     return float(values[0]), float(values[-1])
 
 
-def _psd(domain: PSDTrace, point: Point) -> float:
+def _psd(domain: PSDTrace, point: SavedPoint) -> float:
     excess = _trace(point) - domain.radius
     smallest = 0.0 if _is_sum_of_squares(point.factors) else _spectrum(point)[0]
     return max(_asymmetry(point), -smallest, abs(excess) if domain.fixed_trace else excess)
@@ -136,12 +136,12 @@ def _is_sum_of_squares(factors: Factors | None) -> bool:
     return factors is not None and factors.right is factors.left and factors.weights.min(initial=0.0) >= 0.0
 
 
-def _fantope(domain: Fantope, point: Point) -> float:
+def _fantope(domain: Fantope, point: SavedPoint) -> float:
     smallest, largest = _spectrum(point)
     return max(_asymmetry(point), -smallest, largest - 1.0, abs(_trace(point) - domain.rank))
 
 
-def _fantope_face(domain: FantopeFace, point: Point) -> float:
+def _fantope_face(domain: FantopeFace, point: SavedPoint) -> float:
     """As of the fantope, and how far the row sums are from one."""
     n = point.shape[0]
     if point.factors is None:
@@ -152,7 +152,7 @@ def _fantope_face(domain: FantopeFace, point: Point) -> float:
     return max(_fantope(domain, point), float(np.linalg.norm(sums - 1.0)) / np.sqrt(n))
 
 
-def _nuclear(domain: NuclearBall, point: Point) -> float:
+def _nuclear(domain: NuclearBall, point: SavedPoint) -> float:
     """The sum of the singular values; of factors, sum |w_i| |l_i| |r_i| is above it, and often enough."""
     if point.factors is not None:
         left, right = (np.linalg.norm(side, axis=0) for side in (point.factors.left, point.factors.right))
@@ -164,12 +164,12 @@ def _nuclear(domain: NuclearBall, point: Point) -> float:
     return total(values).value - domain.radius
 
 
-def _product(domain: Product, point: Point) -> float:
+def _product(domain: Product, point: SavedPoint) -> float:
     x = point.written_out()
     worst = 0.0
     for block, start in zip(domain.blocks, domain.starts[:-1], strict=True):
         part = x[start : start + math.prod(block.shape)].reshape(block.shape)
-        worst = max(worst, violation(block, Point(block.shape, part, None)))
+        worst = max(worst, violation(block, SavedPoint(block.shape, part, None)))
     return worst
 
 

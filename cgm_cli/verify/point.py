@@ -39,7 +39,7 @@ class Factors:
 
 
 @dataclass(frozen=True)
-class Point:
+class SavedPoint:
     """A point of the given shape, as an array or as factors. truncation: the nuclear norm of what a factored iterate
     has dropped on its way, so that the claims, which come from the whole of it, may differ by as much.
     """
@@ -80,7 +80,7 @@ class Point:
         return out
 
 
-def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | None = None) -> Point:
+def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | None = None) -> SavedPoint:
     """The point that the arrays under /solution make up.
 
     kind: how the run says that it kept x. Raises Unchecked where x was not kept, Unfit where the arrays are not those
@@ -115,7 +115,9 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | N
     if not all(map(is_finite, arrays)):
         raise Unfit("the solution has entries that are not finite numbers")
     if len(arrays) == 1:
-        return Point(shape, arrays[0].astype(float, copy=False), None)
+        return SavedPoint(shape, arrays[0].astype(float, copy=False), None)
     left, weights, right = (part.astype(float, copy=False) for part in arrays)
     # One array, where it was one: it tells that x is symmetric.
-    return Point(shape, None, Factors(left, weights, left if "right" not in solution else right), float(truncation))
+    return SavedPoint(
+        shape, None, Factors(left, weights, left if "right" not in solution else right), float(truncation)
+    )

@@ -31,7 +31,7 @@ from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
-from cgm_cli.verify.point import Point
+from cgm_cli.verify.point import SavedPoint
 from cgm_cli.verify.precision import (
     EPS,
     RELATIVE,
@@ -159,7 +159,7 @@ def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
         size = float(scipy.linalg.svdvals(array).sum())
         point = point * min(1.0, feasible.nuclear_radius / size if size > 0.0 else 1.0)
         points.append(point)
-    outside = violation(problem.domain, Point(array.shape, np.asarray(point, dtype=float), None))
+    outside = violation(problem.domain, SavedPoint(array.shape, np.asarray(point, dtype=float), None))
     if outside > RELATIVE * problem.domain.radius or not all(_meets(problem, each) for each in points):
         return NONE
     value = error = 0.0

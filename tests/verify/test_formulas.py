@@ -12,7 +12,7 @@ from cgm_cli.verify.matrices import MATRICES, matrix_of, operator_bound
 from cgm_cli.verify.membership import MEMBERSHIP, violation
 from cgm_cli.verify.minimum import MINIMA, minimum_over
 from cgm_cli.verify.penalties import PENALTIES, conjugate, nearest, penalty_value
-from cgm_cli.verify.point import Factors, Point
+from cgm_cli.verify.point import Factors, SavedPoint
 from cgm_cli.verify.precision import Unchecked
 from cgm_cli.verify.sets import SETS
 from tests.blocks.support import build_all, domain, examples, random_direction, random_point
@@ -125,10 +125,10 @@ def test_membership(example):
     built = domain(**example)
     for seed in range(3):
         point = random_point(built, RNG(seed))
-        assert violation(built, Point(built.shape, point, None)) <= 1e-12 * max(1.0, built.radius)
+        assert violation(built, SavedPoint(built.shape, point, None)) <= 1e-12 * max(1.0, built.radius)
         away = RNG(seed).standard_normal(built.shape)
         beyond = point + 10.0 * built.radius * (away + np.sign(away))
-        assert violation(built, Point(built.shape, beyond, None)) > 1e-3 * built.radius
+        assert violation(built, SavedPoint(built.shape, beyond, None)) > 1e-3 * built.radius
 
 
 @pytest.mark.parametrize("gauge", [0.999999, 0.9, 1.000001, 1.1])
@@ -138,7 +138,7 @@ def test_membership_of_the_latent_group_ball_is_decided_on_either_side(gauge):
     for seed in range(10):
         x = RNG(seed).standard_normal(6)
         x *= gauge * built.radius / built.gauge(x)
-        found = violation(built, Point(built.shape, x, None))
+        found = violation(built, SavedPoint(built.shape, x, None))
         assert (found <= 1e-9 * built.radius) == (gauge < 1.0)
 
 
@@ -152,7 +152,7 @@ def test_membership_of_the_face_is_that_of_the_fantope_and_of_row_sums():
         """The same from factors and from the array."""
         factors = Factors(columns, weights, columns)
         array = (columns * weights) @ columns.T
-        one, other = (violation(built, Point((8, 8), *given)) for given in ((None, factors), (array, None)))
+        one, other = (violation(built, SavedPoint((8, 8), *given)) for given in ((None, factors), (array, None)))
         assert one == pytest.approx(other, abs=1e-12)
         return one
 
@@ -175,8 +175,8 @@ def test_factors_say_what_the_array_says():
     for signs in ([1, 1, 1], [1, 1, -1]):
         factors = Factors(left, weights * signs, left)
         array = (left * factors.weights) @ left.T
-        found = violation(built, Point((8, 8), None, factors))
-        assert found == pytest.approx(violation(built, Point((8, 8), array, None)), abs=1e-12)
+        found = violation(built, SavedPoint((8, 8), None, factors))
+        assert found == pytest.approx(violation(built, SavedPoint((8, 8), array, None)), abs=1e-12)
     matrix = matrix_of(build_all("map", {"kind": "diagonal"})[0])
     assert matrix.shape[1] in (1, 9, 25)
 
@@ -188,7 +188,7 @@ def test_entries_of_factors(monkeypatch):
     rng = RNG(0)
     left, weights, right = rng.standard_normal((5, 3)), rng.standard_normal(3), rng.standard_normal((4, 3))
     matrix = sp.random_array((6, 20), density=0.3, rng=rng).tocsr()
-    point = Point((5, 4), None, Factors(left, weights, right))
+    point = SavedPoint((5, 4), None, Factors(left, weights, right))
     whole = point.image(matrix)
     monkeypatch.setattr("cgm_cli.verify.point.WRITTEN_OUT", 19)
     assert point.image(matrix).astype(float) == pytest.approx(whole.astype(float))
