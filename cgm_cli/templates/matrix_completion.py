@@ -13,14 +13,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.special import expit
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.fitting import named, signs
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
-from cgm_cli.blocks.losses.logistic import Logistic
+from cgm_cli.blocks.losses.logistic import Logistic, expit
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
