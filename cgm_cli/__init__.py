@@ -5,7 +5,10 @@ from cgm_cli import solve, load_run
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cgm_cli.api import load_run, solve
 
 __all__ = ["load_run", "solve"]
 __version__ = "0.1.0"

@@ -39,7 +39,7 @@ def main() -> None:
 
 def _leave(number: int, frame: object) -> None:
     # Nothing is open yet, and nothing is printed.
-    os._exit(_EXIT_CODES[number])
+    os._exit(_EXIT_CODES[signal.Signals(number)])
 
 
 if __name__ == "__main__":

@@ -116,4 +116,7 @@ def _path(name: str | Path | None) -> Path | None:
 
 @dataclass(frozen=True)
 class _Callback:
-    on_record: Callable[[IterationRecord], None]
+    tell: Callable[[IterationRecord], None]
+
+    def on_record(self, record: IterationRecord) -> None:
+        self.tell(record)

@@ -49,12 +49,11 @@ def _print(lines: list[Difference]) -> None:
 
     console = Console(highlight=False)
     cells = [
-        (line, clipped(line.key), *(clipped(shown(value), _WIDEST) for value in (line.left, line.right)))
-        for line in lines
+        (clipped(line.key), clipped(shown(line.left), _WIDEST), clipped(shown(line.right), _WIDEST)) for line in lines
     ]
-    widths = [max(len(row[column]) for row in cells) for column in (1, 2, 3)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     section = ""
-    for line, key, one, other in cells:
+    for line, (key, one, other) in zip(lines, cells, strict=True):
         if line.section != section:
             section = line.section
             console.print(Text(section, "bold"))

@@ -99,10 +99,12 @@ def _solve(
             should_stop,
             resume,
         )
-    if outcome.result is None and not quiet:
+    if quiet:
+        pass
+    elif outcome.result is None:
         left = "was left before its first step" if outcome.status.resumable else "has ended and has nothing left to do"
         tell(f"{outcome.run} {left}: {outcome.status.sentence}")
-    elif not quiet:
+    else:
         show_result(console, outcome.result, outcome.summary)
     code = outcome.status.exit_code
     text = ""

@@ -137,6 +137,7 @@ class AveragedDual:
     @property
     def dual(self) -> DualPoint:
         """The mean, with an allowance for the rounding errors of averaging: each is damped by all later shares."""
+        assert self.mean is not None
         return replace(self.mean, margin=self.mean.margin * (1.0 + self.count / (LATENESS + 1)))
 
 

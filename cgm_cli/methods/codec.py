@@ -8,7 +8,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def pack(value: Any) -> Any:
         held = {field.name: getattr(value, field.name) for field in fields(value)}
         return {name: pack(part) for name, part in held.items() if part is not None}
     if isinstance(value, tuple):
-        return {str(place): pack(part) for place, part in enumerate(value)}
+        return {str(place): pack(part) for place, part in enumerate(cast(tuple[Any, ...], value))}
     return value
 
 
@@ -42,10 +42,12 @@ def _unpacked(kind: Any, tree: Any) -> Any:
     if is_dataclass(kind):
         if not isinstance(tree, Mapping):
             raise TypeError(f"expected a mapping, got {type(tree).__name__}")
-        return kind(**{name: _unpacked(hint, _field(tree, name, hint)) for name, hint in _hints(kind).items()})
+        made, held = cast(type[Any], kind), cast(Mapping[str, Any], tree)
+        return made(**{name: _unpacked(hint, _field(held, name, hint)) for name, hint in _hints(kind).items()})
     if get_origin(kind) is tuple or (kind is Any and isinstance(tree, Mapping)):
         (member, *_) = get_args(kind) or (Any,)
-        return tuple(_unpacked(member, tree[key]) for key in sorted(tree, key=int))
+        parts = cast(Mapping[str, Any], tree)
+        return tuple(_unpacked(member, parts[key]) for key in sorted(parts, key=int))
     return kind(tree) if kind in (bool, int, float, str) else tree
 
 

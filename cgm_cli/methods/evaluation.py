@@ -95,7 +95,7 @@ class Sums:
     constant: float = 0.0
     margin: float = 0.0
     owed: float = 0.0
-    duals: dict[int, Dual] = field(default_factory=dict)
+    duals: dict[int, Dual] = field(default_factory=dict[int, Dual])
 
     def add_loss(self, loss: Loss, image: np.ndarray | None) -> Direction:
         """The piece of the direction that is grad f(x)."""

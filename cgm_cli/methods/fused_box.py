@@ -57,7 +57,8 @@ class _Sides:
     def of(cls, pieces: list[Direction]) -> _Sides:
         """Of pieces of which the cost is the first."""
         cost, *others = pieces
-        rows, columns, rest = np.zeros(cost.shape[0]), np.zeros(cost.shape[1]), []
+        rows, columns = np.zeros(cost.shape[0]), np.zeros(cost.shape[1])
+        rest: list[Direction] = []
         for piece in others:
             if piece.outer_sum is None:
                 rest.append(piece)

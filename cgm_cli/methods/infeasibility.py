@@ -39,7 +39,8 @@ class InfeasibilityTest:
         shown = state.bounds.shown
         if shown is None or not problem.has_constraints:
             return False
-        objective = 0.0 if problem.loss is None else problem.loss.value(state.point.loss_image)
+        image = state.point.loss_image
+        objective = 0.0 if problem.loss is None or image is None else problem.loss.value(image)
         # The cheapest looks come first.
         if shown.value <= objective or shown.value <= self._attained() or shown.value <= self._ceiling():
             return False
@@ -70,7 +71,7 @@ class InfeasibilityTest:
     def _largest(self, minimum: Callable[[Direction], float | None]) -> float:
         """The right-hand sides of the module's head, if `minimum` is a lower bound on <direction, .>."""
         loss, domain, images = self._problem.loss, self._problem.domain, self._state.point.images
-        parts = []
+        parts: list[float] = []
         for term, at in zip(self._problem.terms, images.terms, strict=True):
             if not term.penalty.is_set:
                 parts += [term.penalty.value(at), term.penalty.lipschitz * term.map.norm_bound * domain.diameter]

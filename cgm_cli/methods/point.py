@@ -132,7 +132,9 @@ class ImagePoint:
 
     def __init__(self, problem: CompositeProblem, iterate: Iterate, centred: bool = False):
         self.problem, self.iterate = problem, iterate
-        self.multipliers = [np.zeros(term.map.out_shape) for term in problem.terms] if centred else None
+        self.multipliers: list[np.ndarray] | None = None
+        if centred:
+            self.multipliers = [np.zeros(term.map.out_shape) for term in problem.terms]
         self._loss_image: np.ndarray | None = None
         self._images: list[np.ndarray | None] = []  # None: the iterate's own array
         self._buffer: np.ndarray | None = None
@@ -269,7 +271,9 @@ class ImagePoint:
         self, atom: Atom, eta: float, cost: DenseDirection, images: list[np.ndarray | None], upcoming: float | None
     ) -> np.ndarray:
         """The step of a dense x, and <C, x> after it. images: the A_i x after it, None for x itself."""
-        return np.array(cast(DenseIterate, self.iterate).blend_priced(atom, eta, cost))
+        low_rank = atom.low_rank
+        assert low_rank is not None
+        return np.array(cast(DenseIterate, self.iterate).blend_priced(low_rank, eta, cost))
 
     # What is kept.
 

@@ -13,16 +13,19 @@ run carries, and a checkpoint with it (cgm_cli.methods.codec). Policies themselv
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.spec.fields import PolicySpec
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -34,8 +37,7 @@ Allowance = Callable[[float], float]
 class Smoothing(Protocol):
     """vanishes: beta_k tends to zero as Theorems 1 to 9 of the paper ask for."""
 
-    @property
-    def vanishes(self) -> bool: ...
+    vanishes: ClassVar[bool]
 
     def beta(self, k: int) -> float | None:
         """Of the k-th iteration; None: nothing is smoothed, and subgradients stand for gradients."""
@@ -43,9 +45,9 @@ class Smoothing(Protocol):
 
 
 class Segment(Protocol):
-    """The smoothed objective along x + eta (s - x), 0 <= eta <= 1."""
+    """The smoothed objective along x + t (s - x), 0 <= t <= 1."""
 
-    def slope(self, eta: float) -> float: ...
+    def slope(self, t: float) -> float: ...
 
 
 class Step(Protocol):
@@ -165,10 +167,8 @@ class DualUpdate(Protocol):
     what a correction has solved.
     """
 
-    @property
-    def is_centred(self) -> bool: ...
-    @property
-    def follows(self) -> bool: ...
+    is_centred: ClassVar[bool]
+    follows: ClassVar[bool]
 
     def init(self, problem: CompositeProblem) -> DualState:
         """What it remembers at first."""
@@ -181,3 +181,39 @@ class DualUpdate(Protocol):
     def update(self, state: State, move: Move, smoothing: Smoothing) -> None:
         """Move them after a step."""
         ...
+
+
+# What a policy of each kind is built from. A `Spec` derives from the one of its kind, so that the type checker holds
+# what it builds against the protocol; that of oracles is cgm_cli.methods.oracles.base.AccuracySpec.
+
+
+class SmoothingSpec(PolicySpec):
+    """The parameters of a smoothing."""
+
+    @abstractmethod
+    def build(self, problem: CompositeProblem, setting: Setting) -> Smoothing:
+        """The policy for a problem."""
+
+
+class StepSpec(PolicySpec):
+    """The parameters of a step."""
+
+    @abstractmethod
+    def build(self, problem: CompositeProblem, setting: Setting) -> Step:
+        """The policy for a problem."""
+
+
+class CorrectionSpec(PolicySpec):
+    """The parameters of a correction."""
+
+    @abstractmethod
+    def build(self, problem: CompositeProblem, setting: Setting) -> Correction:
+        """The policy for a problem. Raises ProblemError where it cannot take it."""
+
+
+class DualsSpec(PolicySpec):
+    """The parameters of a dual update."""
+
+    @abstractmethod
+    def build(self, problem: CompositeProblem, setting: Setting) -> DualUpdate:
+        """The policy for a problem."""

@@ -51,10 +51,10 @@ class IterationRecord:
     fw_gap: float
     bound_failure: float = math.nan
     owed: float = 0.0
-    phases: Mapping[str, float] = field(default_factory=dict)
-    infeasibilities: Mapping[str, float] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    theory: Mapping[str, float] = field(default_factory=dict)
+    phases: Mapping[str, float] = field(default_factory=dict[str, float])
+    infeasibilities: Mapping[str, float] = field(default_factory=dict[str, float])
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    theory: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def of(cls, turn: Turn, bound: Bound | None, sign: float, seconds: float, owed: float) -> IterationRecord:

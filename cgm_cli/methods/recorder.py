@@ -63,7 +63,7 @@ class Recorder:
     def tell(self, turn: Turn, last: bool = False) -> IterationRecord:
         """The whole record, to all who want to see it. last: of a run."""
         record = self.record(turn, last)
-        metrics = self._measured() if last or turn.k % self._schedule.metrics == 0 else {}
+        metrics: Mapping[str, float] = self._measured() if last or turn.k % self._schedule.metrics == 0 else {}
         record = replace(
             record,
             phases=self._clock.take(),

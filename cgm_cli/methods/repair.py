@@ -142,7 +142,9 @@ class _Residual:
 
     def _adjoint(self, y: np.ndarray) -> np.ndarray:
         pieces = np.split(y, np.cumsum([part.residual.size for part in self.parts])[:-1])
-        total = sum(part.adjoint(piece, self.symmetric) for part, piece in zip(self.parts, pieces, strict=True))
+        total = np.zeros(self.shape)
+        for part, piece in zip(self.parts, pieces, strict=True):
+            total += part.adjoint(piece, self.symmetric)
         return total.reshape(-1)
 
 
@@ -186,8 +188,10 @@ class _Missed:
 
 def _steepness(problem: CompositeProblem, loss_image: np.ndarray | None) -> float:
     """At least the length of every subgradient of F at a point, but for the constraints."""
-    loss = problem.loss
-    own = 0.0 if loss is None else loss.map.adjoint(loss.gradient(loss_image)).size()
+    loss, own = problem.loss, 0.0
+    if loss is not None:
+        assert loss_image is not None
+        own = loss.map.adjoint(loss.gradient(loss_image)).size()
     return own + sum(t.penalty.lipschitz * t.map.norm for t in problem.terms if not t.penalty.is_set)
 
 
@@ -197,6 +201,7 @@ def _change(
     """F(x + step) - F(x), but for the constraints."""
     loss, change = problem.loss, 0.0
     if loss is not None:
+        assert loss_image is not None
         change += loss.value(loss_image + loss.map.forward(step)) - loss.value(loss_image)
     for term, image in zip(problem.terms, images, strict=True):
         if not term.penalty.is_set:

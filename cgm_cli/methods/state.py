@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -111,9 +111,11 @@ class State:
         self.point.unpack(tree["point"])
         self.rng.bit_generator.state = tree["rng"]
         for name in _REMEMBERED:
-            held = getattr(self, name)
-            kind = Certificate | None if name == "certificate" else type(held)
-            setattr(self, name, None if kind is type(None) else codec.unpack(kind, tree[name]))
+            held: Any = getattr(self, name)
+            if name == "certificate":
+                self.certificate = codec.unpack(cast(type[Certificate | None], Certificate | None), tree[name])
+            else:
+                setattr(self, name, None if held is None else codec.unpack(type(held), tree[name]))
 
 
 @dataclass(frozen=True)
@@ -134,5 +136,6 @@ _CHANGED_BY_A_TURN = [name for name in _REMEMBERED if name != "bounds"]
 def _nested_bytes(tree: Mapping[str, Any]) -> int:
     """Of all arrays in nested mappings."""
     return sum(
-        _nested_bytes(part) if isinstance(part, Mapping) else getattr(part, "nbytes", 0) for part in tree.values()
+        _nested_bytes(cast(Mapping[str, Any], part)) if isinstance(part, Mapping) else getattr(part, "nbytes", 0)
+        for part in tree.values()
     )

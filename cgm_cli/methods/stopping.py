@@ -71,6 +71,7 @@ class StopRules:
         would_do = replace(record, gap=abs(record.total - bound) / scale)
         if excess <= self.gap * scale or (problem.has_constraints and not self.converged(would_do)):
             return
+        assert problem.loss is not None  # which the excess is of
         least, across = -problem.loss.weak_convexity, problem.domain.diameter
         raise ProblemError(
             f"the quadratic is not convex, or too nearly so for the gap of {self.gap:g} that is asked for: its matrix "

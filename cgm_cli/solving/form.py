@@ -12,6 +12,7 @@ from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, Samp
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.blocks.sketch import SketchedIterate
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.readers.memory import human
 from cgm_cli.spec.model import SolverSpec
 
@@ -134,7 +135,7 @@ def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem, needs: Nee
 
 
 def _written_out(solver: SolverSpec, problem: CompositeProblem) -> bool:
-    return problem.needs_array or (problem.start is not None and problem.start.is_dense) or solver.oracle.perturb
+    return problem.needs_array or (problem.start is not None and problem.start.is_dense) or accuracy_of(solver).perturb
 
 
 def _rank(solver: SolverSpec, problem: CompositeProblem) -> int:

@@ -6,17 +6,21 @@ Names here are those of the registry; `PolicyChoice.why` is what `cgm show` prin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.method import Method
+from cgm_cli.methods.oracles.base import accuracy_of
+from cgm_cli.methods.policies import CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0
 from cgm_cli.methods.setting import Setting
 from cgm_cli.spec import registry
 from cgm_cli.spec.fields import PolicySpec
 from cgm_cli.spec.model import SolverSpec
+
+S = TypeVar("S")
 
 OWN = "the spec says so"
 """Why a policy was chosen that the spec names."""
@@ -65,25 +69,44 @@ def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     }
     policies = {family: choice or _preset(family, solver, problem) for family, choice in named.items()}
     _refuse(solver, problem, policies)
-    duals = registry.lookup("duals", policies["duals"].policy.kind)
-    share = solver.oracle.delta if solver.oracle.mode == "multiplicative" else 1.0
     beta0 = _beta0(solver, problem, policies)
-    setting = Setting(beta0, share, follows=duals.follows)
-    built = {family: choice.policy.build(problem, setting) for family, choice in policies.items()}
-    return Chosen(solver.method, Method(solver.method, **built), policies, beta0)
+    return Chosen(solver.method, _built(solver, problem, policies, beta0), policies, beta0)
+
+
+def _built(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice], beta0: float) -> Method:
+    accuracy = accuracy_of(solver)
+    share = accuracy.delta if accuracy.mode == "multiplicative" else None
+    setting = Setting(beta0, 1.0 if share is None else share)
+    # What the correction is told of the duals; they need not be told of it.
+    duals = _spec(DualsSpec, policies["duals"]).build(problem, setting)
+    setting = replace(setting, follows=duals.follows)
+    return Method(
+        solver.method,
+        smoothing=_spec(SmoothingSpec, policies["smoothing"]).build(problem, setting),
+        step=_spec(StepSpec, policies["step"]).build(problem, setting),
+        oracle=accuracy.build(problem, setting),
+        correction=_spec(CorrectionSpec, policies["correction"]).build(problem, setting),
+        duals=duals,
+    )
+
+
+def _spec(kind: type[S], choice: PolicyChoice) -> S:
+    assert isinstance(choice.policy, kind)
+    return choice.policy
 
 
 def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec, dict[str, str]]:
     """The solver of the spec; of `method: auto`, one that suits the problem, and why it has the policies it has."""
     if solver.method != "auto":
         return solver, {}
-    factors, corrected = problem.domain.factors, solver.correction.kind != "none"
-    open_to_all = solver.step.kind == "classic" and not corrected and solver.iterate != "samples"
+    factors, corrected = problem.domain.factors, solver.correction.name != "none"
+    open_to_all = solver.step.name == "classic" and not corrected and solver.iterate != "samples"
     if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
         update: dict[str, Any] = {"method": "cgal", "correction": _policy("correction", "local-descent")}
-        if solver.oracle.tolerance is None:
-            update["oracle"] = solver.oracle.model_copy(update={"tolerance": DESCENT_TOLERANCE})
+        accuracy = accuracy_of(solver)
+        if accuracy.tolerance is None:
+            update["oracle"] = accuracy.model_copy(update={"tolerance": DESCENT_TOLERANCE})
         return solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why)
     if open_to_all and problem.terms:
         why = "auto: there are terms to meet, and no descent for the domain"
@@ -102,9 +125,9 @@ def _why(solver: SolverSpec, family: str) -> str:
 
 def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> PolicyChoice:
     """Smoothing and dual update of a named method, where the spec leaves them open."""
-    descends = solver.correction.kind == "local-descent" and bool(problem.terms)
+    descends = solver.correction.name == "local-descent" and bool(problem.terms)
     if family == "duals":
-        if solver.method != "cgal" or (solver.smoothing is not None and solver.smoothing.kind == "none"):
+        if solver.method != "cgal" or (solver.smoothing is not None and solver.smoothing.name == "none"):
             return PolicyChoice(_policy("duals", "none"), f"of `{solver.method}`")
         if descends:
             return PolicyChoice(_policy("duals", "multipliers"), "of `cgal` with a correction that solves its problems")
@@ -113,14 +136,14 @@ def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> Polic
     if solver.method == "cgm":
         return PolicyChoice(_policy("smoothing", "none"), "of `cgm`")
     duals = solver.duals or _preset("duals", solver, problem).policy
-    if duals.kind == "multipliers":
+    if duals.name == "multipliers":
         return PolicyChoice(_policy("smoothing", "constant"), "multipliers meet the constraints however wide it is")
     return PolicyChoice(_policy("smoothing", "homotopy"), f"of `{solver.method}`")
 
 
 def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice]) -> None:
-    kinds = {family: getattr(choice.policy, "kind", "") for family, choice in policies.items()}
-    plain = (kinds["step"], kinds["correction"], solver.oracle.mode == "additive") == ("classic", "none", False)
+    kinds = {family: choice.policy.name for family, choice in policies.items()}
+    plain = (kinds["step"], kinds["correction"], kinds["oracle"] == "additive") == ("classic", "none", False)
     if problem.terms and kinds["smoothing"] == "none" and not plain:
         raise ProblemError(
             "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on",
@@ -141,7 +164,7 @@ def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str
 
 
 def _beta0(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice]) -> float:
-    if policies["smoothing"].policy.kind == "none":
+    if policies["smoothing"].policy.name == "none":
         return 1.0
     if isinstance(solver.beta0, float):
         return solver.beta0
@@ -152,8 +175,8 @@ def _beta0(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str,
                 "there is no optimal beta0: Theorem 2 asks for finite penalties, and for no constraint", ("beta0",)
             )
         return best
-    centred = policies["duals"].policy.kind != "none"
-    descends = policies["correction"].policy.kind == "local-descent"
+    centred = policies["duals"].policy.name != "none"
+    descends = policies["correction"].policy.name == "local-descent"
     return automatic_beta0(problem, solver.scaling == "auto", ascent=centred, descent=descends)
 
 

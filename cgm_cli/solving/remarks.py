@@ -27,7 +27,8 @@ def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Me
 
 def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
     """What a reader of the summary might stumble over."""
-    record, found, unconverged = outcome.record, [], outcome.state.oracle.unconverged
+    record, unconverged = outcome.record, outcome.state.oracle.unconverged
+    found: list[str] = []
     if unconverged:
         found.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)

@@ -16,8 +16,8 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 class Rounding:
     """What is made of the final iterate: numbers for the summary, arrays for run.h5 (under /solution)."""
 
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
 class Meaning(Protocol):

@@ -95,7 +95,7 @@ def in_words(schema: dict[str, Any]) -> str:
         return _word(schema["const"])
     if "enum" in schema:
         return "one of " + ", ".join(map(_word, schema["enum"]))
-    kind = schema.get("type")
+    kind = schema.get("type", "")
     if kind == "array":
         return f"list of {in_words(schema.get('items', {}))}"
     if kind == "object":

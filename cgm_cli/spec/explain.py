@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from cgm_cli.errors import MOST_TOLD
 from cgm_cli.spec import registry
@@ -74,7 +75,7 @@ def explain(
     schemas: the validation context, id of a mapping -> the model that validated it.
     """
     found: list[_Finding] = []
-    unions: dict[TreePath, list[tuple[TreePath, dict[str, Any]]]] = {}
+    unions: dict[TreePath, list[tuple[TreePath, ErrorDetails]]] = {}
     for entry in error.errors(include_url=False):
         path, branch = _locate(entry, tree)
         if branch is None:
@@ -103,7 +104,7 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _locate(entry: dict[str, Any], tree: Any) -> tuple[TreePath, TreePath | None]:
+def _locate(entry: ErrorDetails, tree: Any) -> tuple[TreePath, TreePath | None]:
     """The path in the tree, and the place of the first union on the way: pydantic puts member names into `loc`."""
     path: list[str | int] = []
     branch: TreePath | None = None
@@ -128,7 +129,7 @@ def _has(node: Any, step: str | int) -> bool:
 
 
 def _union(
-    branch: TreePath, members: Sequence[tuple[TreePath, dict[str, Any]]], tree: Any, schemas: dict[int, type]
+    branch: TreePath, members: Sequence[tuple[TreePath, ErrorDetails]], tree: Any, schemas: dict[int, type]
 ) -> list[_Finding]:
     """One complaint for a value that fits no member of a union; those of the member that went deepest if one did."""
     inside = [(path, entry) for path, entry in members if len(path) > len(branch)]
@@ -140,7 +141,7 @@ def _union(
     return [(branch, partial(_no_member, branch, [entry for _, entry in members], tree))]
 
 
-def _no_member(branch: TreePath, entries: Sequence[dict[str, Any]], tree: Any) -> Complaint:
+def _no_member(branch: TreePath, entries: Sequence[ErrorDetails], tree: Any) -> Complaint:
     expected = list(dict.fromkeys(_expected(entry) for entry in entries))
     value = _node(tree, branch)
     names = [name.strip("'") for entry in entries if entry["type"] == "literal_error" for name in _choices(entry)]
@@ -148,7 +149,7 @@ def _no_member(branch: TreePath, entries: Sequence[dict[str, Any]], tree: Any) -
     return Complaint(branch, f"expected {' or '.join(expected)}, got {shown(value)}", hint)
 
 
-def _complaint(entry: dict[str, Any], path: TreePath, tree: Any, schemas: dict[int, type]) -> Complaint:
+def _complaint(entry: ErrorDetails, path: TreePath, tree: Any, schemas: dict[int, type]) -> Complaint:
     kind, context = entry["type"], entry.get("ctx") or {}
     value = entry["input"]
     if kind == "extra_forbidden":
@@ -216,7 +217,7 @@ def _unknown_name(path: TreePath, family: str, tag: str | None, name: Any) -> Co
     return Complaint(path, f"unknown {_FAMILY_NAME.get(family, family)} `{quoted(name)}`", hint)
 
 
-def _expected(entry: dict[str, Any]) -> str:
+def _expected(entry: ErrorDetails) -> str:
     kind, context = entry["type"], entry.get("ctx") or {}
     if kind == "literal_error":
         choices = _choices(entry)
@@ -227,9 +228,9 @@ def _expected(entry: dict[str, Any]) -> str:
     return _EXPECTED.get(kind) or entry["msg"].removeprefix("expected ")
 
 
-def _choices(entry: dict[str, Any]) -> list[str]:
+def _choices(entry: ErrorDetails) -> list[str]:
     """The members of a Literal, out of pydantic's "'a', 'b' or 'c'"."""
-    return entry["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+    return entry.get("ctx", {})["expected"].replace(" or ", ", ").replace("'", "").split(", ")
 
 
 def _hint(kind: str, value: Any) -> str | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 from itertools import islice
 from types import UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union, dataclass_transform, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError, core_schema
 
 from cgm_cli.errors import MOST_TOLD
@@ -33,7 +33,18 @@ SHA256 = r"^[0-9a-fA-F]{64}$"
 REF_PLACEHOLDER = "x-cgm-family"
 
 
-class StrictModel(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+
+    @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field, PrivateAttr))
+    class _Frozen(ModelMetaclass):
+        """Says to a type checker what `frozen=True` says to pydantic, of all models: fields may then be narrowed."""
+
+else:
+    _Frozen = type(BaseModel)
+
+
+class StrictModel(BaseModel, metaclass=_Frozen):
     """Unknown keys are refused, types are not coerced, nan and inf are refused, instances do not change."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)

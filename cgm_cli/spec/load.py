@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def resolved(spec: Spec) -> str:
 def dump(tree: Any) -> str:
     """A tree of plain values as YAML that our reader reads back to the same tree."""
     # The innermost lists and mappings go on one line each, the top level never does.
-    node = _Dumper("", default_flow_style=None, sort_keys=False).represent_data(tree)
+    node = _Dumper(StringIO(), default_flow_style=None, sort_keys=False).represent_data(tree)
     if isinstance(node, yaml.CollectionNode) and node.value:
         node.flow_style = False
     return yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=110)
@@ -94,8 +95,9 @@ def _validate(document: Document, overrides: Sequence[str]) -> Spec:
         spec = Spec.model_validate(tree, context=schemas)
     except ValidationError as error:
         raise refused(error, tree, schemas, document, origins) from None
-    spec._document = document
-    spec._overrides = tuple(overrides)
+    # What is private may change, other than the fields.
+    spec._document = document  # pyright: ignore[reportAttributeAccessIssue]
+    spec._overrides = tuple(overrides)  # pyright: ignore[reportAttributeAccessIssue]
     return spec
 
 

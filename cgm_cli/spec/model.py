@@ -42,8 +42,10 @@ from cgm_cli.spec.terms import ConstraintField, PenaltyField
 from cgm_cli.spec.yaml_reader import Document
 from cgm_cli.text import quoted
 
-# Every name that `solver.method` may have, with the line that `cgm list methods` prints.
-METHODS = {
+MethodName = Literal["auto", "hcgm", "cgal", "cgm"]
+
+# The line that `cgm list methods` prints of each.
+METHODS: dict[MethodName, str] = {
     "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with full corrections, or hcgm "
     "where there is neither constraint nor penalty",
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
@@ -76,13 +78,14 @@ Duration = Annotated[Positive, BeforeValidator(_seconds), WithJsonSchema(_DURATI
 class SolverSpec(StrictModel):
     """The method and its parameters."""
 
-    method: Literal[tuple(METHODS)] = Field("hcgm", description="the method; `cgm list methods`")
+    method: MethodName = Field(default="hcgm", description="the method; `cgm list methods`")
     beta0: Positive | Literal["auto", "optimal"] = Field(
-        "auto", description="smoothing of the first iteration; optimal: 2 D_X |A| / L_g, for finite penalties only"
+        default="auto",
+        description="smoothing of the first iteration; optimal: 2 D_X |A| / L_g, for finite penalties only",
     )
-    iterations: Count = Field(1000, description="budget of iterations")
+    iterations: Count = Field(default=1000, description="budget of iterations")
     smoothing: SmoothingField | None = Field(
-        None, description="how the terms are smoothed that are not smooth; left out: as the method has it"
+        default=None, description="how the terms are smoothed that are not smooth; left out: as the method has it"
     )
     step: StepField = Field(default_factory=partial(policy, "step", "classic"), description="how far a step goes")
     oracle: OracleField = Field(
@@ -93,21 +96,25 @@ class SolverSpec(StrictModel):
         description="what is done after every oracle call beyond a step towards its atom",
     )
     duals: DualsField | None = Field(
-        None, description="how the multipliers move that the smoothing is centred at; left out: as the method has it"
+        default=None,
+        description="how the multipliers move that the smoothing is centred at; left out: as the method has it",
     )
     dual_bound: Positive | None = Field(
-        None, description="of cgal: the largest norm of the multipliers, in the units that `scaling` makes"
+        default=None, description="of cgal: the largest norm of the multipliers, in the units that `scaling` makes"
     )
-    scaling: Literal["auto", "none"] = Field("auto", description="auto: objective, maps and domain to unit size")
+    scaling: Literal["auto", "none"] = Field(
+        default="auto", description="auto: objective, maps and domain to unit size"
+    )
     iterate: Literal["auto", "dense", "factored", "sketch", "samples"] = Field(
-        "auto",
+        default="auto",
         description="how x is kept. dense: every entry; factored: exact low rank, cut where its columns run out; "
         "sketch: n x `rank` numbers, for semidefinite x, which is recovered at the end; samples: what hyperplanes need",
     )
     rank: Size | None = Field(
-        None, description="columns of the sketch, if x is kept as one; left out: 50, or 2 k + 1 for a fantope of rank k"
+        default=None,
+        description="columns of the sketch, if x is kept as one; left out: 50, or 2 k + 1 for a fantope of rank k",
     )
-    refresh: Size = Field(1000, description="compute the cached images anew every so many iterations")
+    refresh: Size = Field(default=1000, description="compute the cached images anew every so many iterations")
 
     @model_validator(mode="after")
     def _rank_is_of_a_sketch(self):
@@ -119,53 +126,58 @@ class SolverSpec(StrictModel):
 class StopSpec(StrictModel):
     """When to stop early: once `gap` and `infeasibility`, where given, are met together, or any other rule holds."""
 
-    gap: Positive | None = Field(None, description="relative gap between objective and bound")
-    infeasibility: Positive | None = Field(None, description="largest relative infeasibility of a term")
+    gap: Positive | None = Field(default=None, description="relative gap between objective and bound")
+    infeasibility: Positive | None = Field(default=None, description="largest relative infeasibility of a term")
     time: Duration | None = Field(
-        None,
+        default=None,
         description="wall time of a run, once its data are read: seconds, or 90s, 10m, 1h30m; certificates and "
         "roundings count, and go on only as far as they fit into it and a grace of a second, or a tenth of it",
     )
     objective: Finite | None = Field(
-        None, description="an objective (with its penalties) that is good enough, at the infeasibility asked for"
+        default=None,
+        description="an objective (with its penalties) that is good enough, at the infeasibility asked for",
     )
     stagnation: Size | None = Field(
-        None, description="iterations in which the larger of gap and infeasibility has not fallen by a hundredth"
+        default=None,
+        description="iterations in which the larger of gap and infeasibility has not fallen by a hundredth",
     )
 
 
 class TheorySpec(StrictModel):
     """What is known of the solution, so that the paper's bounds can stand beside what is measured."""
 
-    optimum: Finite | None = Field(None, description="optimal value F*, in the user's sense")
+    optimum: Finite | None = Field(default=None, description="optimal value F*, in the user's sense")
     dual_norm: NonNegative | None = Field(
-        None, description="|y*| of a dual solution of the constraints, the root of the sum of |y_i*|^2 / weight_i"
+        default=None,
+        description="|y*| of a dual solution of the constraints, the root of the sum of |y_i*|^2 / weight_i",
     )
 
 
 class LogSpec(StrictModel):
     """What is recorded how often."""
 
-    every: Size = Field(1, description="a record every so many iterations")
-    metrics_every: Size = Field(10, description="the template's metrics every so many iterations")
+    every: Size = Field(default=1, description="a record every so many iterations")
+    metrics_every: Size = Field(default=10, description="the template's metrics every so many iterations")
 
 
 class CheckpointSpec(StrictModel):
     """What a run that was stopped goes on from."""
 
     every: Duration | Literal["never"] = Field(
-        60.0, union_mode="left_to_right", description="wall time between checkpoints, or never; longer if they are slow"
+        default=60.0,
+        union_mode="left_to_right",
+        description="wall time between checkpoints, or never; longer if they are slow",
     )
-    final: bool = Field(True, description="keep one of a run that spent its budget, which may be raised later")
+    final: bool = Field(default=True, description="keep one of a run that spent its budget, which may be raised later")
 
 
 class BoundSpec(StrictModel):
     """The lower bound on the optimum."""
 
-    every: Size = Field(1, description="a bound every so many iterations")
-    certify: Literal["final", "always", "never"] = Field("final", description="when an estimate is proven")
+    every: Size = Field(default=1, description="a bound every so many iterations")
+    certify: Literal["final", "always", "never"] = Field(default="final", description="when an estimate is proven")
     failure: float = Field(
-        1e-9,
+        default=1e-9,
         ge=0,
         lt=1,
         allow_inf_nan=False,
@@ -177,7 +189,7 @@ class SourceSpec(StrictModel):
     """Where a data file comes from."""
 
     from_: str = Field(alias="from", min_length=1, description="where to get the file: told when it is missing")
-    sha256: str | None = Field(None, pattern=SHA256, description="checked when the file is read")
+    sha256: str | None = Field(default=None, pattern=SHA256, description="checked when the file is read")
 
     @property
     def advice(self) -> str:
@@ -190,15 +202,17 @@ class ComposedProblem(StrictModel):
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["domain"]}, {"required": ["domains"]}]})
 
-    domain: DomainField | None = Field(None, description="the compact convex set X; or give a `template` instead")
-    domains: Annotated[list[DomainField], Field(min_length=2)] | None = Field(
-        None, description="in place of `domain`: X is the intersection of these, each reached on its own"
+    domain: DomainField | None = Field(
+        default=None, description="the compact convex set X; or give a `template` instead"
     )
-    objective: LossField | None = Field(None, description="the smooth loss f; zero when left out")
+    domains: Annotated[list[DomainField], Field(min_length=2)] | None = Field(
+        default=None, description="in place of `domain`: X is the intersection of these, each reached on its own"
+    )
+    objective: LossField | None = Field(default=None, description="the smooth loss f; zero when left out")
     constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
     penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
     start: ArrayField | None = Field(
-        None,
+        default=None,
         description="the point to start from, projected if it is outside the domain by less than 1e-6 of the radius; "
         "the domain's own when left out",
     )
@@ -249,9 +263,11 @@ class Spec(StrictModel):
     bound: BoundSpec = Field(default_factory=BoundSpec)
     checkpoint: CheckpointSpec = Field(default_factory=CheckpointSpec)
     theory: TheorySpec = Field(default_factory=TheorySpec)
-    seed: Count = Field(0, description="seed of every random choice")
+    seed: Count = Field(default=0, description="seed of every random choice")
     source: dict[str, SourceSpec] = Field(default_factory=dict, description="data file -> where it comes from")
-    threads: Size = Field(1, description="threads of the linear algebra; more than the free cores makes a run slower")
+    threads: Size = Field(
+        default=1, description="threads of the linear algebra; more than the free cores makes a run slower"
+    )
 
     _document: Document | None = PrivateAttr(None)
     _overrides: tuple[str, ...] = PrivateAttr(())

@@ -31,7 +31,7 @@ def apply(tree: dict[str, Any], overrides: Sequence[str]) -> dict[TreePath, str]
     return origins
 
 
-def _parse(override: str) -> tuple[TreePath, Any]:
+def _parse(override: str) -> tuple[tuple[str, ...], Any]:
     dotted, equals, text = override.partition("=")
     steps = dotted.strip().split(".")
     if not equals or not all(steps) or not dotted.isprintable():
@@ -44,23 +44,24 @@ def _parse(override: str) -> tuple[TreePath, Any]:
     return tuple(steps), value
 
 
-def _set(tree: dict[str, Any], path: TreePath, value: Any, override: str) -> None:
+def _set(tree: dict[str, Any], path: tuple[str, ...], value: Any, override: str) -> None:
     node: Any = tree
-    for depth, step in enumerate(path):
+    for depth, name in enumerate(path):
         last = depth == len(path) - 1
         if isinstance(node, list):
-            if not (step.isascii() and step.isdecimal() and len(step) < 9 and int(step) < len(node)):
+            if not (name.isascii() and name.isdecimal() and len(name) < 9 and int(name) < len(node)):
                 where = ".".join(path[:depth])
-                raise _fault(f"`{quoted(where)}` is a list of {len(node)}, it has no `{quoted(step)}`", override)
-            step = int(step)
+                raise _fault(f"`{quoted(where)}` is a list of {len(node)}, it has no `{quoted(name)}`", override)
+            if last:
+                node[int(name)] = value
+            else:
+                node = node[int(name)]
         elif not isinstance(node, dict):
             raise _fault(f"`{quoted('.'.join(path[:depth]))}` is a single value, it has nothing inside", override)
-        if last:
-            node[step] = value
-        elif isinstance(node, dict):
-            node = node.setdefault(step, {})
+        elif last:
+            node[name] = value
         else:
-            node = node[step]
+            node = node.setdefault(name, {})
 
 
 def _fault(message: str, override: str) -> SpecError:

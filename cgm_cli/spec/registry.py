@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 DOMAINS = {
     "simplex": "cgm_cli.blocks.domains.simplex:Simplex",
@@ -124,7 +125,7 @@ FAMILIES = {
 
 
 @cache
-def lookup(family: str, kind: str) -> type:
+def lookup(family: str, kind: str) -> type[Any]:
     """The class registered as `kind` in `family` (a key of FAMILIES). Raises KeyError for an unknown name."""
     module, name = FAMILIES[family][kind].split(":")
     return getattr(import_module(module), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import Field, create_model
 
@@ -32,7 +32,8 @@ class TermFields(StrictModel):
 @cache
 def term_model(spec: type[BlockSpec]) -> type[BlockSpec]:
     """`spec` with the fields of a term added. It is a subclass: an instance has the `build` of the block."""
-    return create_model(f"{spec.__qualname__}.Term", __base__=(TermFields, spec), __module__=spec.__module__)
+    model = create_model(f"{spec.__qualname__}.Term", __base__=(TermFields, spec), __module__=spec.__module__)
+    return cast(type[BlockSpec], model)
 
 
 class RegisteredTerm(Registered):

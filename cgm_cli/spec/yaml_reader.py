@@ -202,7 +202,7 @@ class _Builder:
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             self._open.pop()
 
-    def _check(self, event: yaml.NodeEvent, at: tuple[int, int]) -> None:
+    def _check(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, at: tuple[int, int]) -> None:
         if event.anchor is not None:
             self._fault("anchors and aliases are not supported: write the value out", at)
         if event.tag is not None:

@@ -152,14 +152,16 @@ class Chart:
         if self.domain.symmetric:
             values, rows = scipy.linalg.eigh(left_triangle @ left_triangle.T)
             values, rows = values[::-1], rows[:, ::-1]
+            right, columns = left, rows
         else:
             right, right_triangle = scipy.linalg.qr(factor[self._rows :], mode="economic")
-            rows, values, columns = np.linalg.svd(left_triangle @ right_triangle.T)
+            rows, values, transposed = np.linalg.svd(left_triangle @ right_triangle.T)
+            columns = transposed.T
         kept = int(np.sum(values > 1e-10 * values[0]))
         values = values[:kept]
         vectors = across = np.asfortranarray(left @ rows[:, :kept])
         if not self.domain.symmetric:
-            across = np.asfortranarray(right @ columns.T[:, :kept])
+            across = np.asfortranarray(right @ columns[:, :kept])
         ordered = np.sqrt(values) * (vectors if self.domain.symmetric else np.vstack([vectors, across]))
         weights = self.domain.admitted(values)
         if weights is None:
@@ -236,7 +238,7 @@ def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
     cost = problem.loss.map.adjoint(problem.loss.gradient(np.zeros(()))).symmetrised().dense()
     tiles = FactoredBox(cost, centre, *bounds, step)
     others = [i for i in range(len(problem.terms)) if i != place]
-    rest = None
+    rest = multipliers = None
     if others:
         rest = replace(problem, loss=None, terms=tuple(problem.terms[i] for i in others))
         multipliers = None if point.multipliers is None else [point.multipliers[i] for i in others]
@@ -249,7 +251,7 @@ def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
         if rest is not None:
             atom = chart.lift(columns)
             images = Images(None, [term.map.forward_atom(atom) for term in rest.terms])
-            found = evaluate(rest, images, beta, multipliers, lambda: np.empty(rest.domain.shape))
+            found = evaluate(rest, images, beta, multipliers, lambda: np.empty(problem.domain.shape))
             value += found.smoothed
             gradient += chart.factor_gradient(found.direction, columns)
         return value, chart.restrict(gradient)

@@ -14,12 +14,12 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.factorable import Factorable
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.corrections.active_set import ActiveSet
-from cgm_cli.methods.policies import Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.projections import project_simplex
 from cgm_cli.numerics.spg import spectral_projected_gradient
-from cgm_cli.spec.fields import PolicySpec, Size
+from cgm_cli.spec.fields import Size
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -51,7 +51,7 @@ class FullyCorrective:
     that are kept from one step to the next. evaluations: of F_beta, per step.
     """
 
-    class Spec(PolicySpec):
+    class Spec(CorrectionSpec):
         kind: Literal["fully-corrective"] = "fully-corrective"
         atoms: Size = Field(20, description="the most that are kept from one step to the next")
         evaluations: Size = Field(10, description="of the smoothed objective, per step")

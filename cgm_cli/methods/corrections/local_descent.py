@@ -20,14 +20,14 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.factors import Chart, objective, on_sphere
 from cgm_cli.methods.corrections.fully_corrective import FullyCorrective, Memory
 from cgm_cli.methods.corrections.quartic import image_size, is_diagonal, is_quartic, quartic
-from cgm_cli.methods.policies import Move, PlainStep, Solution
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Solution
 from cgm_cli.methods.setting import Setting
 from cgm_cli.methods.steps.line_search import minimiser
 from cgm_cli.numerics import rows
 from cgm_cli.numerics.conjugate import descend
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.lbfgs import lbfgs
-from cgm_cli.spec.fields import PolicySpec, Size
+from cgm_cli.spec.fields import Size
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -84,7 +84,7 @@ class LocalDescent:
     than the plain step, whose guarantees are so inherited; not where multipliers follow it.
     """
 
-    class Spec(PolicySpec):
+    class Spec(CorrectionSpec):
         kind: Literal["local-descent"] = "local-descent"
         columns: Size = Field(20, description="of the factor, at first; of more, those of no weight leave")
         evaluations: Size = Field(50, description="of the smoothed objective by L-BFGS, per step")

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
-from cgm_cli.spec.fields import PolicySpec
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 class NoCorrection:
     """The plain step towards the oracle's atom."""
 
-    class Spec(PolicySpec):
+    class Spec(CorrectionSpec):
         kind: Literal["none"] = "none"
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "none"}]

@@ -19,11 +19,11 @@ from pydantic import Field
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.active_set import ActiveSet
-from cgm_cli.methods.policies import Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
 from cgm_cli.methods.setting import Setting
 from cgm_cli.methods.steps.line_search import minimiser
 from cgm_cli.numerics.deadline import Deadline
-from cgm_cli.spec.fields import PolicySpec, Size
+from cgm_cli.spec.fields import Size
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -43,7 +43,7 @@ class Pairwise:
     atoms: the most that are kept; of more, the lightest become one, their mean.
     """
 
-    class Spec(PolicySpec):
+    class Spec(CorrectionSpec):
         kind: Literal["pairwise"] = "pairwise"
         atoms: Size = Field(1000, description="the most that are kept; of more, the lightest become their mean")
 

@@ -104,21 +104,22 @@ class Quartic:
     """
 
     def __init__(self, state: State, chart: Chart, beta: float | None, flat: np.ndarray, deadline: Deadline = NEVER):
-        problem = state.point.problem
+        problem, multipliers = state.point.problem, state.point.multipliers
         self._deadline = deadline
         self._chart = chart
         self._cost: Callable[[np.ndarray], np.ndarray] | None = None
-        self._squares = []
+        self._squares: list[_Square] = []
         loss = problem.loss
         if loss is not None and loss.cost is not None:
             self._cost = chart.factor_gradients(loss.map.adjoint(loss.gradient(np.zeros(()))))
         elif loss is not None and loss.squares is not None:
             self._squares.append(_Square(loss.map, 1.0, loss.squares))
-        centres = [0.0] * len(problem.terms) if state.point.multipliers is None else state.point.multipliers
-        for term, centre in zip(problem.terms, centres, strict=True):
+        for place, term in enumerate(problem.terms):
             # <c, z - b> + |z - b|^2 / (2 s) is |z - (b - s c)|^2 / (2 s), but for a constant.
+            target, centre = term.penalty.only_point, 0.0 if multipliers is None else multipliers[place]
+            assert beta is not None and target is not None
             step = beta / term.weight
-            self._squares.append(_Square(term.map, 1.0 / step, term.penalty.only_point - step * centre))
+            self._squares.append(_Square(term.map, 1.0 / step, target - step * centre))
         self.flat = flat.copy()
         factor = chart.columns(self.flat)
         self._excess = float(flat @ flat) / chart.radius**2
@@ -149,9 +150,9 @@ class Quartic:
             (part, unit * mixed, unit**2 * moved)
             for part, (mixed, moved) in zip(self._images, ahead.images, strict=True)
         ]
-        for parts, square in zip(images, self._squares, strict=True):
-            gaps = [part - scale * square.target for part, scale in zip(parts, sphere, strict=True)]
-            numerator += 0.5 * square.factor * _squared(*gaps)
+        for parts, each in zip(images, self._squares, strict=True):
+            a, b, c = (part - scale * each.target for part, scale in zip(parts, sphere, strict=True))
+            numerator += 0.5 * each.factor * _squared(a, b, c)
         found = _least(numerator, sphere)
         if found is None:
             return None
@@ -168,7 +169,7 @@ class Quartic:
         chart, lift = self._chart, self._chart.lift
         factor, step = chart.columns(self.flat), chart.columns(direction)
         pairings, product = (0.0, 0.0), None
-        if self._cost is not None:
+        if self._cost is not None and self._product is not None:
             product, along = self._cost(step).reshape(-1), step.reshape(-1)
             pairings = float(along @ self._product), 0.5 * float(along @ product)
         sphere = float(self.flat @ direction), float(direction @ direction)
@@ -177,7 +178,7 @@ class Quartic:
         # As long as the factor, or one of the images would be lost in the rounding of the sum.
         unit = math.sqrt(self._excess / sphere[1]) * chart.radius
         ahead = lift(factor + unit * step)
-        images = []
+        images: list[tuple[np.ndarray, np.ndarray]] = []
         for square, image in zip(self._squares, self._images, strict=True):
             moved = square.map.forward_atom(lift(step))
             both = square.map.forward_atom(ahead)
@@ -186,7 +187,7 @@ class Quartic:
 
     def _take_step(self, t: float, direction: np.ndarray, product: np.ndarray | None) -> LineSearchResult:
         daxpy(direction, self.flat, a=t)
-        if product is not None:
+        if product is not None and self._product is not None:
             daxpy(product, self._product, a=t)
         former, self.gradient = self.gradient, self._gradient()
         return LineSearchResult(*(float(self.gradient @ other) for other in (self.gradient, former, direction)))
@@ -206,7 +207,8 @@ class Quartic:
         """w_i, s and r of the gradient, which is s d<V, X> / dZ - r flat with V = C + sum A_i^T w_i at the point of the
         sphere. It is tangential to the sphere, and <Z, d<V, X> / dZ> = 2 <V, Z Z^T>.
         """
-        slopes, pairing = [], self._pairing
+        slopes: list[np.ndarray] = []
+        pairing = self._pairing
         for square, image in zip(self._squares, self._images, strict=True):
             slopes.append(square.factor * (image / self._excess - square.target))
             pairing += float(np.vdot(slopes[-1], image))
@@ -243,21 +245,28 @@ class DiagonalQuartic(Quartic):
         super().__init__(state, chart, beta, flat, deadline)
         self._matrix = 2.0 * cost
 
+    @property
+    def _priced(self) -> np.ndarray:
+        """The derivative of <C, X>, which there is."""
+        assert self._product is not None
+        return self._product
+
     def _line_coefficients(self, direction: np.ndarray) -> _LineCoefficients:
         columns = self._chart.columns
         step = columns(direction)
         product = np.empty_like(step)
-        arrays = columns(self.flat), step, columns(self._product), product
+        arrays = columns(self.flat), step, columns(self._priced), product
         across, along, mixed, squares = line_coefficients(self._matrix, *arrays)
         images = [(2.0 * mixed, squares)]
         return _LineCoefficients((float(mixed.sum()), float(squares.sum())), product, (across, 0.5 * along), images)
 
-    def _take_step(self, t: float, direction: np.ndarray, product: np.ndarray) -> LineSearchResult:
+    def _take_step(self, t: float, direction: np.ndarray, product: np.ndarray | None) -> LineSearchResult:
+        assert product is not None
         columns, (slopes, scale, radial) = self._chart.columns, self._slopes()
         former, self.gradient = self.gradient, np.empty_like(self.flat)
         diagonal = 2.0 * scale * slopes[0] - radial
         line = Line(t, columns(direction), product)
-        arrays = (columns(each) for each in (self.flat, self._product, former, self.gradient))
+        arrays = (columns(each) for each in (self.flat, self._priced, former, self.gradient))
         return take_step(line, Gradient(scale, diagonal), *arrays)
 
     def multipliers(self) -> list[np.ndarray]:
@@ -266,7 +275,7 @@ class DiagonalQuartic(Quartic):
         """
         columns = self._chart.columns
         weights = np.maximum(self._images[0], np.finfo(float).tiny)
-        found = -0.5 * np.einsum("ij,ij->i", columns(self.flat), columns(self._product)) / weights
+        found = -0.5 * np.einsum("ij,ij->i", columns(self.flat), columns(self._priced)) / weights
         return [found - np.mean(found - self._slopes()[0][0])]
 
 
@@ -283,7 +292,8 @@ def _least(quartic: np.ndarray, quadratic: np.ndarray) -> float | None:
     """The t > 0 where quartic / quadratic^2 is least, if it is smaller there than at 0. None, too, for a quadratic that
     is zero somewhere, but for rounding errors.
     """
-    (a, b, c, d, e), (f, g, h) = quartic.tolist(), quadratic.tolist()
+    a, b, c, d, e = map(float, quartic)
+    f, g, h = map(float, quadratic)
     if h > 0.0 and not f - 0.25 * g * g / h > STRAIGHT * f:
         return None
     # p' q - 2 p q', of which the coefficient of degree five is zero.

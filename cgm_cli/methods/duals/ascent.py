@@ -17,9 +17,9 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import DualState, Move, Smoothing
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing
 from cgm_cli.methods.setting import Setting
-from cgm_cli.spec.fields import PolicySpec, Positive
+from cgm_cli.spec.fields import Positive
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -34,7 +34,7 @@ class DualAscent:
     1 / beta). `bound`: multipliers whose norm it would exceed are not taken; infinite by default.
     """
 
-    class Spec(PolicySpec):
+    class Spec(DualsSpec):
         kind: Literal["ascent"] = "ascent"
         bound: Positive | None = Field(
             None, description="the largest norm of the multipliers, in the units that `scaling` makes; left out: none"

@@ -11,9 +11,8 @@ import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.duals.ascent import DualAscent
-from cgm_cli.methods.policies import DualState, Move, Smoothing, Solution
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing, Solution
 from cgm_cli.methods.setting import Setting
-from cgm_cli.spec.fields import PolicySpec
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -45,7 +44,7 @@ class MethodOfMultipliers:
     ascent: what moves the multipliers once the correction has given way, while the smoothing vanishes.
     """
 
-    class Spec(PolicySpec):
+    class Spec(DualsSpec):
         kind: Literal["multipliers"] = "multipliers"
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "multipliers"}]

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import DualState, Move, Smoothing
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing
 from cgm_cli.methods.setting import Setting
-from cgm_cli.spec.fields import PolicySpec
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 class NoMultipliers:
     """The smoothing stays centred at zero."""
 
-    class Spec(PolicySpec):
+    class Spec(DualsSpec):
         kind: Literal["none"] = "none"
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "none"}]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.base import OracleRequest
-from cgm_cli.methods.policies import Allowance
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.policies import Allowance, OracleAccuracy
+from cgm_cli.methods.setting import Setting
 from cgm_cli.spec.fields import PolicySpec, Positive
+from cgm_cli.spec.model import SolverSpec
 
 TOLERANCE = 1e-6
 """The relative residual where the spec names none."""
@@ -42,6 +46,10 @@ class AccuracySpec(PolicySpec):
             raise ValueError(f"`delta` and `perturb` say how inexact an oracle is, but `mode: {self.mode}` is not")
         return self
 
+    @abstractmethod
+    def build(self, problem: CompositeProblem, setting: Setting) -> OracleAccuracy:
+        """The policy for a problem."""
+
     @property
     def precision(self) -> float:
         """The tolerance as a number."""
@@ -51,6 +59,12 @@ class AccuracySpec(PolicySpec):
     def limit(self) -> float:
         """The budget as a number."""
         return math.inf if self.budget is None else self.budget
+
+
+def accuracy_of(solver: SolverSpec) -> AccuracySpec:
+    """What a solver section says of its oracle."""
+    assert isinstance(solver.oracle, AccuracySpec)
+    return solver.oracle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +78,16 @@ class Accuracy:
 
     budget: float = math.inf
     perturb: bool = False
-    additive: ClassVar[float] = 0.0
-    """The delta of Theorems 4 to 6; 0 for every other oracle."""
-    share: ClassVar[float | None] = None
-    """The delta of Theorems 7 to 9; None for every other oracle."""
+
+    @property
+    def additive(self) -> float:
+        """The delta of Theorems 4 to 6; 0 for every other oracle."""
+        return 0.0
+
+    @property
+    def share(self) -> float | None:
+        """The delta of Theorems 7 to 9; None for every other oracle."""
+        return None
 
     @property
     def is_loose(self) -> bool:

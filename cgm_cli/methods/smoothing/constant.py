@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.policies import SmoothingSpec
 from cgm_cli.methods.setting import Setting
-from cgm_cli.spec.fields import PolicySpec
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Constant:
     "The complexity of large-scale convex programming under a linear optimization oracle", 2014).
     """
 
-    class Spec(PolicySpec):
+    class Spec(SmoothingSpec):
         kind: Literal["constant"] = "constant"
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "constant"}]

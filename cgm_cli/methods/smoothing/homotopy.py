@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.policies import SmoothingSpec
 from cgm_cli.methods.setting import Setting
-from cgm_cli.spec.fields import PolicySpec
 
 
 @dataclass(frozen=True)
 class Homotopy:
     """beta_k = beta0 / sqrt(delta k + 1) (paper, Algorithm 2; Theorem 7 for a multiplicative oracle of delta < 1)."""
 
-    class Spec(PolicySpec):
+    class Spec(SmoothingSpec):
         kind: Literal["homotopy"] = "homotopy"
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "homotopy"}]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import Segment
+from cgm_cli.methods.policies import Segment, StepSpec
 from cgm_cli.methods.setting import Setting
-from cgm_cli.methods.steps.classic import ClassicStep
+from cgm_cli.methods.steps.base import PlannedStep
 from cgm_cli.numerics.roots import increasing_zero
-from cgm_cli.spec.fields import PolicySpec
 
 
-@dataclass(frozen=True)
-class LineSearch(ClassicStep):
+class LineSearch(PlannedStep):
     """The minimiser of the smoothed objective along the segment to the atom (paper, remark after Theorem 3)."""
 
-    class Spec(PolicySpec):
+    class Spec(StepSpec):
         kind: Literal["line-search"] = "line-search"
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "line-search"}]
