@@ -22,6 +22,7 @@ DOMAINS = {
     "psd": "cgm_cli.blocks.domains.psd:PSDTrace",
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
+    "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
@@ -113,6 +114,12 @@ def _projections(n: int, rank: int) -> float:
     return math.sqrt(2.0 * min(rank, n - rank))
 
 
+def _permutations(domain: Birkhoff) -> float:
+    """Of two permutations without a common entry, which one row does not allow."""
+    n = domain.shape[0]
+    return math.sqrt(2.0 * n) if n > 1 else 0.0
+
+
 DIAMETERS: dict[type, Callable[..., float]] = {
     Simplex: _corners,
     PSDTrace: _corners,
@@ -125,5 +132,6 @@ DIAMETERS: dict[type, Callable[..., float]] = {
     LinfBall: lambda domain: float(norm(domain.upper - domain.lower)),
     Fantope: lambda domain: _projections(domain.shape[0], domain.rank),
     FantopeFace: lambda domain: _projections(domain.shape[0] - 1, domain.rank - 1),
+    Birkhoff: _permutations,
     Product: lambda domain: math.hypot(*map(diameter, domain.blocks)),
 }

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
@@ -164,6 +165,11 @@ def _nuclear(domain: NuclearBall, point: SavedPoint) -> float:
     return total(values).value - domain.radius
 
 
+def _birkhoff(domain: Birkhoff, point: SavedPoint) -> float:
+    x = _entries(point)
+    return max(-x.min(), *(np.abs(x.sum(axis=axis) - 1.0).max() for axis in (0, 1)))
+
+
 def _product(domain: Product, point: SavedPoint) -> float:
     x = point.written_out()
     worst = 0.0
@@ -185,5 +191,6 @@ MEMBERSHIP: dict[type, Callable[..., float]] = {
     PSDTrace: _psd,
     Fantope: _fantope,
     FantopeFace: _fantope_face,
+    Birkhoff: _birkhoff,
     Product: _product,
 }

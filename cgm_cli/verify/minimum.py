@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
@@ -23,6 +24,9 @@ from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, entry, extende
 
 ORDER = 4000
 """Largest order of a matrix that is decomposed in full: some 20 seconds."""
+
+ASSIGNED = 500
+"""Largest order of an assignment: up to 20 seconds."""
 
 Minimum = tuple[Total, float]
 """A minimum, and the error that a decomposition may have made in it."""
@@ -95,6 +99,42 @@ def _fantope_face(domain: FantopeFace, v: np.ndarray) -> Minimum:
     return total(v / n) + total(values), 8 * domain.rank * decomposition_error(v)
 
 
+def _birkhoff(domain: Birkhoff, v: np.ndarray) -> Minimum:
+    """sum_i u_i + sum_j min_i (v_ij - u_i): no more than the minimum for any u, and equal for the one here."""
+    if v.shape[0] > ASSIGNED:
+        raise Unchecked(f"n = {v.shape[0]} is too large for an assignment in extended precision")
+    u = _row_potentials(v)
+    return _exact(total(u, (v - u[:, None]).min(axis=0)))
+
+
+def _row_potentials(cost: np.ndarray) -> np.ndarray:
+    """u (n,) of a pair u_i + w_j <= c_ij that is tight on an assignment, by Kuhn and Munkres: row after row is assigned
+    along a shortest path of reduced costs.
+    """
+    n = cost.shape[0]
+    u, w = np.zeros(n, dtype=cost.dtype), np.zeros(n + 1, dtype=cost.dtype)
+    row_of = np.full(n + 1, -1)  # of each column; the last is where the new row begins
+    for new in range(n):
+        row_of[n], column = new, n
+        reached, before = np.zeros(n + 1, dtype=bool), np.full(n, n)
+        distance = np.full(n, np.inf, dtype=cost.dtype)
+        while row_of[column] >= 0:
+            reached[column] = True
+            row = row_of[column]
+            reduced = cost[row] - u[row] - w[:n]
+            nearer = ~reached[:n] & (reduced < distance)
+            distance[nearer], before[nearer] = reduced[nearer], column
+            column = int(np.argmin(np.where(reached[:n], np.inf, distance)))
+            step = distance[column]
+            u[row_of[reached]] += step
+            w[reached] -= step
+            distance[~reached[:n]] -= step
+        while column != n:
+            row_of[column] = row_of[before[column]]
+            column = int(before[column])
+    return u
+
+
 def _product(domain: Product, v: np.ndarray) -> Minimum:
     value, error = ZERO, 0.0
     for block, start in zip(domain.blocks, domain.starts[:-1], strict=True):
@@ -121,5 +161,6 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     PSDTrace: _psd,
     Fantope: _fantope,
     FantopeFace: _fantope_face,
+    Birkhoff: _birkhoff,
     Product: _product,
 }

@@ -4,6 +4,8 @@ Oracles in closed form are held to rounding; an iterative one (`answer.exact` fa
 relative to the size of the direction and of the domain.
 """
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, SparseAtom
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.birkhoff import Birkhoff, _potentials
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
@@ -218,6 +221,9 @@ def polytope_twin(example, g):
         return linprog(np.r_[g, -g], A_ub=np.ones((1, 2 * n)), b_ub=[radius], bounds=(0, None)).fun
     if kind == "linf-ball":
         return linprog(g, bounds=(-radius, radius)).fun
+    if kind == "birkhoff":
+        eye, ones = np.eye(example["size"]), np.ones(example["size"])
+        return linprog(g, A_eq=np.vstack([np.kron(eye, ones), np.kron(ones, eye)]), b_eq=[1.0] * (2 * len(eye))).fun
     shape = np.broadcast_shapes(np.shape(example["lower"]), np.shape(example["upper"]), domain(**example).shape)
     sides = [np.broadcast_to(example[side], shape).reshape(-1) for side in ("lower", "upper")]
     return linprog(g, bounds=np.stack(sides, axis=1)).fun
@@ -226,7 +232,7 @@ def polytope_twin(example, g):
 def value_twin(example, g):
     """min <g, x> over the domain of an example, g flat; None for a kind that is tested elsewhere."""
     kind = example["kind"]
-    if kind in ("simplex", "l1-ball", "linf-ball", "box"):
+    if kind in ("simplex", "l1-ball", "linf-ball", "box", "birkhoff"):
         return polytope_twin(example, g)
     radius = example.get("radius", 1.0)
     if kind == "l2-ball":
@@ -429,6 +435,7 @@ def test_group_ball_with_groups_of_very_different_size():
         ({"kind": "group-l1-ball", "groups": [[0, 3], [1]]}, "entry 2 is in no group"),
         ({"kind": "latent-group-ball", "groups": [[0, 1], [1, 1]]}, "entry 1 is in more than one group, or twice in"),
         ({"kind": "latent-group-ball", "groups": [[0, 3], [1, 0]]}, "entry 2 is in no group"),
+        ({"kind": "birkhoff", "size": 0}, "greater than 0"),
         ({"kind": "product", "blocks": []}, "at least 1 item"),
     ],
 )
@@ -503,6 +510,51 @@ def test_latent_gauge_in_closed_form():
     for groups in ([[0, 1, 2, 3]], [[0, 1, 2, 3], [0, 1], [2]]):
         assert LatentGroupBall(groups).gauge(point) == pytest.approx(np.linalg.norm(point), rel=1e-11)
     assert LatentGroupBall([[0, 1], [2, 3]]).gauge(np.zeros(4)) == 0.0
+
+
+# ---- the Birkhoff polytope ----
+
+
+@pytest.mark.parametrize("size", range(1, 7))
+def test_an_assignment_is_no_dearer_than_any_permutation(size):
+    rng, rows = np.random.default_rng(size), np.arange(size)
+    for g in (rng.standard_normal((size, size)), rng.integers(0, 3, (size, size)).astype(float)):
+        cheapest = min(g[rows, list(columns)].sum() for columns in permutations(range(size)))
+        answer = Birkhoff(size).lmo(DenseDirection(g), OracleRequest())
+        assert answer.value == pytest.approx(cheapest, abs=1e-13)
+        assert answer.lower == pytest.approx(cheapest, abs=1e-13)
+        assert sorted(answer.atom.indices % size) == list(rows)
+        assert isinstance(answer.atom, SparseAtom)
+
+
+def test_potentials_of_a_dearer_permutation_prove_no_more_than_the_minimum():
+    """Any u gives a lower bound, so an oracle that erred would not make a bound that is wrong."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        g = rng.standard_normal((6, 6))
+        least = Birkhoff(6).lmo(DenseDirection(g), OracleRequest()).value
+        columns = rng.permutation(6)
+        dearer = g[np.arange(6), columns].sum()
+        proven = sum(part.sum() for part in _potentials(g, columns))
+        assert proven <= least + 1e-13
+        assert least < dearer - 1e-3
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 30])
+@pytest.mark.parametrize("away", [1e-9, 1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("at_vertex", [False, True])
+def test_the_nearest_doubly_stochastic_matrix(size, away, at_vertex):
+    """p is nearest to y if and only if <y - p, x - p> <= 0 for every x in X; its rounding is relative to y."""
+    x, rng = Birkhoff(size), np.random.default_rng(size)
+    point = random_vertex(x, rng) if at_vertex else random_point(x, rng)
+    far = point + away * rng.standard_normal(x.shape)
+    nearest = x.project(far)
+    assert nearest.min() >= 0.0
+    for axis in (0, 1):
+        np.testing.assert_allclose(nearest.sum(axis=axis), 1.0, atol=1e-12)
+    least = x.lmo(DenseDirection(nearest - far), REQUEST).value
+    allowed = 1e-14 * size * max(1.0, away) * np.linalg.norm(nearest - far) + 1e-15 * size
+    assert np.vdot(nearest - far, nearest) <= least + allowed
 
 
 # ---- product: what passes between it and its blocks ----

@@ -182,6 +182,12 @@ def bodies() -> list[Body]:
                 },
                 [[1.0, *point] for point in both],
             ),
+            _hull(
+                f"birkhoff {n}",
+                lambda r, n=n: {"kind": "birkhoff", "size": n},
+                [np.eye(n)[list(columns)].tolist() for columns in itertools.permutations(range(n))],
+                lengths=0,
+            ),
         ]
     for rows, columns in ((1, 1), (1, 2), (2, 1), (2, 2)):
         found.append(

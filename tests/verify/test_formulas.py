@@ -167,6 +167,25 @@ def test_membership_of_the_face_is_that_of_the_fantope_and_of_row_sums():
     assert found(left, np.array([1.0, 0.9, 0.9])) == pytest.approx(0.2)
 
 
+def test_membership_of_the_birkhoff_polytope():
+    built = domain(kind="birkhoff", size=3)
+
+    def found(x):
+        return violation(built, Point((3, 3), x, None))
+
+    centre = np.full((3, 3), 1.0 / 3.0)
+    assert found(centre) <= 1e-15
+    cycle = np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    assert found(centre + 0.5 * cycle) == pytest.approx(0.5 - 1.0 / 3.0)
+    assert found(centre + 0.1 * np.eye(3)[:, :1]) == pytest.approx(0.3)  # a column that sums to more
+    assert found(centre + 0.1 * np.eye(3)[:1]) == pytest.approx(0.3)  # a row
+
+
+def test_an_assignment_that_is_too_large_is_not_recomputed():
+    with pytest.raises(Unchecked, match="n = 501 is too large"):
+        minimum_over(domain(kind="birkhoff", size=501), np.zeros((501, 501)))
+
+
 def test_factors_say_what_the_array_says():
     rng = RNG(0)
     built = domain(kind="psd", size=8, radius=2.0)
