@@ -38,6 +38,7 @@ PENALTIES = {
     "max": "cgm_cli.blocks.penalties.maximum:MaxCoordinate",
     "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
     "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
+    "huber": "cgm_cli.blocks.penalties.huber:Huber",
     "support": "cgm_cli.blocks.penalties.support_of_set:SupportOfSet",
 }
 SETS = {

@@ -14,6 +14,7 @@ import numpy as np
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.blocks.penalties.group_norm import GroupNorm
 from cgm_cli.blocks.penalties.hinge import Hinge
+from cgm_cli.blocks.penalties.huber import Huber
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.penalties.norms import L1Norm, L2Norm, LinfNorm
@@ -88,6 +89,12 @@ def _support_value(penalty: SupportOfSet, z: np.ndarray) -> Total:
     return Total(penalty.scale * value.value, penalty.scale * value.size)
 
 
+def _huber_value(penalty: Huber, z: np.ndarray) -> Total:
+    """As an infimal convolution: h(t) = min over p of |p| + (t - p)^2 / (2 d), at the t shrunk by d."""
+    rest = np.minimum(np.maximum(z, -penalty.delta), penalty.delta)
+    return total(penalty.scale * np.abs(z - rest), penalty.scale * 0.5 * rest * (rest / penalty.delta))
+
+
 def _in_domain(penalty: InDomain, y: np.ndarray) -> Total:
     """max of <y, s + c> over s in S. A problem is posed without such a term, by a block of variables and an equation;
     this is what the pair of them amounts to.
@@ -109,6 +116,12 @@ PENALTIES: dict[type, PenaltyFormulas] = {
         lambda g, z: total(g.factor * np.maximum(0.0, 1.0 - g.labels * z)),
         lambda g, y: -g.labels * np.minimum(np.maximum(-g.labels * y, 0.0), g.factor),
         lambda g, y: total(g.labels * y),
+    ),
+    # With |y_i| <= c, g*(y) = d |y|^2 / (2 c).
+    Huber: PenaltyFormulas(
+        _huber_value,
+        lambda g, y: np.minimum(np.maximum(y, -g.scale), g.scale),
+        lambda g, y: total(0.5 * g.delta * y * (y / g.scale)),
     ),
     SupportOfSet: PenaltyFormulas(
         _support_value, lambda g, y: g.scale * formulas_of(g.set).nearest(g.set, y / g.scale)

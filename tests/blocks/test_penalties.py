@@ -313,6 +313,18 @@ def penalty_twin(example, z, step):
         return np.array(
             [scalar_minimum(lambda p, e=e: s * abs(p) + 0.5 * (p - e) ** 2, -abs(e) - 1, abs(e) + 1) for e in z]
         )
+    if kind == "huber":
+        d = example.get("delta", 1.0)
+        return np.array(
+            [
+                scalar_minimum(
+                    lambda p, e=e: s * (p * p / (2 * d) if abs(p) <= d else abs(p) - d / 2) + 0.5 * (p - e) ** 2,
+                    -abs(e) - 1,
+                    abs(e) + 1,
+                )
+                for e in z
+            ]
+        )
     if kind == "l2":
         length = np.sqrt((z**2).sum())
         return z * scalar_minimum(lambda t: s * t * length + 0.5 * (1 - t) ** 2 * length**2, 0.0, 1.0)
@@ -437,6 +449,7 @@ def test_projection_against_a_twin(example, seed):
         ("penalty", {"kind": "group-norm", "groups": [[0], [2]]}, "entry 1 is in no group"),
         ("penalty", {"kind": "group-norm", "groups": [[0, 0]]}, "entry 0 is in more than one group"),
         ("penalty", {"kind": "hinge", "reduction": "max"}, "sum"),
+        ("penalty", {"kind": "huber", "delta": 0.0}, "greater than 0"),
         ("set", {"kind": "box"}, "constrains nothing"),
         ("set", {"kind": "box", "lower": 2.0, "upper": [3.0, 1.0]}, "lower bound 2 exceeds the upper bound 1"),
         ("set", {"kind": "l1-ball", "radius": 0.0}, "greater than 0"),
@@ -480,6 +493,24 @@ def test_an_offset_that_does_not_fit():
     g = spec("penalty", {"kind": "l1"}).build(InlineContext(), (4,))
     with pytest.raises(ProblemError, match="the offset is a vector of 3, but the image is a vector of 4"):
         Shifted(g, np.zeros(3))
+
+
+def test_the_huber_penalty_is_the_envelope_of_the_absolute_value():
+    """So its dual keeps all digits however small beta is, and in the limit of a small delta it is the l1-norm."""
+    z = np.array([3.0, -0.4, 0.05, 0.0])
+    l1 = spec("penalty", {"kind": "l1", "scale": 2.5}).build(InlineContext(), (4,))
+    for delta in (0.1, 1.0):
+        g = spec("penalty", {"kind": "huber", "scale": 2.5, "delta": delta}).build(InlineContext(), (4,))
+        assert g.value(z) == pytest.approx(l1.envelope(z, delta / 2.5), rel=1e-14)
+        for beta in (1e-300, 1e-17, 1e-9):
+            dual, limit = g.smoothed(z, beta), g.linearised(z)
+            np.testing.assert_allclose(dual.y, limit.y, rtol=3 * beta / delta + 1e-15)
+            assert dual.conjugate == pytest.approx(limit.conjugate, rel=6 * beta / delta + 1e-15)
+    with np.errstate(all="raise", under="ignore"):
+        for delta in (1e-300, 1e300):
+            g = spec("penalty", {"kind": "huber", "scale": 2.5, "delta": delta}).build(InlineContext(), (4,))
+            assert np.isfinite([g.smoothed(z, 0.1).conjugate, g.linearised(z).conjugate, g.value(z)]).all()
+            assert np.isfinite(g.prox(z, 0.1)).all()
 
 
 def test_support_functions_that_have_a_name_of_their_own():

@@ -476,7 +476,27 @@ def terms() -> list[Case]:
                     (1, 1),
                 )
             )
-    return found
+    return found + _hubers()
+
+
+def _hubers() -> list[Case]:
+    """min c x + h(x) over -1 <= x <= 2, which is no polyhedron's: at x = -c d where that is inside and |c| < 1, else at
+    the end it lies beyond.
+    """
+    return [
+        Case(
+            f"huber {c:g}, {d:g}",
+            lambda u, r, c=c, d=d: {
+                "domain": {"kind": "box", "lower": [-1.0 * r], "upper": [2.0 * r]},
+                "objective": {"kind": "linear", "cost": [u * c]},
+                "penalties": [{"kind": "huber", "scale": u, "delta": r * d}],
+            },
+            optimum,
+            4.0,
+            (1, 1),
+        )
+        for c, d, optimum in ((0.5, 1.0, -0.125), (-0.5, 1.0, -0.125), (0.5, 4.0, -0.375), (2.0, 0.25, -1.125))
+    ]
 
 
 def _shaped(term: Problem, shape: tuple[int, ...]) -> Problem:
