@@ -171,7 +171,7 @@ def test_membership_of_the_birkhoff_polytope():
     built = domain(kind="birkhoff", size=3)
 
     def found(x):
-        return violation(built, Point((3, 3), x, None))
+        return violation(built, SavedPoint((3, 3), x, None))
 
     centre = np.full((3, 3), 1.0 / 3.0)
     assert found(centre) <= 1e-15
