@@ -19,6 +19,7 @@ from cgm_cli.api import solve
 from cgm_cli.errors import CgmError
 from cgm_cli.spec import registry
 from cgm_cli.spec.load import dump, loads
+from cgm_cli.spec.model import SolverSpec
 from cgm_cli.spec.yaml_reader import read
 from cgm_cli.templates.build import build
 from tests.fuzz.cases import Oddity
@@ -26,6 +27,11 @@ from tests.fuzz.mutate import STEMS, SUFFIXES
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 _SIZES = [3, 4, 6, [3, 3], [4, 3], [2, 2], 1, 2, [5, 5]]
+_LOW_RANK = {
+    "domain": {"kind": "psd", "size": 3},
+    "objective": {"kind": "linear", "cost": 1.0},
+    "constraints": [{"kind": "equals", "value": 0.3, "map": {"kind": "diagonal"}}],
+}
 _ODDITIES = {
     "pipe": Oddity("fifo"),
     "socket": Oddity("socket"),
@@ -38,21 +44,24 @@ _ODDITIES = {
 
 @cache
 def specs() -> tuple[tuple[str, dict[str, Any]], ...]:
-    """(name, tree) of every shipped spec, and of a problem around every example of every block."""
+    """(name, tree) of every shipped spec, and of a problem around every example of every block and policy."""
     found = [(str(path.relative_to(CONFIGS)), read(path).tree) for path in sorted(CONFIGS.rglob("*.yaml"))]
     for family, kinds in registry.FAMILIES.items():
         for kind in kinds:
             for number, example in enumerate(registry.lookup(family, kind).Spec.examples):
-                found.append((f"{family} {kind} {number}", {"problem": _around(family, example)}))
+                found.append((f"{family} {kind} {number}", _around(family, example)))
     return tuple(found)
 
 
 def _around(family: str, example: dict[str, Any]) -> dict[str, Any]:
-    """A problem with the block, over the first domain that it fits."""
+    """A spec with the template, the domain or the policy, or with the block over the first domain that it fits."""
     if family == "template":
-        return example
+        return {"problem": example}
     if family == "domain":
-        return {"domain": example, "objective": {"kind": "linear", "cost": 1.0}}
+        return {"problem": {"domain": example, "objective": {"kind": "linear", "cost": 1.0}}}
+    if family in SolverSpec.model_fields:
+        descends = {} if family == "correction" else {"correction": "local-descent"}
+        return {"problem": _LOW_RANK, "solver": {"method": "cgal", **descends, family: example}}
     product = registry.lookup("domain", "product").Spec.examples[0]
     domains = [{"kind": "box", "lower": -1.0, "upper": 1.0, "size": size} for size in _SIZES]
     domains += [product, {"kind": "product", "blocks": [{"kind": "psd", "size": 3} for _ in range(3)]}]
@@ -62,7 +71,7 @@ def _around(family: str, example: dict[str, Any]) -> dict[str, Any]:
             build(loads(dump({"problem": problem})))
         except CgmError:
             continue
-        return problem
+        return {"problem": problem}
     raise AssertionError(f"nothing fits {example}")
 
 
