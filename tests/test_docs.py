@@ -12,13 +12,13 @@ from cgm_cli.api import solve
 from cgm_cli.blocks.domains.certificates import LIMITS
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.eigen import DENSE_BELOW
-from cgm_cli.spec import catalogue
+from cgm_cli.spec import catalogue, registry
 from cgm_cli.spec.load import load, loads
 from cgm_cli.sweeps.load import load_sweep
 from cgm_cli.templates.build import build
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 README = TEXTS[0].read_text(encoding="utf-8")
 SPECS = re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
@@ -61,12 +61,30 @@ def test_links(path):
 def test_every_spec_in_configs_is_listed_and_valid():
     for path in sorted((ROOT / "configs").rglob("*.yaml")):
         (load_sweep if path.parent.name == "sweeps" else load)(path)
-        assert f"({path.relative_to(ROOT).as_posix()})" in README
+        name = path.relative_to(ROOT).as_posix()
+        assert f"({name})" in README, f"{name} has no row in README.md's table of specs"
 
 
 def test_every_template_is_listed():
     for entry in catalogue.entries("templates"):
-        assert f"| `{entry.name}` |" in README
+        assert f"| `{entry.name}` |" in README, f"{entry.name} has no row in README.md's table of templates"
+
+
+def test_every_domain_says_how_its_minimum_is_certified():
+    text = (ROOT / "docs" / "bounds.md").read_text(encoding="utf-8")
+    table = text.split("What certified means for each domain:")[1].split("\n\n")[1]
+    told = {name for row in table.splitlines()[2:] for name in row.split("|")[1].strip().split(", ")}
+    assert told == set(registry.DOMAINS), "the table in docs/bounds.md has other domains than the registry"
+
+
+def test_every_policy_has_a_row():
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    for family in ("smoothing", "step", "correction", "duals"):
+        table = text.split(f"| `solver.{family}` |")[1].split("\n\n")[0]
+        told = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+        assert set(told) == set(registry.FAMILIES[family]), (
+            f"the table of solver.{family} in docs/methods.md has other rows than the registry"
+        )
 
 
 @pytest.mark.parametrize("text", SPECS, ids=lambda text: text.partition("\n")[0].removeprefix("name: ").split()[0])

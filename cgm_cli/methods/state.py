@@ -115,7 +115,8 @@ class State:
             if name == "certificate":
                 self.certificate = codec.unpack(cast(type[Certificate | None], Certificate | None), tree[name])
             else:
-                setattr(self, name, None if held is None else codec.unpack(type(held), tree[name]))
+                kind = cast(type[Any], type(held))
+                setattr(self, name, None if held is None else codec.unpack(kind, tree[name]))
 
 
 @dataclass(frozen=True)

@@ -337,7 +337,8 @@ def penalty_twin(example, z, step):
         top = np.abs(z).max()
         t = scalar_minimum(lambda t: s * t + 0.5 * (np.maximum(np.abs(z) - t, 0) ** 2).sum(), 0.0, top)
         return np.clip(z, -t, t)
-    assert kind == "max"  # the entries are cut at t
+    assert kind == "max", f"`penalty_twin` knows no `{kind}`: add its prox by other means"
+    # The entries are cut at t.
     t = scalar_minimum(lambda t: s * t + 0.5 * (np.maximum(z - t, 0) ** 2).sum(), z.min() - s, z.max())
     return np.minimum(z, t)
 
@@ -398,7 +399,7 @@ def set_twin(example, z):
     elif kind == "l2-ball":
         constraints = [{"type": "ineq", "fun": lambda p: radius**2 - p @ p}]
     else:
-        assert kind == "l1-ball"
+        assert kind == "l1-ball", f"`set_twin` knows no `{kind}`: add its projection by other means"
         tries = [
             minimize(  # p = a - b with a, b >= 0
                 lambda ab: 0.5 * ((ab[:n] - ab[n:] - z) ** 2).sum(),

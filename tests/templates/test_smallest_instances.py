@@ -155,4 +155,9 @@ def test_everything_registered_is_in_the_table(folder):
         "penalty": {term["kind"] for problem in problems for term in problem.get("penalties", [])},
         "set": {term["kind"] for problem in problems for term in problem.get("constraints", [])},
     }
-    assert not {family: missing for family, names in met.items() if (missing := set(FAMILIES[family]) - names)}
+    missing = {family: names for family in met if (names := set(FAMILIES[family]) - met[family])}
+    assert not missing, (
+        "of these tests/templates/smallest.py has no instance: a domain belongs into `bodies`, a penalty into "
+        "`_penalties` (or, where it is no maximum of affine functions, beside `_hubers`), a set into `_sets`, and of a "
+        "template there is a function that `templates` calls"
+    )

@@ -9,17 +9,12 @@ import scipy.sparse as sp
 from cgm_cli.blocks.losses.quadratic import Quadratic
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.verify.bound import recompute_bound
-from cgm_cli.verify.convexity import DIAMETERS, diameter, least_curvature, loss_of_convexity
-from cgm_cli.verify.minimum import MINIMA
+from cgm_cli.verify.convexity import diameter, least_curvature, loss_of_convexity
 from cgm_cli.verify.report import Verdict
 from tests.blocks.support import domain, examples, random_point
 from tests.verify.support import composed, row, verified
 
 RNG = np.random.default_rng
-
-
-def test_every_domain_has_a_diameter():
-    assert DIAMETERS.keys() == MINIMA.keys()
 
 
 @pytest.mark.parametrize("example", examples("domain"))
