@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -24,9 +25,15 @@ class Atom(ABC):
     known to be zero.
     """
 
-    shape: tuple[int, ...]
     is_dense: bool = True
-    is_zero: bool = False
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def is_zero(self) -> bool:
+        return False
 
     @property
     def low_rank(self) -> LowRankAtom | None:
@@ -75,12 +82,18 @@ class DenseAtom(Atom):
 
 @dataclass(frozen=True)
 class SparseAtom(Atom):
-    """A point with few non-zeros: `values` at the flat (C-order) positions `indices`. No entries: the zero atom."""
+    """A point of shape `sides` with few non-zeros: `values` at the flat (C-order) positions `indices`. No entries: the
+    zero atom.
+    """
 
-    shape: tuple[int, ...]
+    sides: tuple[int, ...]
     indices: np.ndarray
     values: np.ndarray
     is_dense = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.sides
 
     @property
     def is_zero(self) -> bool:
@@ -150,8 +163,8 @@ class LowRankAtom(Atom):
             return np.zeros(1)
         if 2 * self.weights.size > min(self.shape):
             return np.linalg.svd(self.dense(), compute_uv=False)
-        left = np.linalg.qr(self.left, mode="r")
-        right = left if self.is_symmetric else np.linalg.qr(self.right, mode="r")
+        left = _triangle(self.left)
+        right = left if self.is_symmetric else _triangle(self.right)
         return np.linalg.svd((left * self.weights) @ right.T, compute_uv=False)
 
     def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -159,6 +172,10 @@ class LowRankAtom(Atom):
 
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         kernels.blend_low_rank(x, eta, self.left, self.weights, self.right)
+
+
+def _triangle(columns: np.ndarray) -> np.ndarray:
+    return cast(np.ndarray, np.linalg.qr(columns, mode="r"))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 
 def check_bounds(lower: Any, upper: Any) -> None:
@@ -15,7 +15,10 @@ def check_bounds(lower: Any, upper: Any) -> None:
         if lower > upper:
             raise ValueError(f"the lower bound {lower:g} exceeds the upper bound {upper:g}")
     elif isinstance(lower, list) or isinstance(upper, list):
-        length = len(lower if isinstance(lower, list) else upper)
-        pairs = (side if isinstance(side, list) else [side] * length for side in (lower, upper))
-        for low, high in zip(*pairs, strict=False):
+        length = len(cast(list[Any], lower if isinstance(lower, list) else upper))
+        for low, high in zip(_repeated(lower, length), _repeated(upper, length), strict=False):
             check_bounds(low, high)
+
+
+def _repeated(side: Any, length: int) -> list[Any]:
+    return cast(list[Any], side) if isinstance(side, list) else [side] * length

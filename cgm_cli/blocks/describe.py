@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from cgm_cli.blocks.directions import DenseDirection, SparseDirection
 from cgm_cli.blocks.domains.base import Domain
@@ -14,6 +14,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.penalties.base import Penalty
+from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.spec import registry
 
 SHORT = 8
@@ -31,14 +32,16 @@ def describe(value: Any) -> Any:
         return describe(value.array)
     if isinstance(value, SparseDirection):
         return describe(value.matrix)
-    if sp.issparse(value):
+    if is_sparse(value):
         return f"{named(value.shape)}, sparse, {value.nnz} entries"
     if isinstance(value, np.ndarray):
+        value = cast(np.ndarray, value)
         if value.size <= SHORT:
             return value.tolist()
         return f"{named(value.shape)}, entries from {value.min():.6g} to {value.max():.6g}"
     if isinstance(value, tuple | list):
-        return [describe(item) for item in value] if len(value) <= SHORT else f"{len(value)} items"
+        items = cast(Sequence[Any], value)
+        return [describe(item) for item in items] if len(items) <= SHORT else f"{len(items)} items"
     if isinstance(value, bool | int | float | str) or value is None:
         return value
     return str(value)

@@ -31,9 +31,12 @@ class Direction(ABC):
     is a_i + b_j. symmetric: it is known to equal its transpose.
     """
 
-    shape: tuple[int, ...]
     is_dense: bool = False
     symmetric: bool = False
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]: ...
 
     @property
     def outer_sum(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -153,7 +156,14 @@ class DeferredDirection(Direction):
     """
 
     array: np.ndarray
-    whole: Direction
+
+    @cached_property
+    def whole(self) -> Direction:
+        return self.written()
+
+    @abstractmethod
+    def written(self) -> Direction:
+        """The matrix, at the first time that it is asked for."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -194,8 +204,7 @@ class SingleDirection(DeferredDirection):
     known_peak: float
     form: Callable[[], Direction]
 
-    @cached_property
-    def whole(self) -> Direction:
+    def written(self) -> Direction:
         return self.form()
 
     def peak(self) -> float:
@@ -218,8 +227,7 @@ class LowerDirection(DeferredDirection):
     array: np.ndarray
     known_peak: float | None
 
-    @cached_property
-    def whole(self) -> DenseDirection:
+    def written(self) -> Direction:
         kernels.complete(self.array)
         return DenseDirection(self.array, symmetric=True, known_peak=self.known_peak)
 
@@ -488,8 +496,13 @@ class SumDirection(Direction):
         return SumDirection(tuple(piece.symmetrised() for piece in self.pieces))
 
     def sparse(self) -> sp.csr_array | None:
-        pieces = [piece.sparse() for piece in self.pieces]
-        return None if any(piece is None for piece in pieces) else sp.csr_array(sum(pieces[1:], pieces[0]))
+        total = self.pieces[0].sparse()
+        for piece in self.pieces[1:]:
+            other = piece.sparse()
+            if total is None or other is None:
+                return None
+            total = sp.csr_array(total + other)
+        return total
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else SumDirection(tuple(piece.scaled(factor) for piece in self.pieces))

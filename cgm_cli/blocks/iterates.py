@@ -45,6 +45,13 @@ class Iterate(ABC):
     def atom(self) -> Atom | None:
         """The iterate as an atom, or what can be recovered of it (see `exact`); None if nothing can."""
 
+    @property
+    def point(self) -> Atom:
+        """`atom`, of all iterates but samples."""
+        atom = self.atom()
+        assert atom is not None
+        return atom
+
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that make up the iterate, by name: what is saved as the solution."""
@@ -98,14 +105,14 @@ class DenseIterate(Iterate):
 
     def begin(self, atom: Atom, eta: float) -> RankOneStep | None:
         """The same step for somebody who takes it at once, on and below the diagonal; None if that is not enough."""
-        if not self._halves(atom):
+        if not (isinstance(atom, LowRankAtom) and self._halves(atom)):
             return None
         self._whole = False
         left = atom.left[:, 0] * (eta * atom.weights[0])
         return RankOneStep(self._array, 1.0 - eta, left, np.ascontiguousarray(atom.right[:, 0]))
 
-    def _halves(self, atom: Atom) -> bool:
-        return self.halved and isinstance(atom, LowRankAtom) and atom.is_symmetric and atom.weights.size == 1
+    def _halves(self, atom: LowRankAtom) -> bool:
+        return self.halved and atom.is_symmetric and atom.weights.size == 1
 
     def blend_priced(self, atom: LowRankAtom, eta: float, cost: DenseDirection | None) -> float:
         """The same, and <C, x> after it, found on the way; 0 without C."""
@@ -139,7 +146,8 @@ class FactoredIterate(Iterate):
 
     def __init__(self, start: Atom, columns: int, symmetric: bool):
         self._symmetric = symmetric
-        self._allocate(*start.shape, columns)
+        rows, others = start.shape
+        self._allocate(rows, others, columns)
         self._used = 0
         self.truncation = 0.0
         self.blend(start, 1.0)
@@ -176,15 +184,16 @@ class FactoredIterate(Iterate):
             order = np.argsort(-np.abs(values), kind="stable")
             values, vectors = values[order], vectors[:, order]
             rows = cols = vectors
+            other_basis = basis
         else:
-            basis_right, triangle_right = np.linalg.qr(right)
-            rows, values, cols = np.linalg.svd((triangle * weights) @ triangle_right.T)
-            cols = cols.T
+            other_basis, other_triangle = np.linalg.qr(right)
+            rows, values, transposed = np.linalg.svd((triangle * weights) @ other_triangle.T)
+            cols = transposed.T
         keep = min(keep, values.size)
         self.truncation += float(np.abs(values[keep:]).sum())
         self._left[:, :keep] = basis @ rows[:, :keep]
         if not self._symmetric:
-            self._right[:, :keep] = basis_right @ cols[:, :keep]
+            self._right[:, :keep] = other_basis @ cols[:, :keep]
         self._weights[:keep] = values[:keep]
         self._used = keep
 

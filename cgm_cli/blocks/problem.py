@@ -128,7 +128,10 @@ class CompositeProblem:
 
     def smoothed(self, loss_image: np.ndarray | None, images: list[np.ndarray], beta: float) -> float:
         """F_beta(x) = f(x) + sum_i (g_i)_{beta / w_i}(A_i x), from the images M x (None without a loss) and A_i x."""
-        value = 0.0 if self.loss is None else self.loss.value(loss_image)
+        value = 0.0
+        if self.loss is not None:
+            assert loss_image is not None
+            value = self.loss.value(loss_image)
         for term, image in zip(self.terms, images, strict=True):
             value += term.penalty.envelope(image, beta / term.weight)
         return value

@@ -40,7 +40,7 @@ class SketchedIterate(Iterate):
     def __init__(self, start: Atom, rank: int, eigenvalues: EigenvalueSet, rng: np.random.Generator):
         basis, _ = np.linalg.qr(rng.standard_normal((start.shape[0], rank)))
         self._basis = np.ascontiguousarray(basis)
-        self._sketch = np.zeros(basis.shape)
+        self._sketch: np.ndarray = np.zeros(basis.shape)
         self._eigenvalues = eigenvalues
         self._trace = 0.0
         self._recovered: _Recovered | None = None

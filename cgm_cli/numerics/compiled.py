@@ -44,7 +44,7 @@ class Compiled:
         called = {name: known[name].code for name in source.__code__.co_names if isinstance(known.get(name), Compiled)}
         if called:  # numba looks names up itself, and knows nothing of this class
             source = FunctionType(source.__code__, known | called, source.__name__, None, source.__closure__)
-            source.__module__, source.__qualname__ = self.__module__, self.__qualname__
+            source.__module__, source.__qualname__ = self._function.__module__, self._function.__qualname__
         try:
             return numba.njit(cache=True, **OPTIONS)(source)
         except RuntimeError:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 
+from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.numerics.definite import Band, dense_floor
 from cgm_cli.numerics.eigen import rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.threads import blas_threads
@@ -32,7 +33,7 @@ class Floor:
     proven: bool
 
 
-def eigenvalue_floor(matrix: np.ndarray | sp.sparray) -> Floor:
+def eigenvalue_floor(matrix: Matrix) -> Floor:
     """A lower bound, of which only what is below zero matters, on the smallest eigenvalue of a symmetric (n, n) matrix.
 
     Gershgorin's discs settle it for whatever is diagonally dominant (a diagonal, a Laplacian). n <= EIGENVALUES: the
@@ -44,27 +45,29 @@ def eigenvalue_floor(matrix: np.ndarray | sp.sparray) -> Floor:
     if discs >= 0.0:
         return Floor(discs, True)
     if n <= EIGENVALUES:
-        full = matrix.toarray() if sp.issparse(matrix) else matrix
+        full = matrix.toarray() if is_sparse(matrix) else matrix
         return Floor(float(la.eigvalsh(full, subset_by_index=[0, 0])[0]) - rounding_error(full), True)
-    band = Band(sp.csr_array(matrix)) if sp.issparse(matrix) else None
+    sparse = matrix if is_sparse(matrix) else None
+    band = None if sparse is None else Band(sp.csr_array(sparse))
     if band is not None and n * (band.width + 1) ** 2 <= OPERATIONS:
         found = band.floor(0.0)
     elif band is None or n <= WRITTEN_OUT:
         with blas_threads(n):
-            found = dense_floor(matrix.toarray() if sp.issparse(matrix) else matrix, 0.0)
+            found = dense_floor(matrix.toarray() if is_sparse(matrix) else matrix, 0.0)
     else:
-        return Floor(max(discs, _lanczos(matrix)), False)
+        assert sparse is not None
+        return Floor(max(discs, _lanczos(sparse)), False)
     return Floor(discs if found is None else max(discs, found), True)
 
 
-def _gershgorin(matrix: np.ndarray | sp.sparray) -> float:
+def _gershgorin(matrix: Matrix) -> float:
     """The least of q_ii - sum over j /= i of |q_ij|, less (n + 2) eps times the row sums of |Q|."""
     diagonal, sizes = matrix.diagonal(), np.asarray(abs(matrix).sum(axis=1)).reshape(-1)
     off = sizes - np.abs(diagonal)
     return float(np.min(diagonal - off - (matrix.shape[0] + 2) * _EPS * sizes * (off > 0.0)))
 
 
-def _lanczos(matrix: sp.sparray) -> float:
+def _lanczos(matrix: SparseMatrix) -> float:
     peak = float(abs(matrix).max())
     found = smallest_eigenpairs(
         lambda b: (matrix @ b) / peak,

@@ -99,7 +99,7 @@ def flops_per_second() -> float:
 
     def seconds() -> float:
         began = perf_counter()
-        matrix @ matrix
+        _ = matrix @ matrix
         return perf_counter() - began
 
     return 2.0 * TRIAL_ORDER**3 / min(seconds() for _ in range(3))

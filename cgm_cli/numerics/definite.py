@@ -74,15 +74,18 @@ def dense_floor(
     n = matrix.shape[0]
     factor = _power_of_two(float(max(matrix.max(), -matrix.min())))
     work = np.empty((n, n))
-    rounding = 0.0
+    rounding, added = 0.0, None
     if weights is not None and weights.any():
+        assert vectors is not None
         lift = factor * float(weights @ np.square(vectors).sum(axis=0))
         rounding = (weights.size + 3) * _EPS * (safe_norm(matrix) * factor + lift)
+        added = vectors, weights
 
     def attempt(shift: float) -> Proof | None:
         np.multiply(matrix, factor, out=work)
-        if rounding > 0.0:
-            work[...] += (vectors * (factor * weights)) @ vectors.T
+        if added is not None and rounding > 0.0:
+            columns, sizes = added
+            work[...] += (columns * (factor * sizes)) @ columns.T
         diagonal = np.einsum("ii->i", work)
         diagonal -= shift
         pivots = diagonal.copy()
@@ -91,7 +94,7 @@ def dense_floor(
         return _proven(factorise, scipy.linalg.cho_solve, work.T, pivots, n, shift, rounding)
 
     diagonal = factor * np.einsum("ii->i", matrix)
-    if rounding > 0.0:
+    if vectors is not None and weights is not None and rounding > 0.0:
         diagonal = diagonal + np.square(vectors) @ (factor * weights)
     pace = _Pace(dense_seconds(n), deadline)
     return _search(attempt, factor * guess, factor * error, factor * slack, diagonal, n, factor, pace)

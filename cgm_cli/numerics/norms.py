@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import scipy.linalg as la
-import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 
 GRAM_SIDE = 512
 """The shorter side up to which the Gram matrix is formed and factorised: 3 ms at 256, 30 at 512, 270 at 1024."""
@@ -13,7 +16,7 @@ GRAM_SIDE = 512
 _EPS = float(np.finfo(float).eps)
 
 
-def operator_norm(matrix: np.ndarray | sp.sparray) -> float:
+def operator_norm(matrix: Matrix) -> float:
     """max |A x| / |x| for a two-dimensional dense or sparse array.
 
     Shorter side at most GRAM_SIDE: |A|^2 = lambda_max(A A^T) from a full factorisation, raised by its rounding. Longer:
@@ -23,10 +26,10 @@ def operator_norm(matrix: np.ndarray | sp.sparray) -> float:
     peak = float(abs(matrix).max()) if min(matrix.shape) else 0.0
     if peak == 0.0:
         return 0.0
-    scaled = matrix / peak
+    scaled = cast(Matrix, matrix / peak)
     if min(scaled.shape) <= GRAM_SIDE:
         gram = scaled @ scaled.T if scaled.shape[0] <= scaled.shape[1] else scaled.T @ scaled
-        gram = gram.toarray() if sp.issparse(gram) else gram
+        gram = gram.toarray() if is_sparse(gram) else cast(np.ndarray, gram)
         top = la.eigvalsh(gram, subset_by_index=[gram.shape[0] - 1, gram.shape[0] - 1])[0]
         return peak * float(np.sqrt(top)) * (1.0 + 1e-13)
     limit = _cheap_bound(scaled)
@@ -38,7 +41,7 @@ def operator_norm(matrix: np.ndarray | sp.sparray) -> float:
     return peak * min(limit, estimate * (1.0 + 1e-6))
 
 
-def norm_bound(matrix: np.ndarray | sp.sparray, norm: float) -> float:
+def norm_bound(matrix: Matrix, norm: float) -> float:
     """At least |A|, rounding errors included: what a proof may rest on. norm: its `operator_norm`.
 
     Shorter side k at most GRAM_SIDE, longer m: the computed Gram matrix errs by m eps |A|_F^2 at most, its largest
@@ -47,7 +50,7 @@ def norm_bound(matrix: np.ndarray | sp.sparray, norm: float) -> float:
     peak = float(abs(matrix).max()) if min(matrix.shape) else 0.0
     if peak == 0.0:
         return 0.0
-    scaled, rounding = matrix / peak, (sum(matrix.shape) + 8) * _EPS
+    scaled, rounding = cast(Matrix, matrix / peak), (sum(matrix.shape) + 8) * _EPS
     bound = _cheap_bound(scaled)
     if min(matrix.shape) <= GRAM_SIDE:
         frobenius = float(np.sqrt((scaled * scaled).sum()))
@@ -55,7 +58,7 @@ def norm_bound(matrix: np.ndarray | sp.sparray, norm: float) -> float:
     return peak * bound * (1.0 + rounding)
 
 
-def _cheap_bound(matrix: np.ndarray | sp.sparray) -> float:
+def _cheap_bound(matrix: Matrix) -> float:
     size = abs(matrix)
     frobenius = float(np.sqrt((size * size).sum()))
     return min(frobenius, float(np.sqrt(size.sum(axis=0).max() * size.sum(axis=1).max())))

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers.checks import finished
 
 # suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name; such files may be
@@ -54,7 +55,7 @@ def read_array(
         raise DataError(f"{name}: does not fit into memory") from None
 
 
-def _reader(path: Path, key: str | None, name: str, copies: int) -> Callable[..., np.ndarray | sp.sparray]:
+def _reader(path: Path, key: str | None, name: str, copies: int) -> Callable[..., Matrix]:
     suffix = path.suffix.lower()
     if suffix not in _READERS:
         raise DataError(f"{name}: files of type `{suffix}` are not known (known: {', '.join(_READERS)})")

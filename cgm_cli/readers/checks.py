@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
+from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.text import did_you_mean, quoted, visible
 
@@ -55,7 +56,7 @@ def sparse(
     values: np.ndarray,
     places: Sequence[np.ndarray],
     shape: tuple[int, int],
-) -> sp.csr_array | sp.csc_array | sp.coo_array:
+) -> SparseMatrix:
     """A float64 matrix of SciPy's constructors `kind`, for parts that were found in a file.
 
     places: indices and index pointers, or rows and columns. ValueError if they are not whole numbers, do not belong
@@ -67,7 +68,7 @@ def sparse(
         raise ValueError("the indices of a sparse matrix are not whole numbers")
     # Those of uint64 beyond the range come out negative, and are refused as such.
     first, second = (part.astype(np.int64) for part in places)
-    if kind is sp.coo_array:
+    if issubclass(kind, sp.coo_array):
         return kind((values.astype(float), (first, second)), shape=shape)
     matrix = kind((values.astype(float), first, second), shape=shape)
     check_compressed(matrix)
@@ -81,17 +82,17 @@ def sparse_bytes(shape: tuple[int, int], entries: int, copies: int = 1) -> int:
     return max(48, 16 * copies) * entries + 8 * max(2, copies) * (shape[0] + 1)
 
 
-def finished(name: str, array: np.ndarray | sp.sparray, transpose: bool = False) -> np.ndarray | sp.csr_array:
+def finished(name: str, array: Matrix, transpose: bool = False) -> np.ndarray | sp.csr_array:
     """The array, or its transpose, as float64, C-contiguous or CSR.
 
     DataError if its form is wrong, an entry is nan or infinite, or there is no memory to copy it.
     """
-    array = array if sp.issparse(array) else np.asarray(array)
+    array = array if is_sparse(array) else np.asarray(array)
     check_real(name, array.dtype)
     if array.ndim > 2 or 0 in array.shape:
         check_form(name, array.shape, array.dtype)
     array = array.T if transpose else array
-    if sp.issparse(array):
+    if is_sparse(array):
         check_fits(name, 16 * array.nnz + 8 * (array.shape[0] + 1) if array.format != "csr" else 0)
         # Widened first: what turns a matrix into CSR adds up the entries at the same place.
         array = sp.csr_array(array.astype(float, copy=False))
@@ -139,7 +140,7 @@ def _not_finite(array: np.ndarray | sp.csr_array, values: np.ndarray, bad: list[
     blocks = [values[start : start + _BLOCK] for start in bad]
     count = sum(block.size - int(np.count_nonzero(np.isfinite(block))) for block in blocks)
     first = bad[0] + int(np.argmin(np.isfinite(blocks[0])))
-    if sp.issparse(array):
+    if is_sparse(array):
         index = int(np.searchsorted(array.indptr, first, side="right")) - 1, int(array.indices[first])
     else:
         index = np.unravel_index(first, array.shape)

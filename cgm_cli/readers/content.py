@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+
+from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 
 FOLDER = "arrays"
 """Where such files are, beside the spec that names them."""
@@ -29,20 +30,20 @@ def digest_in(name: str) -> str | None:
     return match[1] if match else None
 
 
-def name_of(array: np.ndarray | sp.sparray) -> str:
+def name_of(array: Matrix) -> str:
     """The name of the file that `write` makes of the array, relative to the folder of the spec."""
     digest = hashlib.sha256()
     write(array, digest.update)
-    return f"{FOLDER}/{digest.hexdigest()}.{'npz' if sp.issparse(array) else 'npy'}"
+    return f"{FOLDER}/{digest.hexdigest()}.{'npz' if is_sparse(array) else 'npy'}"
 
 
-def write(array: np.ndarray | sp.sparray, take: Callable[[Any], Any]) -> None:
+def write(array: Matrix, take: Callable[[Any], Any]) -> None:
     """Hand the bytes of the file to `take`, 16 MB or a row at a time.
 
     array: real numbers, of at most two dimensions; or a two-dimensional matrix in the format csr, csc or coo.
     """
     stream = _Stream(take)
-    if not sp.issparse(array):
+    if not is_sparse(array):
         _write_npy(array, stream)
         return
     with zipfile.ZipFile(stream, "w") as archive:
@@ -75,6 +76,9 @@ class _Stream:
     def flush(self) -> None:
         """Nothing is kept back."""
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def _write_npy(array: np.ndarray, stream: Any) -> None:
     dtype = array.dtype.newbyteorder("<")
@@ -84,7 +88,7 @@ def _write_npy(array: np.ndarray, stream: Any) -> None:
         stream.write(part.astype(dtype, copy=False).reshape(-1).view(np.uint8).data)
 
 
-def _members(matrix: sp.sparray) -> dict[str, np.ndarray]:
+def _members(matrix: SparseMatrix) -> dict[str, np.ndarray]:
     found = {"format": np.array(matrix.format.encode()), "shape": np.array(matrix.shape, dtype=np.int64)}
     if matrix.format == "coo":
         return {**found, "data": matrix.data, "row": matrix.row, "col": matrix.col}

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.files import FILE, NOTHING, sha256, standing
@@ -79,7 +80,7 @@ class BuildContext:
         first: where they do not fit into memory, a large file is refused before it is unpacked.
         """
         array = self.matrix(value, copies)
-        if sp.issparse(array):
+        if is_sparse(array):
             check_fits(called(value, "the matrix"), 8 * array.shape[0] * array.shape[1])
             return array.toarray()
         return array
@@ -106,10 +107,10 @@ class BuildContext:
         matrix = self.matrix(value)
         if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
             # Its transpose, the comparison with it and the copy: entries with their indices, each a few times.
-            entries = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
+            entries = matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix)
             check_fits(name, 64 * int(entries))
             matrix = sp.csr_array(matrix)
-            if not (matrix != matrix.T).nnz:
+            if not cast(sp.csr_array, matrix != matrix.T).nnz:
                 return matrix
         raise DataError(f"{name}: not the matrix of a graph: it must be square and symmetric")
 
@@ -146,6 +147,7 @@ class BuildContext:
                 f"{path}: is damaged: it is named by the SHA-256 of what it held, and that of what it holds is {digest}"
             )
         if expected is not None and digest != expected:
+            assert source is not None
             raise DataError(
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
                 f"not {expected}. {source.advice}"

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
+from cgm_cli.numerics.arrays import Matrix, SparseMatrix
 from cgm_cli.readers.checks import check_form, choose, reason, sparse
 from cgm_cli.readers.memory import check_fits
 
@@ -28,7 +29,7 @@ def read_hdf5(path: Path, key: str | None, name: str, copies: int = 1) -> np.nda
         raise DataError(f"{name}: not a readable HDF5 file: {reason(error)}") from None
 
 
-def read_matlab73(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
+def read_matlab73(path: Path, key: str | None, name: str, copies: int = 1) -> Matrix:
     """The variable `key` of a MATLAB 7.3 file, full or sparse, in MATLAB's orientation."""
     try:
         with h5py.File(path, "r") as file:
@@ -109,7 +110,7 @@ def _is_matlab_number(node: h5py.HLObject) -> bool:
     return kind not in (b"char", b"cell", b"struct", b"function_handle", b"opaque")
 
 
-def _sparse(group: h5py.Group, name: str) -> sp.csc_array:
+def _sparse(group: h5py.Group, name: str) -> SparseMatrix:
     rows = int(group.attrs["MATLAB_sparse"])
     if "data" not in group:
         raise DataError(f"{name}: `{group.name.strip('/')}` has no entries")

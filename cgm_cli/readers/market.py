@@ -99,7 +99,8 @@ def _check_count(entries: str, promised: int, name: str) -> None:
 def _check_lines(rest: str, start: int, contents: tuple[str, str], name: str) -> None:
     """rest: all after the banner; start: where in it the lines with entries begin, at the line end before them."""
     line, expected = contents
-    good = re.compile(f"(?:\n[ \t]*+(?:{line}[ \t]*+)?+)*+", re.IGNORECASE).match(rest, start).end()
+    found = re.compile(f"(?:\n[ \t]*+(?:{line}[ \t]*+)?+)*+", re.IGNORECASE).match(rest, start)
+    good = start if found is None else found.end()
     if good < len(rest):
         number = rest.count("\n", 0, good) + 2
         shown = visible(rest.split("\n", number - 1)[number - 2].strip()[:60])

@@ -14,14 +14,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import h5py
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers import memory
 from cgm_cli.readers.checks import check_real, choose, reason, sparse
 from cgm_cli.readers.hdf5 import read_matlab73
@@ -38,7 +40,7 @@ _NUMBERS = {"double", "single", "logical", "sparse"} | _WHOLE
 _UNLIMITED = 1 << 62
 
 
-def read_mat(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
+def read_mat(path: Path, key: str | None, name: str, copies: int = 1) -> Matrix:
     """The variable `key`, full or sparse, in MATLAB's orientation."""
     if h5py.is_hdf5(path):
         return read_matlab73(path, key, name, copies)
@@ -53,7 +55,7 @@ def read_mat(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndar
         raise DataError(f"{name}: not a readable MATLAB file: {reason(error)}") from None
 
 
-def _read(child: _Child, key: str | None, name: str, copies: int) -> np.ndarray | sp.sparray:
+def _read(child: _Child, key: str | None, name: str, copies: int) -> Matrix:
     found: dict[str, tuple[list[int], str]] = {}
     for item, shape, kind in child.hear()["variables"]:
         if not item.startswith("__"):  # SciPy's name for what MATLAB keeps for itself
@@ -122,7 +124,8 @@ class _Child:
         """The next numbers, of shape (size,)."""
         assert self._process.stdout is not None
         array = np.empty(size, dtype)
-        if self._process.stdout.readinto(array.view("u1").data) < array.nbytes:
+        # What Popen calls IO is a buffered reader where it is read as bytes.
+        if cast(BufferedReader, self._process.stdout).readinto(array.view("u1").data) < array.nbytes:
             raise self._death()
         return array
 

@@ -25,13 +25,15 @@ def main(path: str, memory: int, seconds: int) -> None:
     with suppress(OSError), open("/proc/self/statm") as statm:
         _limit(resource.RLIMIT_AS, int(statm.read().split()[0]) * resource.getpagesize() + memory)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb") as opened:
+            file: Any = opened  # SciPy's stubs know of names only
             _say(variables=scipy.io.whosmat(file, appendmat=False))
             key = json.loads(sys.stdin.readline())
             file.seek(0)
-            array = scipy.io.loadmat(file, appendmat=False, variable_names=[key])[key]
-        parts = [array.data, array.indices, array.indptr] if sp.issparse(array) else [array]
-        _say(shape=array.shape, sparse=sp.issparse(array), parts=[[part.dtype.str, part.size] for part in parts])
+            array: Any = scipy.io.loadmat(file, appendmat=False, variable_names=[key])[key]
+        sparse = bool(sp.issparse(array))
+        parts = [array.data, array.indices, array.indptr] if sparse else [array]
+        _say(shape=array.shape, sparse=sparse, parts=[[part.dtype.str, part.size] for part in parts])
         for part in parts:
             sys.stdout.buffer.write(part.reshape(-1, order="F").view("u1").data)
         sys.stdout.flush()

@@ -11,12 +11,13 @@ import math
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
+from cgm_cli.numerics.arrays import Matrix, SparseMatrix
 from cgm_cli.readers.checks import check_form, check_real, choose, reason, sparse, sparse_bytes
 from cgm_cli.readers.memory import check_fits
 
@@ -56,7 +57,7 @@ def read_npy(path: Path, name: str) -> np.ndarray:
         return _numbers(file, header, name)
 
 
-def read_npz(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndarray | sp.sparray:
+def read_npz(path: Path, key: str | None, name: str, copies: int = 1) -> Matrix:
     """The array `key` of a .npz file, or the one matrix of a file written by scipy.sparse.save_npz."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -73,7 +74,7 @@ def read_npz(path: Path, key: str | None, name: str, copies: int = 1) -> np.ndar
         raise DataError(f"{name}: not a readable .npz file: {reason(error)}") from None
 
 
-def _header(stream: BinaryIO, size: int, name: str) -> _Header:
+def _header(stream: IO[bytes], size: int, name: str) -> _Header:
     """The header of a stream of `size` bytes in .npy format, which is left where the numbers begin."""
     try:
         version = np.lib.format.read_magic(stream)
@@ -97,10 +98,10 @@ def _header(stream: BinaryIO, size: int, name: str) -> _Header:
     return header
 
 
-def _numbers(stream: BinaryIO, header: _Header, name: str) -> np.ndarray:
+def _numbers(stream: IO[bytes], header: _Header, name: str) -> np.ndarray:
     """The array that stands behind its header, as it is stored."""
     flat = np.empty(header.count, header.dtype)
-    raw = memoryview(flat.view(np.uint8))
+    raw = flat.view(np.uint8).data
     # In parts: what unpacks an archive gathers what it is asked for before it hands it over.
     for start in range(0, header.nbytes, _AT_A_TIME):
         part = stream.read(min(_AT_A_TIME, header.nbytes - start))
@@ -122,7 +123,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> np.nd
         return _numbers(stream, _header(stream, info.file_size, name), name)
 
 
-def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str, copies: int) -> sp.sparray:
+def _read_sparse(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], name: str, copies: int) -> SparseMatrix:
     """What scipy.sparse.save_npz wrote, member by member: SciPy would believe the header of each."""
     try:
         with archive.open(members["format"]) as stream:

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def _mat(path: Path, name: str, array: np.ndarray) -> bytes:
 
     # What MATLAB accepts as the name of a variable.
     variable = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)[:31]
-    file = io.BytesIO()
+    file: Any = io.BytesIO()  # SciPy's stubs know of names only
     scipy.io.savemat(file, {variable if variable[0].isalpha() else f"x{variable}"[:31]: array})
     return file.getvalue()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#
 # Not dotted: that is what bounds are.
 _STYLES = ("-", "--", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (7, 2)), (0, (7, 2, 1, 2)), (0, (3, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     # Type 42: text stays text, which journals ask for; type 3 fonts are refused by many.
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
@@ -131,8 +131,8 @@ def _convergence(
         curve = found[quantity.name]
         colour, style, mark = (shades[index], "-", "") if many else styles[order]
         extra = {} if many else {"marker": mark, "markersize": 3, "markevery": 0.13}
-        fits = curve.line is not None and quantity.fit and log and not many
-        rate = f" ($k^{{{curve.line[0]:.2f}}}$)" if fits else ""
+        line = curve.line if quantity.fit and log and not many else None
+        rate = "" if line is None else f" ($k^{{{line[0]:.2f}}}$)"
         label = None if many else _literal(clipped(names_[index], 32)) + rate
         axes.plot(curve.k, _drawable(curve.values, log), color=colour, linestyle=style, label=label, **extra)
         if many:
@@ -142,7 +142,7 @@ def _convergence(
                 axes.plot(
                     found[beside].k, _drawable(found[beside].values, log), color=colour, linestyle=":", linewidth=0.9
                 )
-        if fits:
+        if line is not None:
             axes.plot(curve.k, curve.fitted(), color=colour, linestyle="-", linewidth=0.5, alpha=0.7)
     axes.set_xscale("log")
     axes.set_xlabel("iteration k")
@@ -191,13 +191,14 @@ def _shades(entries: Sequence[Entry]) -> tuple[list[Any], tuple[Any, str] | None
     from matplotlib.colors import LogNorm, Normalize
 
     varying = names.varying(entries)
-    numbers = [as_number(entry.params.get(varying[0])) for entry in entries] if len(varying) == 1 else []
-    label = varying[0] if numbers and None not in numbers else "run"
-    values = [float(value) for value in numbers] if label != "run" else [float(i + 1) for i in range(len(entries))]
+    given = [as_number(entry.params.get(varying[0])) for entry in entries] if len(varying) == 1 else []
+    numbers = [float(value) for value in given if value is not None]
+    label = varying[0] if numbers and len(numbers) == len(given) else "run"
+    values = numbers if label != "run" else [float(i + 1) for i in range(len(entries))]
     spread = min(values) > 0 and max(values) > 50 * min(values) and label != "run"
     norm = (LogNorm if spread else Normalize)(min(values), max(values))
     bar = ScalarMappable(norm, colormaps["cividis"])
-    return [bar.to_rgba(value) for value in values], (bar, label)
+    return [bar.to_rgba(cast(Any, value)) for value in values], (bar, label)
 
 
 def _save(plt: Any, figure: Any, stem: Path, kinds: Sequence[str], written: list[Path], force: bool) -> None:

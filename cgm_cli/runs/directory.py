@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers import content
 from cgm_cli.runs import locks
 from cgm_cli.runs.files import refusal, synchronise_folder, to_json, utc_now, write_atomically, write_fault
 
 if TYPE_CHECKING:
-    import numpy as np
-    import scipy.sparse as sp
+    pass
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
 _BEFORE_STATUS = ("spec.yaml", "resolved.yaml", content.FOLDER)
@@ -99,7 +99,7 @@ class RunDirectory:
         spec_text: str,
         resolved: str,
         source: Path | None = None,
-        arrays: dict[str, np.ndarray | sp.sparray] | None = None,
+        arrays: dict[str, Matrix] | None = None,
     ) -> None:
         """Write the spec as given, the resolved spec, and the status `running`; source: the file the spec came from.
 
@@ -177,7 +177,7 @@ class RunDirectory:
         self.close()
 
 
-def _write_arrays(folder: Path, arrays: dict[str, np.ndarray | sp.sparray]) -> None:
+def _write_arrays(folder: Path, arrays: dict[str, Matrix]) -> None:
     """Each array whole or not at all, under its name below the folder, which this process alone writes to."""
     while arrays:
         name, array = arrays.popitem()

@@ -14,6 +14,7 @@ import threadpoolctl
 from cgm_cli.errors import CgmError, DataError, NumericalError
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.threads import threads
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
@@ -21,7 +22,7 @@ from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.load import load_run
 from cgm_cli.runs.log import RunLog
-from cgm_cli.runs.mapping import Array, hand_over
+from cgm_cli.runs.mapping import hand_over
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
@@ -74,7 +75,7 @@ def execute(
     raises nothing: see `Execution.fault`.
     """
     former = None if resume is None else former_run(resume)
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Matrix] = {}
     if isinstance(source, Mapping):
         handed = hand_over(source)
         with handed.in_words():
@@ -82,7 +83,7 @@ def execute(
         arrays = handed.arrays
     elif source is not None:
         spec = load(Path(source), overrides)
-        file = spec.document.path
+        file = None if spec.document is None else spec.document.path
     elif former is None:
         raise DataError(f"{resume} is not a run: there is nothing in it to go on with.")
     else:
@@ -90,7 +91,7 @@ def execute(
     if former is not None:
         check_unchanged(former, spec)
         if former.is_final:
-            return Execution(former.status, None, former.path, former.summary)
+            return Execution(former.status, None, former.path, former.summary or {})
     with ExitStack() as stack:
         if should_stop is None:
             should_stop = stack.enter_context(stop_on_signals())
@@ -101,15 +102,21 @@ def execute(
             # Again, now that nobody else writes it: another process may have brought it to its end meanwhile.
             former = load_run(former.path)
             if former.is_final:
-                return Execution(former.status, None, former.path, former.summary)
+                return Execution(former.status, None, former.path, former.summary or {})
             folder.started = former.state.get("started", folder.started)
         return _solve(spec, file, arrays, folder, former, observers, should_stop, stack)
+
+
+def _text_of(spec: Spec) -> str:
+    """The text that it was read from."""
+    assert spec.document is not None
+    return spec.document.text
 
 
 def _solve(
     spec: Spec,
     file: Path | None,
-    arrays: dict[str, Array],
+    arrays: dict[str, Matrix],
     folder: RunDirectory,
     former: Run | None,
     observers: Callable[[str], Sequence[Observer]],
@@ -119,8 +126,8 @@ def _solve(
     # Read before anything is written, so that a checkpoint of no use leaves the run as it was.
     checkpoint = None if former is None else checkpoint_of(former)
     at = 0 if checkpoint is None else checkpoint["state"]["k"]
-    rows = {} if checkpoint is None else rows_before(former, at)
-    text = spec.document.text if former is None else former.spec_text
+    rows = {} if checkpoint is None or former is None else rows_before(former, at)
+    text = _text_of(spec) if former is None else former.spec_text
     resolved = resolve(spec)
     folder.begin(text, resolved, file, arrays)
     stack.enter_context(folder.logging())
@@ -135,7 +142,7 @@ def _solve(
         with getattr(should_stop, "raising", nullcontext)():
             # Of a spec without a file, the folder has the arrays.
             beside = file or folder.path / "spec.yaml"
-            instance = build(spec, beside, None if checkpoint is None else former.form.get("kind"))
+            instance = build(spec, beside, None if checkpoint is None or former is None else former.form.get("kind"))
     except Leave as request:
         # Nothing has been changed: whoever goes on begins where this process did.
         fault = _end(folder, request.status, "It was left before its first step.")
@@ -143,7 +150,7 @@ def _solve(
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
     origin = {**provenance.collect(resolved, spec.seed, folder.started, digests), "iterate": form}
-    if checkpoint is not None:
+    if checkpoint is not None and former is not None:
         check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())
     log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))

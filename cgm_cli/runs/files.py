@@ -37,7 +37,7 @@ def utc_now() -> str:
 
 def write_fault(path: Path, error: OSError) -> CgmError:
     """The CgmError (exit code 4) that tells why `path` could not be written."""
-    reason = _FULL.get(error.errno) or error.strerror or str(error)
+    reason = _FULL.get(error.errno or 0) or error.strerror or str(error)
     return CgmError(f"{path} could not be written: {reason}.")
 
 

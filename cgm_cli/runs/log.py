@@ -107,7 +107,7 @@ class RunLog:
         self.flush()
         if self.fault is None:
             try:
-                os.fsync(self._descriptor)
+                os.fsync(self._opened)
             except OSError as error:
                 self.fault = write_fault(self.path, error)
         if self.fault is not None:
@@ -146,6 +146,11 @@ class RunLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def _opened(self) -> int:
+        assert self._descriptor is not None
+        return self._descriptor
+
     def _append(self, rows: list[dict[str, Any]]) -> None:
         names = dict.fromkeys(_key(name) for row in rows for name in row)
         total = self._rows + len(rows)
@@ -153,7 +158,9 @@ class RunLog:
             room = max(self._room, _ROOM)
             while room < total:
                 room *= 2
-            self._rewrite(self._columns() | {name: () for name in names if name not in self._places}, self._rows, room)
+            columns: dict[str, Sequence[Any] | np.ndarray] = {**self._columns()}
+            columns |= {name: () for name in names if name not in self._places}
+            self._rewrite(columns, self._rows, room)
         cells: dict[str, list[Any]] = {name: [_missing(name)] * len(rows) for name in self._places}
         for index, row in enumerate(rows):
             for name, value in row.items():
@@ -161,23 +168,23 @@ class RunLog:
         try:
             for name in sorted(cells, key=lambda name: name == _LAST):
                 data = np.array(cells[name], dtype=_dtype(name))
-                write_all(self._descriptor, data.tobytes(), self._places[name] + self._rows * data.itemsize)
+                write_all(self._opened, data.tobytes(), self._places[name] + self._rows * data.itemsize)
         except OSError as error:
             raise write_fault(self.path, error) from error
         self._rows = total
 
     def _columns(self) -> dict[str, np.ndarray]:
         """The rows so far, from the file."""
-        columns = {}
+        columns: dict[str, np.ndarray] = {}
         for name, place in self._places.items():
             dtype = np.dtype(_dtype(name))
-            data = os.pread(self._descriptor, self._rows * dtype.itemsize, place)
+            data = os.pread(self._opened, self._rows * dtype.itemsize, place)
             columns[name] = np.frombuffer(data, dtype=dtype)
         return columns
 
     def _rewrite(
         self,
-        columns: Mapping[str, Sequence[Any]],
+        columns: Mapping[str, Sequence[Any] | np.ndarray],
         rows: int,
         room: int,
         groups: Mapping[str, Mapping[str, np.ndarray]] = {},

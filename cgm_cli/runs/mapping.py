@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
+from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.readers.checks import check_form, check_real, finished
 from cgm_cli.readers.content import name_of, parts
 from cgm_cli.readers.memory import check_fits
@@ -35,8 +35,6 @@ ROOM = 2000
 SHORT = 8
 """Entries of an array that stays in the text in any case, such as a shape."""
 
-Array = np.ndarray | sp.sparray
-
 
 @dataclass
 class Handed:
@@ -45,7 +43,7 @@ class Handed:
     """
 
     tree: dict[str, Any]
-    arrays: dict[str, Array] = field(default_factory=dict)
+    arrays: dict[str, Matrix] = field(default_factory=dict)
     places: dict[TreePath, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
@@ -101,7 +99,7 @@ def _plain(value: Any, path: TreePath) -> Any:
         if value.ndim > 0:
             return _dense(np.asarray(value), place)
         value = value[()]
-    if sp.issparse(value):
+    if is_sparse(value):
         return _sparse(value, place)
     if isinstance(value, np.floating):
         value = float(value)  # of extended precision, NumPy's own `item` makes none of Python's
@@ -129,7 +127,7 @@ def _dense(array: np.ndarray, place: str) -> np.ndarray:
     return array
 
 
-def _sparse(matrix: sp.sparray | sp.spmatrix, place: str) -> Array:
+def _sparse(matrix: SparseMatrix, place: str) -> Matrix:
     _check_kind(place, matrix.dtype)
     if matrix.ndim > 2 or 0 in matrix.shape:
         check_form(place, matrix.shape, matrix.dtype)
@@ -190,7 +188,7 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
         return [_placed(value, (*path, index), most, handed) for index, value in enumerate(tree)]
     if isinstance(tree, np.ndarray) and tree.size <= most:
         return _written(tree)
-    if not isinstance(tree, np.ndarray) and not sp.issparse(tree):
+    if not isinstance(tree, np.ndarray) and not is_sparse(tree):
         return tree
     name = name_of(tree)
     handed.arrays[name] = tree

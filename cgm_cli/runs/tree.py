@@ -91,7 +91,7 @@ def _sums(array: np.ndarray) -> np.ndarray:
     sums = np.zeros(-(-data.size // PIECE), dtype=np.uint32)
 
     def add(piece: int) -> None:
-        sums[piece] = zlib.crc32(data[piece * PIECE : (piece + 1) * PIECE])
+        sums[piece] = zlib.crc32(data[piece * PIECE : (piece + 1) * PIECE].data)
 
     share(add, [(piece,) for piece in range(sums.size)])
     return sums

@@ -67,6 +67,10 @@ class BlockSpec(StrictModel):
     examples: ClassVar[list[dict[str, Any]]] = []
     kind: str
 
+    def build(self, *given: Any, **named: Any) -> Any:
+        """The block: of a context, and of the shape that it acts on where that is not its own to say."""
+        raise NotImplementedError
+
 
 class TemplateSpec(StrictModel):
     """The schema of one registered template. A subclass adds `template: Literal["..."]`, its parameters, and `build`.
@@ -76,6 +80,10 @@ class TemplateSpec(StrictModel):
 
     examples: ClassVar[list[dict[str, Any]]] = []
     template: str
+
+    def build(self, *given: Any, **named: Any) -> Any:
+        """The template: of a context."""
+        raise NotImplementedError
 
 
 class PolicySpec(StrictModel):

@@ -133,8 +133,8 @@ class AxesSpec(StrictModel):
 class BestSpec(StrictModel):
     """What makes a run the best one so far: a figure of the summary, or a metric."""
 
-    smallest: str | None = Field(None, description="name of a figure, for instance gap")
-    largest: str | None = Field(None, description="name of a figure, for instance psnr")
+    smallest: str | None = Field(default=None, description="name of a figure, for instance gap")
+    largest: str | None = Field(default=None, description="name of a figure, for instance psnr")
 
     @model_validator(mode="after")
     def _one(self):
@@ -146,10 +146,14 @@ class BestSpec(StrictModel):
 class SlurmSpec(StrictModel):
     """How jobs are submitted to Slurm."""
 
-    per_task: Size = Field(1, alias="per-task", description="points that one task of the array computes in turn")
-    at_once: Size | None = Field(None, alias="at-once", description="tasks that may run at the same time")
-    requeue: bool = Field(True, description="go back to the queue when the job is preempted or its time is nearly over")
-    warning: Annotated[int, Field(ge=1, le=3600)] = Field(120, description="seconds before the end of its time")
+    per_task: Size = Field(
+        default=1, alias="per-task", description="points that one task of the array computes in turn"
+    )
+    at_once: Size | None = Field(default=None, alias="at-once", description="tasks that may run at the same time")
+    requeue: bool = Field(
+        default=True, description="go back to the queue when the job is preempted or its time is nearly over"
+    )
+    warning: Annotated[int, Field(ge=1, le=3600)] = Field(default=120, description="seconds before the end of its time")
     setup: list[str] = Field(default_factory=list, description="lines of shell before the first run, e.g. module load")
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="options of sbatch, e.g. partition: gpu, time: '1:00:00', mem: 4G"
@@ -159,11 +163,11 @@ class SlurmSpec(StrictModel):
 class DaskSpec(StrictModel):
     """Where dask finds its workers: the given scheduler, a queue, else this machine."""
 
-    scheduler: str | None = Field(None, description="address of a scheduler, e.g. tcp://node1:8786")
+    scheduler: str | None = Field(default=None, description="address of a scheduler, e.g. tcp://node1:8786")
     queue: Literal["slurm", "pbs", "lsf", "sge", "htcondor", "oar", "moab"] | None = Field(
-        None, description="start workers as jobs of this queueing system, through dask-jobqueue"
+        default=None, description="start workers as jobs of this queueing system, through dask-jobqueue"
     )
-    jobs: Size = Field(1, description="jobs to start in the queue")
+    jobs: Size = Field(default=1, description="jobs to start in the queue")
     options: dict[str, Any] = Field(
         default_factory=dict, description="arguments of the dask-jobqueue cluster, e.g. cores, memory, walltime"
     )
@@ -176,10 +180,12 @@ class SweepSpec(StrictModel):
     base: str | dict[str, Any] = Field(description="path of a spec, from the folder of this file; or the spec itself")
     set: dict[str, Any] = Field(default_factory=dict, description="key of the base spec -> value, for every point")
     sweep: AxesSpec
-    executor: Literal["local", "dask", "slurm"] = Field("local", description="where the points are computed")
-    workers: Size | None = Field(None, description="runs at the same time; default: the cores, shared by their threads")
-    timeout: Duration | None = Field(None, description="wall time of one run, after which it has failed")
-    retries: Count = Field(0, description="further attempts at a run that failed")
+    executor: Literal["local", "dask", "slurm"] = Field(default="local", description="where the points are computed")
+    workers: Size | None = Field(
+        default=None, description="runs at the same time; default: the cores, shared by their threads"
+    )
+    timeout: Duration | None = Field(default=None, description="wall time of one run, after which it has failed")
+    retries: Count = Field(default=0, description="further attempts at a run that failed")
     best: BestSpec = Field(
         default_factory=lambda: BestSpec(smallest="accuracy"),
         description="accuracy: the larger of gap and infeasibility",

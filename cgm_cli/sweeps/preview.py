@@ -83,12 +83,13 @@ def preview(sweep: Sweep, folder: Path, workers: int | None = None) -> Preview:
     done = [condition for condition in conditions.values() if condition.state is State.DONE]
     left = {point.id: point for point, state in points if state is not State.DONE}
     known = [condition.task["seconds"] for condition in done if "seconds" in condition.task]
+    limits = [point.seconds for point in left.values() if point.seconds is not None]
     each: float | None = None
     limit = False
     if known:
         each = sum(known) / len(known)
-    elif left and all(point.seconds is not None for point in left.values()):
-        each, limit = max(point.seconds for point in left.values()) + STARTUP, True
+    elif left and len(limits) == len(left):
+        each, limit = max(limits) + STARTUP, True
     seconds = None if each is None else each * len(left) / (workers or sweep.spec.workers or 1)
     count = workers or sweep.spec.workers
     return Preview(sweep.name, points, len(conditions), len(done), count, seconds, limit)

@@ -16,6 +16,7 @@ from cgm_cli.sweeps.model import (
     Number,
     RangeValues,
     Uniform,
+    WholeNumber,
 )
 
 TreePath = tuple[str | int, ...]
@@ -30,9 +31,14 @@ def values(given: list[Any] | StrictModel) -> list[tuple[Any, TreePath]]:
     if isinstance(given, RangeValues):
         return [(value, ("range",)) for value in steps(*given.range)]
     if isinstance(given, LinspaceValues):
-        return [(value, ("linspace",)) for value in linspace(*given.linspace)]
+        return [(value, ("linspace",)) for value in linspace(*_ends_and_count(given.linspace))]
     assert isinstance(given, LogspaceValues)
-    return [(value, ("logspace",)) for value in logspace(*given.logspace)]
+    return [(value, ("logspace",)) for value in logspace(*_ends_and_count(given.logspace))]
+
+
+def _ends_and_count(given: list[Number]) -> tuple[Number, Number, int]:
+    start, stop, count = given
+    return start, stop, int(count)
 
 
 def steps(start: Number, stop: Number, step: Number = 1) -> list[Number]:
@@ -73,5 +79,6 @@ def _draw(given: list[Any] | StrictModel, u: float) -> Any:
     if isinstance(given, LogUniform):
         low, high = given.log_uniform
         return float(f"{low * (high / low) ** u:.12g}")
+    assert isinstance(given, WholeNumber)
     low, high = given.integer
     return low + int(u * (high - low + 1))

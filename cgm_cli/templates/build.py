@@ -75,8 +75,9 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
     # First of all: what cannot fit is refused before work is spent on it.
     context.reserve("program", PROGRAM_BYTES)
     with located("problem"):
-        composed = isinstance(spec.problem, ComposedProblem)
-        template: Template = compose(spec.problem, context) if composed else spec.problem.build(context)
+        problem = spec.problem
+        composed = isinstance(problem, ComposedProblem)
+        template: Template = compose(problem, context) if composed else problem.build(context)
     problem = scaled(template.problem) if spec.solver.scaling == "auto" else template.problem
     with located("solver"):
         choice = chosen(spec.solver, problem)
@@ -124,6 +125,6 @@ def _reserve(problem: CompositeProblem, spec: Spec, method: Method, form: Form, 
             context.reserve("descent", method.correction.memory(problem))
     # A direction is as dense as x is kept, or sparse.
     proven = spec.bound.certify != "never" and min(domain.shape) <= domain.provable(form.kind == "dense")
-    if proven or (domain.spectral and spec.solver.oracle.mode == "exact"):
+    if proven or (domain.spectral and spec.solver.oracle.name == "exact"):
         # A part of it, the sum, what is lifted of it, and the factor.
         context.reserve("matrix to factorise", 4 * domain.memory)

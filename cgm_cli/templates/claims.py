@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.numerics.arrays import Matrix
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class LargestEntry:
     matrix: (m, n), dense or sparse. vector: an array (n,).
     """
 
-    matrix: np.ndarray | sp.sparray
+    matrix: Matrix
     vector: str
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import chain, count
+from typing import Any, cast
 
+from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.fitting import named, starting_point
+from cgm_cli.blocks.losses.base import Loss
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
@@ -23,7 +28,10 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
     domains = _domains(spec, context)
     shape = domains[0].shape
     context.domain = domains[0]  # of x: what is a slack variable is nobody's business but the splitting's
-    loss, terms, starts, faults = None, [], None, Gathering()
+    loss: Loss | None = None
+    terms: list[Term] = []
+    starts: list[Atom] | None = None
+    faults = Gathering()
     if spec.objective is not None:
         with faults.part("objective"):
             loss = spec.objective.build(context, shape)
@@ -33,7 +41,7 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
                 terms.append(_term(term, shape, context, taken=[t.name for t in terms]))
     if spec.start is not None:
         with faults.part("start"):
-            point, given = context.array(spec.start), [spec.domain] if spec.domain is not None else spec.domains
+            point, given = context.array(spec.start), [spec.domain] if spec.domain is not None else spec.domains or []
             starts = [starting_point(point, *pair) for pair in zip(domains, (d.kind for d in given), strict=True)]
     faults.settle()
     if not needs_splitting(domains, terms):
@@ -49,8 +57,9 @@ def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
     if spec.domain is not None:
         with located("domain"):
             return [_domain(spec.domain, context)]
-    domains, faults = [], Gathering()
-    for number, given in enumerate(spec.domains):
+    domains: list[Domain] = []
+    faults = Gathering()
+    for number, given in enumerate(spec.domains or []):
         with faults.part("domains", number):
             domains.append(_domain(given, context))
             if domains[-1].shape != domains[0].shape:
@@ -63,7 +72,7 @@ def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
 
 
 def _domain(spec: BlockSpec, context: BuildContext) -> Domain:
-    domain = spec.build(context)
+    domain: Domain = spec.build(context)
     if domain.spectral:  # a matrix may do without being written out, but not without a few vectors of either side
         context.reserve("vectors", 8 * 8 * sum(domain.shape))
     else:
@@ -71,18 +80,19 @@ def _domain(spec: BlockSpec, context: BuildContext) -> Domain:
     return domain
 
 
-def _term(spec, in_shape: tuple[int, ...], context: BuildContext, taken: list[str]) -> Term:
+def _term(spec: Any, in_shape: tuple[int, ...], context: BuildContext, taken: list[str]) -> Term:
     with located("map"):
-        linear = spec.map.build(context, in_shape)
+        linear: LinearMap = spec.map.build(context, in_shape)
     context.reserve("images", 8 * math.prod(linear.out_shape))
-    penalty = spec.build(context, linear.out_shape)
+    penalty: Penalty | InDomain = spec.build(context, linear.out_shape)
     if spec.offset is not None:
         with located("offset"):
             offset = context.array(spec.offset)
             penalty = penalty.moved(offset) if isinstance(penalty, InDomain) else Shifted(penalty, offset)
     if spec.name in taken:
         raise ProblemError(f"two terms are called `{spec.name}`", ("name",))
-    return Term(spec.name or _free(spec.kind, taken), linear, penalty, spec.weight)
+    # A set that has no projection is none of a term: `needs_splitting` sees to it.
+    return Term(spec.name or _free(spec.kind, taken), linear, cast(Penalty, penalty), spec.weight)
 
 
 def _free(name: str, taken: list[str]) -> str:

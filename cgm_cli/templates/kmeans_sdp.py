@@ -47,8 +47,8 @@ from cgm_cli.templates.views import Heatmap, Scatter, X
 class Weights(StrictModel):
     """How strongly each constraint is smoothed: with beta / weight."""
 
-    rows: Positive = Field(1.0, description="weight of X 1 = 1")
-    nonnegative: Positive = Field(1.0, description="weight of X >= 0")
+    rows: Positive = Field(default=1.0, description="weight of X 1 = 1")
+    nonnegative: Positive = Field(default=1.0, description="weight of X >= 0")
 
 
 class DigitsData(StrictModel):
@@ -213,7 +213,7 @@ class KMeansSDP(Template):
 
     def _denoised(self, iterate: Iterate) -> np.ndarray:
         """X P (n, d): row i is the mean of the points that X puts together with point i."""
-        x = iterate.array if isinstance(iterate, DenseIterate) else iterate.atom().dense()
+        x = iterate.array if isinstance(iterate, DenseIterate) else iterate.point.dense()
         return x @ self.points
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.bound_checks import check_bounds
@@ -16,6 +15,7 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import Gathering, ProblemError
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, TemplateSpec
 from cgm_cli.templates.base import Template
@@ -80,7 +80,7 @@ class LinearProgram(Template):
     def __init__(
         self,
         cost: np.ndarray,
-        matrix: np.ndarray | sp.sparray,
+        matrix: Matrix,
         equals: np.ndarray,
         lower: np.ndarray,
         upper: np.ndarray,

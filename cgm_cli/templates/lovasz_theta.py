@@ -106,7 +106,7 @@ class LovaszTheta(Template):
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """independent_set: its size, by taking nodes greedily in the order of X 1."""
-        x = iterate.atom().dense()
+        x = iterate.point.dense()
         chosen = greedy_independent_set(self.neighbours, np.argsort(-x.sum(axis=1), kind="stable"))
         metrics: Mapping[str, float] = {"independent_set": float(chosen.sum())}
         return Rounding(metrics, {"independent_set": chosen.astype(np.int8)})

@@ -158,7 +158,7 @@ class MatrixCompletion(Template):
         """train_error and, with entries missing, test_error, where observed and elsewhere: the root mean squared error,
         or the fraction of wrong signs of a logistic loss.
         """
-        atom, width = iterate.atom(), max(1, AT_ONCE // self.matrix.shape[1])
+        atom, width = iterate.point, max(1, AT_ONCE // self.matrix.shape[1])
         known = missing = 0.0
         for first in range(0, self.matrix.shape[0], width):
             rows = slice(first, first + width)
@@ -177,9 +177,10 @@ class MatrixCompletion(Template):
         """rank: the number of singular values that are not negligible. completed: the matrix written out (log-odds, if
         the loss is logistic).
         """
-        atom = iterate.atom()
-        low = isinstance(atom, LowRankAtom)
-        values = atom.singular_values() if low else np.linalg.svd(atom.dense(), compute_uv=False)
+        atom = iterate.point
+        values = (
+            atom.singular_values() if isinstance(atom, LowRankAtom) else np.linalg.svd(atom.dense(), compute_uv=False)
+        )
         rank = float(np.count_nonzero(values > NEGLIGIBLE * values.max(initial=0.0)))
         return Rounding({"rank": rank}, {"completed": atom.dense()})
 

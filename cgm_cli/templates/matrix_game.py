@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.domains.simplex import Simplex
@@ -16,6 +15,7 @@ from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
@@ -63,7 +63,7 @@ class MatrixGame(Template):
         Metric("exploitability", "what the best answer to x gains above the certified bound on the value", "lower"),
     )
 
-    def __init__(self, payoff: np.ndarray | sp.sparray):
+    def __init__(self, payoff: Matrix):
         """payoff: A (m, n). Raises ProblemError for anything but a matrix."""
         if payoff.ndim != 2:
             raise ProblemError("the payoffs must be a matrix", ())
@@ -78,7 +78,7 @@ class MatrixGame(Template):
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """exploitability: what the maximiser's best answer to x gains above the certified bound on the value."""
-        gain = float(np.max(self.payoff @ iterate.atom().dense()))
+        gain = float(np.max(self.payoff @ iterate.point.dense()))
         return Rounding({} if bound is None else {"exploitability": gain - bound})
 
     def claims(self) -> Sequence[Claim]:

@@ -77,8 +77,8 @@ class MaxCut(Template):
 
         def build(self, context: BuildContext) -> MaxCut:
             with located("graph"):
-                drawn = isinstance(self.graph, RandomGraph)
-                adjacency = self.graph.draw(context) if drawn else context.graph(self.graph)
+                graph = self.graph
+                adjacency = graph.draw(context) if isinstance(graph, RandomGraph) else context.graph(graph)
                 adjacency = _without_loops(adjacency)
                 if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: every cut is empty")
@@ -105,8 +105,9 @@ class MaxCut(Template):
         n = adjacency.shape[0]
         self.hyperplanes = hyperplanes
         self.adjacency = adjacency
-        laplacian = sp.diags_array(np.asarray(adjacency.sum(axis=1)).reshape(-1)) - adjacency
-        self.laplacian = sp.csr_array(laplacian)
+        degrees: np.ndarray = np.asarray(adjacency.sum(axis=1)).reshape(-1)
+        laplacian = sp.csr_array(sp.diags_array(degrees) - adjacency)
+        self.laplacian = laplacian
         self.problem = CompositeProblem(
             PSDTrace(n, float(n), fixed_trace=True),
             Linear(sp.csr_array(laplacian * -0.25), (n, n)),
@@ -159,7 +160,8 @@ def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) ->
         values, vectors = np.linalg.eigh(iterate.array)
         factor = vectors * np.sqrt(np.maximum(values, 0.0))
     else:
-        atom: LowRankAtom = iterate.atom()
+        atom = iterate.point
+        assert isinstance(atom, LowRankAtom)
         factor = atom.left * np.sqrt(np.maximum(atom.weights, 0.0))
     noise, width = rng.standard_normal((factor.shape[1], count)), max(1, AT_ONCE // factor.shape[0])
     for first in range(0, count, width):

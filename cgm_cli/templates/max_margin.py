@@ -62,6 +62,7 @@ class MaxMargin(Template):
                 if points.ndim != 2:
                     raise DataError(f"the points must be a matrix with one point per row, not {named(points.shape)}")
             with faults.part("labels"):
+                assert self.labels is not None
                 labels = np.unique(context.array(self.labels).reshape(-1), return_inverse=True)[1]
             faults.settle()
             if labels.size != points.shape[0]:
@@ -88,7 +89,7 @@ class MaxMargin(Template):
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """errors: the fraction of points that W puts into another class."""
-        chosen = np.argmax(self.points @ iterate.atom().dense().T, axis=1)
+        chosen = np.argmax(self.points @ iterate.point.dense().T, axis=1)
         return Rounding({"errors": float(np.mean(chosen != self.labels))}, {"classes": chosen})
 
 

@@ -27,6 +27,7 @@ def photograph(source: ArrayField | str, size: int | list[int] | None, context: 
 
         name, pixels = CAMERA, camera() / 255.0
     else:
+        assert not isinstance(source, str)
         name, pixels = called(source, "the image"), context.array(source)
     if pixels.ndim != 2:
         raise DataError(f"{name}: a grey image is a matrix of pixels, but this is {named(pixels.shape)}")

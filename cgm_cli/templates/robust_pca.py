@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.sampling import Sampling
@@ -107,7 +108,8 @@ class RobustPCA(Template):
         self.truth, self.known, self.noisy = truth, known, noisy
         shape = truth.shape
         sampled, target = Sampling(np.flatnonzero(known), shape), noisy[known]
-        fit_loss, terms = None, ()
+        fit_loss: Loss | None = None
+        terms: tuple[Term, ...] = ()
         if loss == "l2":
             fit_loss = LeastSquares(sampled, target)
         else:
@@ -121,10 +123,9 @@ class RobustPCA(Template):
         from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
         recovered = _clipped(iterate)
-        return {
-            "psnr": float(peak_signal_noise_ratio(self.truth, recovered, data_range=1.0)),
-            "ssim": float(structural_similarity(self.truth, recovered, data_range=1.0)),
-        }
+        noise: Any = peak_signal_noise_ratio(self.truth, recovered, data_range=1.0)
+        likeness: Any = structural_similarity(self.truth, recovered, data_range=1.0)
+        return {"psnr": float(noise), "ssim": float(likeness)}
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
@@ -169,7 +170,7 @@ class RobustPCA(Template):
 
 
 def _clipped(iterate: Iterate) -> np.ndarray:
-    return np.clip(iterate.atom().dense(), 0.0, 1.0)
+    return np.clip(iterate.point.dense(), 0.0, 1.0)
 
 
 def _as_mask(pixels: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, Size, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
@@ -67,7 +68,7 @@ class SpectrahedronGame(Template):
                 raise ProblemError("a game needs at least one matrix", ("matrices",))
             return SpectrahedronGame(matrices)
 
-    def __init__(self, matrices: Sequence[np.ndarray | sp.sparray]):
+    def __init__(self, matrices: Sequence[Matrix]):
         """matrices: at least one, all symmetric (n, n)."""
         shape = matrices[0].shape
         self.matrices = matrices
@@ -81,7 +82,7 @@ ROUNDING = 1e-12
 """How far a matrix may be from its transpose, relative to its largest entry."""
 
 
-def symmetric(matrix: np.ndarray | sp.sparray) -> np.ndarray | sp.sparray:
+def symmetric(matrix: Matrix) -> Matrix:
     """The matrix, freed of what rounding errors have made its transpose differ by. Raises ProblemError unless it is
     square and, but for those, equal to its transpose.
     """
@@ -91,7 +92,7 @@ def symmetric(matrix: np.ndarray | sp.sparray) -> np.ndarray | sp.sparray:
     worst = float(gaps.max()) if min(matrix.shape) else 0.0
     if worst > ROUNDING * float(abs(matrix).max()):
         # In either case not written out: a sparse matrix may be as large as no full one can be.
-        row, column = next(zip(*(gaps == worst).nonzero(), strict=True))
+        row, column = next(zip(*cast(np.ndarray, gaps == worst).nonzero(), strict=True))
         raise ProblemError(
             f"a symmetric matrix is needed, but entries ({row}, {column}) and ({column}, {row}) of this one, counted "
             f"from 0, differ by {worst:.2g}"

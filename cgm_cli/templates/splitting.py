@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import count
+from typing import cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
 from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.problem import CompositeProblem, Term
@@ -49,7 +51,8 @@ class Split(Template):
         product = Product((*domains, *slack))
         self.shape = domains[0].shape
         lifted = [
-            _tied(Term(name, Identity(self.shape), InDomain(domains[i])), product, i) for i, name in enumerate(names, 1)
+            _tied(Term(name, Identity(self.shape), cast(Penalty, InDomain(domains[i]))), product, i)
+            for i, name in enumerate(names, 1)
         ]
         blocks = count(len(domains))
         for term in terms:
@@ -88,5 +91,6 @@ def _of_x(inner: LinearMap, product: Product) -> Block:
 def _tied(term: Term, product: Product, block: int) -> Term:
     """The equation C x - psi = c that stands for C x - c in S, with psi the block of that number."""
     shape = product.blocks[block].shape
+    assert isinstance(term.penalty, InDomain)
     target = Equals(shape, term.penalty.offset)
     return replace(term, map=BlockDifference(product, 0, block, term.map), penalty=target)

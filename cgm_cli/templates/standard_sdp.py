@@ -19,6 +19,7 @@ from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import Gathering, ProblemError, located
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.sdpa import read_sdpa
 from cgm_cli.spec.fields import ArrayField, Finite, Positive, StrictModel, TemplateSpec
@@ -53,9 +54,9 @@ class ProgramFile(StrictModel):
 class TermWeights(StrictModel):
     """How strongly each kind of constraint is smoothed: with beta / weight."""
 
-    equalities: Positive = Field(1.0, description="weight of the equalities")
-    inequalities: Positive = Field(1.0, description="weight of the inequalities")
-    nonnegative: Positive = Field(1.0, description="weight of X >= 0")
+    equalities: Positive = Field(default=1.0, description="weight of the equalities")
+    inequalities: Positive = Field(default=1.0, description="weight of the inequalities")
+    nonnegative: Positive = Field(default=1.0, description="weight of X >= 0")
 
 
 EVEN = TermWeights()
@@ -65,13 +66,15 @@ EVEN = TermWeights()
 class Affine:
     """lower_i <= <matrices_i, X> <= upper_i: symmetric matrices (n, n), bounds (m,), equal for an equality."""
 
-    matrices: Sequence[np.ndarray | sp.sparray]
+    matrices: Sequence[Matrix]
     lower: np.ndarray
     upper: np.ndarray
 
     def __getitem__(self, chosen: np.ndarray) -> Affine:
         """Those constraints of a mask (m,)."""
-        return Affine([self.matrices[i] for i in np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
+        return Affine(
+            [self.matrices[i] for i in np.flatnonzero(chosen).tolist()], self.lower[chosen], self.upper[chosen]
+        )
 
 
 class StandardSDP(Template):
@@ -138,8 +141,9 @@ class StandardSDP(Template):
                 domain, affine = _with_trace(affine, cost.shape[0])
             return StandardSDP(cost, affine, domain, self.nonnegative, self.weights, maximise)
 
-        def _inline(self, context: BuildContext) -> tuple[np.ndarray | sp.sparray, Affine]:
+        def _inline(self, context: BuildContext) -> tuple[Matrix, Affine]:
             with located("cost"):
+                assert self.cost is not None
                 cost = symmetric(context.matrix(self.cost))
             matrices, faults = [], Gathering()
             for number, constraint in enumerate(self.constraints):
@@ -155,7 +159,7 @@ class StandardSDP(Template):
 
     def __init__(
         self,
-        cost: np.ndarray | sp.sparray,
+        cost: Matrix,
         affine: Affine,
         domain: PSDTrace,
         nonnegative: bool = False,
@@ -184,8 +188,8 @@ class StandardSDP(Template):
         )
 
 
-def _entries(matrix: np.ndarray | sp.sparray) -> int:
-    return matrix.nnz if sp.issparse(matrix) else matrix.size
+def _entries(matrix: Matrix) -> int:
+    return matrix.nnz if is_sparse(matrix) else matrix.size
 
 
 def _with_trace(affine: Affine, n: int) -> tuple[PSDTrace, Affine]:
@@ -203,6 +207,6 @@ def _with_trace(affine: Affine, n: int) -> tuple[PSDTrace, Affine]:
     )
 
 
-def _off_diagonal(matrix: np.ndarray | sp.sparray) -> np.ndarray:
+def _off_diagonal(matrix: Matrix) -> np.ndarray:
     entries = sp.coo_array(matrix)
     return entries.data[entries.coords[0] != entries.coords[1]]

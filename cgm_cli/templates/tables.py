@@ -96,6 +96,7 @@ def _read(data: str | Arrays, context: BuildContext) -> tuple[np.ndarray, np.nda
         from sklearn.datasets import load_breast_cancer
 
         return load_breast_cancer(return_X_y=True)
+    assert isinstance(data, Arrays)
     with located("features"):
         features = context.array(data.features, copies=3)  # two for what is made of them
         if features.ndim != 2:

@@ -268,13 +268,14 @@ class _Solution:
         """The largest infeasibility and the gap, of the numbers just recomputed."""
         claims, out = self.claims, []
         parts = [row for row in rows if row.quantity.startswith("infeasibility of ")]
-        if parts and all(row.recomputed is not None for row in parts):
-            largest = max(row.recomputed for row in parts)
-            tolerance = max(row.tolerance for row in parts)
+        found = [(row.recomputed, row.tolerance) for row in parts]
+        known = [(value, tolerance) for value, tolerance in found if value is not None and tolerance is not None]
+        if parts and len(known) == len(parts):
+            largest, tolerance = (max(column) for column in zip(*known, strict=True))
             out.append(compared("infeasibility", claims.number("infeasibility"), largest, tolerance))
         objective = next(row for row in rows if row.quantity == "objective")
         bound = claims.number("bound")
-        if bound is not None and objective.recomputed is not None:
+        if bound is not None and objective.recomputed is not None and objective.tolerance is not None:
             scale = max(1.0, abs(objective.recomputed), abs(bound))
             gap = float(relative_gap(objective.recomputed, bound))
             tolerance = 2.0 * (objective.tolerance + 16 * EPS * scale) / scale * (1.0 + gap)

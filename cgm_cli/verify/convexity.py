@@ -29,6 +29,7 @@ from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.quadratic import Quadratic
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.verify.definite import by_inverse_iteration, by_lanczos, factorised
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.membership import violation
@@ -53,16 +54,16 @@ def loss_of_convexity(loss: Loss, domain: Domain, z: np.ndarray) -> tuple[float,
     return max(0.0, -least) * half, error * half
 
 
-def least_curvature(matrix: np.ndarray | sp.sparray) -> tuple[float, float]:
+def least_curvature(matrix: Matrix) -> tuple[float, float]:
     """The smallest eigenvalue of the symmetric part of a matrix, and how far it may be below that. Raises Unchecked
     where no lower bound is within reach.
     """
-    n, size = matrix.shape[0], float(norm(matrix.data if sp.issparse(matrix) else matrix))
+    n, size = matrix.shape[0], float(norm(matrix.data if is_sparse(matrix) else matrix))
     error = n * EPS * size
     if n <= ORDER:
-        full = matrix.toarray() if sp.issparse(matrix) else matrix
+        full = matrix.toarray() if is_sparse(matrix) else matrix
         return float(np.linalg.eigvalsh(0.5 * (full + full.T))[0]), error
-    if not sp.issparse(matrix) and matrix.size > WRITTEN_OUT:
+    if not is_sparse(matrix) and matrix.size > WRITTEN_OUT:
         raise Unchecked(f"how far the quadratic is from convex was not decided: n = {n} is too large")
     sparse = sp.csr_array(matrix)
     sparse = sp.csr_array(0.5 * (sparse + sparse.T))

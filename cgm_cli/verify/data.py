@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.context import BuildContext, data_folders
 from cgm_cli.readers.files import FILE, sha256, standing
@@ -75,7 +75,7 @@ def _sum_row(context: BuildContext, name: str, key: str | None) -> Row:
     """
     path = context.find(name)
     read = read_array(path, key)
-    read = read if sp.issparse(read) else np.atleast_2d(read)
+    read = read if is_sparse(read) else np.atleast_2d(read)
     raw = _raw(path, key)
     rng = np.random.default_rng(0)
     u, w = (rng.uniform(1.0, 2.0, length) for length in read.shape)

@@ -101,7 +101,7 @@ def _latent_groups(domain: LatentGroupBall, point: SavedPoint, rounds: int = 20_
 def _trace(point: SavedPoint) -> float:
     """The sum of the diagonal."""
     if point.factors is None:
-        return total(point.array.diagonal()).value
+        return total(point.written_out().diagonal()).value
     factors = point.factors
     return total(extended(factors.left * factors.weights) * factors.right).value
 
@@ -137,7 +137,7 @@ def _is_sum_of_squares(factors: Factors | None) -> bool:
     return factors is not None and factors.right is factors.left and factors.weights.min(initial=0.0) >= 0.0
 
 
-def _fantope(domain: Fantope, point: SavedPoint) -> float:
+def _fantope(domain: Fantope | FantopeFace, point: SavedPoint) -> float:
     smallest, largest = _spectrum(point)
     return max(_asymmetry(point), -smallest, largest - 1.0, abs(_trace(point) - domain.rank))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,13 @@ from cgm_cli.verify.sets import SETS, formulas_of, l1_ball, l2_ball, simplex
 
 @dataclass(frozen=True)
 class PenaltyFormulas:
-    """value(g, z). dual(g, y): the nearest y where g* is finite. conjugate(g, y): g* there."""
+    """value(g, z). dual(g, y): the nearest y where g* is finite. conjugate(g, y): g* there. g: of the class that the
+    table has them for.
+    """
 
-    value: Callable[[Penalty, np.ndarray], Total]
-    dual: Callable[[Penalty, np.ndarray], np.ndarray]
-    conjugate: Callable[[Penalty, np.ndarray], Total] = lambda g, y: ZERO
+    value: Callable[[Any, np.ndarray], Total]
+    dual: Callable[[Any, np.ndarray], np.ndarray]
+    conjugate: Callable[[Any, np.ndarray], Total] = lambda g, y: ZERO
 
 
 def penalty_value(penalty: Penalty, z: np.ndarray) -> Total:

@@ -55,7 +55,13 @@ class SavedPoint:
             return self.array
         if math.prod(self.shape) > WRITTEN_OUT:
             raise Unchecked(f"a matrix of {' x '.join(map(str, self.shape))} is too large to be written out")
-        return (self.factors.left * self.factors.weights) @ self.factors.right.T
+        return (self._factors.left * self._factors.weights) @ self._factors.right.T
+
+    @property
+    def _factors(self) -> Factors:
+        """Those of a point without an array."""
+        assert self.factors is not None
+        return self.factors
 
     def image(self, matrix: sp.csr_array) -> np.ndarray:
         """matrix @ x, flat. Of factors that are too large, the entries that the matrix meets."""
@@ -71,11 +77,11 @@ class SavedPoint:
         """The entries at flat positions: sum_r left_ir w_r right_jr."""
         rows, columns = np.divmod(positions, self.shape[1])
         out = np.empty(positions.size, dtype=np.longdouble)
-        left = self.factors.left * self.factors.weights
-        step = max(1, _CHUNK // max(1, self.factors.weights.size))
+        left = self._factors.left * self._factors.weights
+        step = max(1, _CHUNK // max(1, self._factors.weights.size))
         for start in range(0, positions.size, step):
             here = slice(start, start + step)
-            summands = extended(left[rows[here]]) * self.factors.right[columns[here]]
+            summands = extended(left[rows[here]]) * self._factors.right[columns[here]]
             out[here] = summands.sum(axis=1)
         return out
 
@@ -87,7 +93,7 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | N
     of that kind, or no finite point of the domain's shape.
     """
     shape = domain.shape
-    if not solution.keys() >= KINDS.get(kind, set()):
+    if not solution.keys() >= KINDS.get(kind or "", set()):
         raise Unfit(f"x was kept as {kind}, but the arrays of that are not there")
     if kind == "dense" and "truncation" in solution:
         raise Unfit("x was kept entry by entry, which loses nothing, and there is a truncation")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 EPS = float(np.finfo(float).eps)
@@ -41,7 +43,7 @@ class Total:
 ZERO = Total(0.0, 0.0)
 
 
-def extended(array: np.ndarray) -> np.ndarray:
+def extended(array: npt.ArrayLike) -> np.ndarray:
     """The array in extended precision."""
     return np.asarray(array, dtype=np.longdouble)
 
@@ -51,10 +53,10 @@ def is_finite(array: np.ndarray) -> bool:
     return array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
 
 
-def total(*summands: np.ndarray) -> Total:
+def total(*summands: npt.ArrayLike) -> Total:
     """The sum of all entries of the arrays."""
-    value = sum((extended(part).sum() for part in summands), np.longdouble(0.0))
-    size = sum((np.abs(extended(part)).sum() for part in summands), np.longdouble(0.0))
+    value: Any = sum((extended(part).sum() for part in summands), np.longdouble(0.0))
+    size: Any = sum((np.abs(extended(part)).sum() for part in summands), np.longdouble(0.0))
     return Total(value, size)
 
 
@@ -72,7 +74,7 @@ def product(matrix: sp.csr_array, vector: np.ndarray) -> np.ndarray:
     return extended(matrix @ np.asarray(vector, dtype=float))
 
 
-def entry(table: dict, block: object, what: str):
+def entry(table: dict[type, Any], block: object, what: str) -> Any:
     """The formula of the table for the class of the block. Raises Unchecked for a class without one."""
     if type(block) not in table:
         raise Unchecked(f"{what} of the kind `{type(block).__name__}` has no independent formula")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cgm_cli.blocks.penalties.balls import L1BallSet, L2BallSet
-from cgm_cli.blocks.penalties.base import ConvexSet
+from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.simplex import SimplexSet
@@ -19,15 +20,16 @@ from cgm_cli.verify.precision import Total, entry, extended, norm, total
 class SetFormulas:
     """nearest(set, z): the projection. support(set, y): the maximum of <y, .>, finite for the y of `polar`.
 
-    polar(set, y): the nearest y at which the support function is finite; y itself for bounded sets.
+    polar(set, y): the nearest y at which the support function is finite; y itself for bounded sets. set: of the class
+    that the table has them for.
     """
 
-    nearest: Callable[[ConvexSet, np.ndarray], np.ndarray]
-    support: Callable[[ConvexSet, np.ndarray], Total]
-    polar: Callable[[ConvexSet, np.ndarray], np.ndarray] = lambda _, y: y
+    nearest: Callable[[Any, np.ndarray], np.ndarray]
+    support: Callable[[Any, np.ndarray], Total]
+    polar: Callable[[Any, np.ndarray], np.ndarray] = lambda _, y: y
 
 
-def formulas_of(constraint: ConvexSet) -> SetFormulas:
+def formulas_of(constraint: Penalty) -> SetFormulas:
     """The formulas of a set. Raises Unchecked for a kind without an entry."""
     return entry(SETS, constraint, "a set")
 

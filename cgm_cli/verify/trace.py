@@ -13,6 +13,7 @@ from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import CgmError
+from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.methods.record import kind_of
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import Spec
@@ -101,7 +102,7 @@ def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
     certified = kind == "certified"
     failure = np.select([certified, kind == "probable"], [0.0, spec.bound.failure], np.nan)
     odd = (trace["certified"] != certified) | ~np.isclose(trace["bound_failure"], failure, 0.0, 0.0, equal_nan=True)
-    if _in_closed_form(problem.domain) and problem.is_provable and not spec.solver.oracle.perturb:
+    if _in_closed_form(problem.domain) and problem.is_provable and not accuracy_of(spec.solver).perturb:
         odd |= (kind != "none") & ~certified
     faults = {"flags of rows": np.flatnonzero(odd).tolist(), "bounds of rows": _given_up(bound, kind)}
     proven = bound[certified]
@@ -148,7 +149,8 @@ def record_row(run: Run, claims: Claims, spec: Spec, sense: str) -> Row:
     """The numbers of status.json stand in the last row of the trace too, and resolved.yaml in run.h5; it agrees with
     itself and with the problem.
     """
-    differing, summary, last = [], claims.summary, claims.last
+    differing: list[str] = []
+    summary, last = claims.summary or {}, claims.last
     if summary.get("status") != run.status.value:
         differing.append("status of the result")
     if summary.get("sense") != sense:
@@ -188,7 +190,7 @@ def _adds_up(certificate: object, bound: float | None, failure: float, sense: st
     if not isinstance(certificate, Mapping):
         return certificate is None
     estimate, cost, said = (plain(certificate.get(key)) for key in ("estimate", "cost", "failure"))
-    if None in (bound, estimate, cost) or (np.isfinite(failure) and said != failure):
+    if bound is None or estimate is None or cost is None or (np.isfinite(failure) and said != failure):
         return False
     sign = -1.0 if sense == "maximise" else 1.0
     return abs(sign * (estimate - bound) - cost) <= 4 * EPS * (abs(estimate) + abs(bound))

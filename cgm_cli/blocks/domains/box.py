@@ -43,6 +43,7 @@ class Box(Domain):
             return self
 
         def build(self, context: BuildContext) -> Box:
+            assert self.lower is not None and self.upper is not None
             lower, upper = context.array(self.lower), context.array(self.upper)
             shape = as_shape(self.size) if self.size is not None else (lower if lower.ndim else upper).shape
             if not shape:

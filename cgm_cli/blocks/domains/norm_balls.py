@@ -107,7 +107,8 @@ class L2Ball(Domain):
 class LinfBall(Box):
     """{x : max |x_i| <= r}: the box between -r and r."""
 
-    class Spec(BlockSpec):
+    # A ball is a box, but is written in another way.
+    class Spec(BlockSpec):  # pyright: ignore[reportIncompatibleVariableOverride]
         kind: Literal["linf-ball"]
         size: ShapeField = Field(..., description="number of entries, or shape of a point")
         radius: Positive = Field(1.0, description="largest magnitude of an entry")

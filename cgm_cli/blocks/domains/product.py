@@ -74,19 +74,18 @@ class Product(Domain):
 
     def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
         pairs, share = zip(self.blocks, self._pieces(direction), strict=True), slack / len(self.blocks)
-        minima = [block.certified_minimum(piece, share, deadline) for block, piece in pairs]
-        return None if None in minima else sum(minima)
+        return _total([block.certified_minimum(piece, share, deadline) for block, piece in pairs])
 
     def probable_minimum(
         self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> float | None:
         """Each block may fail with its share of the probability; those that can be proven are."""
-        minima = []
+        minima: list[float | None] = []
         for block, piece in zip(self.blocks, self._pieces(direction), strict=True):
             least = block.certified_minimum(piece, deadline=deadline)
             share = failure / len(self.blocks)
             minima.append(block.probable_minimum(piece, share, rng, deadline) if least is None else least)
-        return None if None in minima else sum(minima)
+        return _total(minima)
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:
         pairs = zip(self.blocks, self._pieces(direction), strict=True)
@@ -113,3 +112,9 @@ class Product(Domain):
         for block, part in zip(self.blocks, self.parts(direction.dense()), strict=True):
             piece = DenseDirection(part)
             yield piece.symmetrised() if block.symmetric else piece
+
+
+def _total(minima: list[float | None]) -> float | None:
+    """Their sum; None if one is missing."""
+    found = [minimum for minimum in minima if minimum is not None]
+    return sum(found) if len(found) == len(minima) else None

@@ -39,7 +39,7 @@ class LeastSquares(Loss):
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> LeastSquares:
             with located("map"):
-                inner = self.map.build(context, in_shape)
+                inner: LinearMap = self.map.build(context, in_shape)
             context.reserve("images", 2 * 8 * math.prod(inner.out_shape))  # of x, and the target
             return LeastSquares(inner, context.array(self.target))
 

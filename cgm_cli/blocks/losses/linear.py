@@ -6,12 +6,12 @@ import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
@@ -36,12 +36,12 @@ class Linear(Loss):
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Linear:
             cost = context.matrix(self.cost)
-            if not sp.issparse(cost):
+            if not is_sparse(cost):
                 context.reserve("cost", 8 * math.prod(in_shape))
                 context.reserve("direction", 8 * math.prod(in_shape))  # as large as the cost, whatever the iterate
             return Linear(cost, in_shape)
 
-    def __init__(self, cost: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
+    def __init__(self, cost: Matrix, in_shape: tuple[int, ...]):
         self.map = InnerProduct(cost, in_shape)
         self._one = np.ones(())
 

@@ -46,7 +46,7 @@ class Logistic(Loss):
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Logistic:
             with located("map"):
-                inner = self.map.build(context, in_shape)
+                inner: LinearMap = self.map.build(context, in_shape)
             context.reserve("images", 2 * 8 * math.prod(inner.out_shape))  # of x, and the labels
             return Logistic(inner, context.array(self.labels))
 

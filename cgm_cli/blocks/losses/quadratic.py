@@ -6,13 +6,13 @@ import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.convexity import eigenvalue_floor
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
@@ -51,14 +51,14 @@ class Quadratic(Loss):
             # Q, and what its symmetry and its norm are seen from.
             return Quadratic(context.matrix(self.matrix, copies=3), context.array(self.linear), in_shape)
 
-    def __init__(self, matrix: np.ndarray | sp.sparray, linear: np.ndarray, in_shape: tuple[int, ...]):
+    def __init__(self, matrix: Matrix, linear: np.ndarray, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix does not fit, is not symmetric, or is not positive semidefinite."""
         self.map = Identity(in_shape)
         self.linear = fit(linear, in_shape, "the linear term", "the domain")
         self.factor: float | None = None
         self.matrix = matrix
         self.weak_convexity, self.convexity_proven = 0.0, True
-        if matrix.ndim == 0:
+        if isinstance(matrix, np.ndarray) and matrix.ndim == 0:
             self.factor = float(matrix)
             if self.factor < 0.0:
                 raise ProblemError(f"a quadratic with the factor {self.factor:g} is not convex")
@@ -90,7 +90,7 @@ class Quadratic(Loss):
         return (self.matrix @ z.reshape(-1)).reshape(z.shape)
 
 
-def _symmetric(matrix: np.ndarray | sp.sparray, norm: float) -> np.ndarray | sp.sparray:
+def _symmetric(matrix: Matrix, norm: float) -> Matrix:
     """The matrix itself or, where it is not symmetric by rounding alone, (Q + Q^T) / 2, which has the same values."""
     apart = abs(matrix - matrix.T).max()
     if apart > 1e-12 * norm:

@@ -42,7 +42,7 @@ class Block(LinearMap):
             below = copy(context)
             below.domain = domain.blocks[self.index]
             with located("map"):
-                inner = self.map.build(below, below.domain.shape)
+                inner: LinearMap = self.map.build(below, below.domain.shape)
             return Block(inner, self.index, domain.starts[self.index], domain.shape[0])
 
     def __init__(self, inner: LinearMap, index: int, start: int, total: int):
@@ -51,8 +51,9 @@ class Block(LinearMap):
         self.out_shape = inner.out_shape
         self.norm, self.norm_bound = inner.norm, inner.norm_bound
 
+    # Nobody sets it.
     @property
-    def needs_array(self) -> bool:
+    def needs_array(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.needs_array
 
     @property

@@ -45,7 +45,7 @@ class BlockDifference(LinearMap):
             below = copy(context)
             below.domain = domain.blocks[self.first]
             with located("map"):
-                inner = self.map.build(below, below.domain.shape)
+                inner: LinearMap = self.map.build(below, below.domain.shape)
             return BlockDifference(domain, self.first, self.second, inner)
 
     def __init__(self, domain: Product, first: int, second: int, inner: LinearMap):

@@ -10,6 +10,7 @@ from cgm_cli.blocks.directions import DenseDirection, Direction, SparseDirection
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.lookup import positions
 from cgm_cli.numerics.projections import safe_norm
 
@@ -22,10 +23,10 @@ class InnerProduct(LinearMap):
     out_shape = ()
     needs_array = False
 
-    def __init__(self, cost: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
+    def __init__(self, cost: Matrix, in_shape: tuple[int, ...]):
         """Raises ProblemError if the cost does not have the shape of a point."""
         self.in_shape = in_shape
-        if sp.issparse(cost):
+        if is_sparse(cost):
             if cost.shape != in_shape:
                 raise ProblemError(f"the cost is {named(cost.shape)}, but the domain is {named(in_shape)}")
             matrix = sp.csr_array(cost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
@@ -39,14 +40,14 @@ class Matrices(LinearMap):
         ]
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Matrices:
-            matrices = []
+            matrices: list[Matrix] = []
             for number, value in enumerate(self.matrices):
                 with located("matrices", number):
                     matrices.append(context.matrix(value))
                     check_shape(matrices[-1], in_shape)
             return Matrices(matrices, in_shape)
 
-    def __init__(self, matrices: Sequence[np.ndarray | sp.sparray], in_shape: tuple[int, ...]):
+    def __init__(self, matrices: Sequence[Matrix], in_shape: tuple[int, ...]):
         """Raises ProblemError if a matrix has not the shape of a point."""
         for matrix in matrices:
             check_shape(matrix, in_shape)
@@ -71,19 +72,19 @@ class Matrices(LinearMap):
         return self._matrix @ self._entries.forward(x)
 
     def adjoint(self, y: np.ndarray) -> Direction:
-        return SparseDirection(self._entries.adjoint(self._transpose @ y).matrix, symmetric=self._symmetric)
+        return SparseDirection(self._entries.matrix_of(self._transpose @ y), symmetric=self._symmetric)
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         return self._matrix @ self._entries.forward_atom(atom)
 
 
-def check_shape(matrix: np.ndarray | sp.sparray, shape: tuple[int, ...]) -> None:
+def check_shape(matrix: Matrix, shape: tuple[int, ...]) -> None:
     """ProblemError unless the matrix and the points of the domain are matrices of one shape."""
     if len(shape) != 2 or matrix.shape != shape:
         raise ProblemError(f"the matrix is {named(matrix.shape)}, but a point of the domain is {named(shape)}")
 
 
-def _stacked(matrices: Sequence[np.ndarray | sp.sparray], shape: tuple[int, int]) -> tuple[sp.csr_array, np.ndarray]:
+def _stacked(matrices: Sequence[Matrix], shape: tuple[int, ...]) -> tuple[sp.csr_array, np.ndarray]:
     """Row i holds the entries of A_i at the flat positions returned: those that are non-zero somewhere, ascending."""
     entries = [matrix if isinstance(matrix, sp.coo_array) else sp.coo_array(matrix) for matrix in matrices]
     flat = np.concatenate([e.coords[0].astype(np.intp) * shape[1] + e.coords[1] for e in entries])
@@ -95,11 +96,11 @@ def _stacked(matrices: Sequence[np.ndarray | sp.sparray], shape: tuple[int, int]
     return sp.coo_array((values, (rows, columns)), shape=(len(entries), positions.size)).tocsr(), positions
 
 
-def _is_symmetric(stacked: sp.csr_array, positions: np.ndarray, shape: tuple[int, int]) -> bool:
+def _is_symmetric(stacked: sp.csr_array, positions: np.ndarray, shape: tuple[int, ...]) -> bool:
     """Whether every A_i equals its transpose."""
     rows, columns = np.divmod(positions, shape[1])
     mirrored = columns * shape[1] + rows
     order = np.argsort(mirrored)
     if shape[0] != shape[1] or not np.array_equal(mirrored[order], positions):
         return False
-    return (stacked != stacked[:, order]).nnz == 0
+    return cast(sp.csr_array, stacked != stacked[:, order]).nnz == 0

@@ -14,6 +14,7 @@ from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
@@ -39,7 +40,7 @@ class MatrixMap(LinearMap):
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> MatrixMap:
             return MatrixMap(context.matrix(self.matrix, copies=3), in_shape)  # two for its norm
 
-    def __init__(self, matrix: np.ndarray | sp.sparray, in_shape: tuple[int, ...]):
+    def __init__(self, matrix: Matrix, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix has not one column per entry of the point."""
         size = math.prod(in_shape)
         if matrix.ndim != 2:
@@ -47,7 +48,7 @@ class MatrixMap(LinearMap):
         if matrix.shape[1] != size:
             raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
         # Columns are what sparse atoms ask for, and CSC multiplies from both sides as fast as CSR does.
-        self.matrix = sp.csc_array(matrix) if sp.issparse(matrix) else matrix
+        self.matrix = sp.csc_array(matrix) if is_sparse(matrix) else matrix
         self.in_shape = in_shape
         self.out_shape = (matrix.shape[0],)
         self.norm = operator_norm(self.matrix)
@@ -55,7 +56,7 @@ class MatrixMap(LinearMap):
 
     @property
     def work(self) -> int:
-        return self.matrix.nnz if sp.issparse(self.matrix) else self.matrix.size
+        return self.matrix.nnz if is_sparse(self.matrix) else self.matrix.size
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self.matrix @ x.reshape(-1)

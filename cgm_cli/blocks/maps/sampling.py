@@ -47,6 +47,7 @@ class Sampling(LinearMap):
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Sampling:
             if self.indices is not None:
                 return Sampling(context.array(self.indices).reshape(-1), in_shape)
+            assert self.mask is not None
             mask = fit(context.array(self.mask), in_shape, "the mask", "the domain")
             if not np.all((mask == 0.0) | (mask == 1.0)):
                 raise ProblemError("a mask holds 0 and 1 only")
@@ -81,11 +82,15 @@ class Sampling(LinearMap):
     def forward(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(-1)[self.indices]
 
+    def matrix_of(self, y: np.ndarray) -> sp.csr_array:
+        """A^T y for points that are matrices, in the pattern fixed at the start."""
+        (rows, others), (columns, starts) = self.in_shape, self._pattern
+        return sp.csr_array((y[self._order], columns, starts), shape=(rows, others))
+
     def adjoint(self, y: np.ndarray) -> Direction:
-        """A sparse matrix of the pattern fixed at the start; anything but a matrix is written out."""
+        """A sparse matrix; anything but a matrix is written out."""
         if len(self.in_shape) == 2:
-            columns, starts = self._pattern
-            return SparseDirection(sp.csr_array((y[self._order], columns, starts), shape=self.in_shape))
+            return SparseDirection(self.matrix_of(y))
         out = np.zeros(self.in_shape)
         out.reshape(-1)[self.indices] = y
         return DenseDirection(out)

@@ -30,7 +30,7 @@ class Stack(LinearMap):
         ]
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Stack:
-            maps = []
+            maps: list[LinearMap] = []
             for number, spec in enumerate(self.maps):
                 with located("maps", number):
                     maps.append(spec.build(context, in_shape))
@@ -45,8 +45,9 @@ class Stack(LinearMap):
         self.norm = float(np.linalg.norm([inner.norm for inner in maps]))
         self.norm_bound = float(np.linalg.norm([inner.norm_bound for inner in maps])) * (1.0 + 1e-13)
 
+    # Nobody sets it.
     @property
-    def needs_array(self) -> bool:
+    def needs_array(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return any(inner.needs_array for inner in self.maps)
 
     @property

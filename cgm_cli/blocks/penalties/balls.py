@@ -18,7 +18,6 @@ class L1BallSet(ConvexSet):
 
     prox_is_exact = True
     uniform = True
-    away = 0.0
 
     class Spec(BlockSpec):
         kind: Literal["l1-ball"]
@@ -37,6 +36,10 @@ class L1BallSet(ConvexSet):
         return project_l1_ball(z, self.radius)
 
     @property
+    def away(self) -> float:
+        return 0.0
+
+    @property
     def reach(self) -> float:
         return self.radius
 
@@ -53,7 +56,6 @@ class L2BallSet(ConvexSet):
 
     prox_is_exact = True
     uniform = True
-    away = 0.0
 
     class Spec(BlockSpec):
         kind: Literal["l2-ball"]
@@ -70,6 +72,10 @@ class L2BallSet(ConvexSet):
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return project_l2_ball(z, self.radius)
+
+    @property
+    def away(self) -> float:
+        return 0.0
 
     @property
     def reach(self) -> float:

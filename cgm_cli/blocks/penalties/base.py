@@ -34,6 +34,12 @@ class Dual:
     distance: float
     reference: float
 
+    @property
+    def slope(self) -> np.ndarray:
+        """y, which is kept."""
+        assert self.y is not None
+        return self.y
+
 
 class Penalty(ABC):
     """A finite convex function g on arrays of shape `shape`; `lipschitz` = L_g in the Euclidean norm.
@@ -91,11 +97,12 @@ class Penalty(ABC):
     def envelope(self, z: np.ndarray, beta: float) -> float:
         """g_beta(z) = <z, y> - g*(y) - beta |y|^2 / 2, the maximum over y that defines it (paper, section 2)."""
         dual = self.smoothed(z, beta)
-        return float(np.vdot(dual.y, z)) - dual.conjugate - 0.5 * beta * float(np.vdot(dual.y, dual.y))
+        y = dual.slope
+        return float(np.vdot(y, z)) - dual.conjugate - 0.5 * beta * float(np.vdot(y, y))
 
     def slope(self, z: np.ndarray, dz: np.ndarray, t: float, beta: float) -> float:
         """The derivative of t -> g_beta(z + t dz): <y, dz> with y the dual at that point."""
-        return float(np.vdot(self.smoothed(z + t * dz, beta).y, dz))
+        return float(np.vdot(self.smoothed(z + t * dz, beta).slope, dz))
 
     def linearised(self, z: np.ndarray) -> Dual:
         """The dual point of a plain subgradient at z (no smoothing)."""
@@ -112,7 +119,10 @@ class ConvexSet(Penalty):
 
     lipschitz = np.inf
     is_set = True
-    reach: float = np.inf
+
+    @property
+    def reach(self) -> float:
+        return np.inf
 
     @abstractmethod
     def project(self, z: np.ndarray) -> np.ndarray:

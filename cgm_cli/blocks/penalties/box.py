@@ -99,7 +99,8 @@ class BoxSet(ConvexSet):
 class Nonnegative(BoxSet):
     """K = {z : z >= 0}."""
 
-    class Spec(BlockSpec):
+    # The orthant is a box, but is written in another way.
+    class Spec(BlockSpec):  # pyright: ignore[reportIncompatibleVariableOverride]
         kind: Literal["nonnegative"]
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "nonnegative"}]

@@ -37,7 +37,7 @@ class InDomain:
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> InDomain:
             """Raises ProblemError if the image has not the shape of a point of S."""
             with located("domain"):
-                domain = self.domain.build(context)
+                domain: Domain = self.domain.build(context)
                 if domain.shape != shape:
                     raise ProblemError(
                         f"a point of this domain is {named(domain.shape)}, but the image is {named(shape)}"

@@ -27,9 +27,9 @@ class MaxCoordinate(SupportFunction):
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> MaxCoordinate:
             return MaxCoordinate(shape, self.scale)
 
-    @property
-    def lipschitz(self) -> float:
-        return self.scale
+    def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
+        super().__init__(shape, scale)
+        self.lipschitz = scale
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(z.max())

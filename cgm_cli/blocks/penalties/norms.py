@@ -29,9 +29,9 @@ class L1Norm(SupportFunction):
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> L1Norm:
             return L1Norm(shape, self.scale)
 
-    @property
-    def lipschitz(self) -> float:
-        return self.scale * math.sqrt(math.prod(self.shape))
+    def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
+        super().__init__(shape, scale)
+        self.lipschitz = scale * math.sqrt(math.prod(shape))
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(np.abs(z).sum())
@@ -58,9 +58,9 @@ class L2Norm(SupportFunction):
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> L2Norm:
             return L2Norm(shape, self.scale)
 
-    @property
-    def lipschitz(self) -> float:
-        return self.scale
+    def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
+        super().__init__(shape, scale)
+        self.lipschitz = scale
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * safe_norm(z)
@@ -91,9 +91,9 @@ class LinfNorm(SupportFunction):
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> LinfNorm:
             return LinfNorm(shape, self.scale)
 
-    @property
-    def lipschitz(self) -> float:
-        return self.scale
+    def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
+        super().__init__(shape, scale)
+        self.lipschitz = scale
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(np.abs(z).max())

@@ -44,11 +44,11 @@ class Shifted(Penalty):
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         dual = self.inner.smoothed(z - self.offset, beta)
         # The scale of a distance is the size of the projection, z - beta y, which has moved.
-        reference = float(np.linalg.norm((z - beta * dual.y).reshape(-1))) if self.is_set else 0.0
+        reference = float(np.linalg.norm((z - beta * dual.slope).reshape(-1))) if self.is_set else 0.0
         return self._moved(replace(dual, reference=reference))
 
     def linearised(self, z: np.ndarray) -> Dual:
         return self._moved(self.inner.linearised(z - self.offset))
 
     def _moved(self, dual: Dual) -> Dual:
-        return replace(dual, conjugate=dual.conjugate + float(np.vdot(dual.y, self.offset)))
+        return replace(dual, conjugate=dual.conjugate + float(np.vdot(dual.slope, self.offset)))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cgm_cli.blocks.penalties.base import ConvexSet
+from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
@@ -37,7 +37,7 @@ class SupportOfSet(SupportFunction):
 
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> SupportOfSet:
             with located("set"):
-                inner = self.set.build(context, shape)
+                inner: Penalty = self.set.build(context, shape)
                 if not isinstance(inner, ConvexSet):
                     raise ProblemError(f"a support function needs the projection, and `{self.set.kind}` has none")
                 return SupportOfSet(inner, self.scale)
@@ -48,10 +48,7 @@ class SupportOfSet(SupportFunction):
             raise ProblemError("the support function of an unbounded set is not finite everywhere")
         super().__init__(inner.shape, scale)
         self.set, self.prox_is_exact = inner, inner.prox_is_exact
-
-    @property
-    def lipschitz(self) -> float:
-        return self.scale * self.set.reach
+        self.lipschitz = scale * inner.reach
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(np.vdot(self.set.farthest(z), z))

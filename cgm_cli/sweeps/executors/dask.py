@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.sweeps.executors.local import Observer, Turn, order_of
@@ -82,7 +82,7 @@ def _run(
             now = time.monotonic()
             if now >= count_again:
                 count_again = now + _COUNT_AGAIN
-                threads = sum(client.nthreads().values())
+                threads = sum(cast(dict[str, int], client.nthreads()).values())
             # No more than can run: what waits here, and not there, need not be called back.
             while queue and len(pending) < threads:
                 turn = queue.popleft()
@@ -152,12 +152,13 @@ def client_of(spec: DaskSpec, workers: int) -> Iterator[Client]:
                 address = stack.enter_context(_queue(spec))
             else:
                 # The memory of a run is not that of its worker. The dashboard would take a port.
+                no_port: Any = None
                 with _without_ctrl_c():
                     cluster = distributed.LocalCluster(
                         n_workers=workers,
                         threads_per_worker=1,
                         memory_limit=0,
-                        dashboard_address=None,
+                        dashboard_address=no_port,
                         silence_logs=logging.CRITICAL,
                         preload=["cgm_cli.sweeps.executors.dask_worker"],
                     )
