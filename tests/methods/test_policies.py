@@ -10,6 +10,8 @@ import pytest
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods import codec
+from cgm_cli.methods.oracles.base import AccuracySpec
+from cgm_cli.methods.policies import CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
 from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.solving.direct import solve_problem
@@ -38,6 +40,22 @@ def subject(family, example):
     if family == "duals":
         return *KNOWN["linear-programme"](), {"method": "cgal"}
     return *KNOWN["minimax" if name == "pairwise" else "linear-programme"](), {"method": "hcgm"}
+
+
+SPECS = {
+    "smoothing": SmoothingSpec,
+    "step": StepSpec,
+    "oracle": AccuracySpec,
+    "correction": CorrectionSpec,
+    "duals": DualsSpec,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_types_are_checked(family):
+    """What a Spec builds is held against the protocol of its kind where it derives from the Spec of its kind."""
+    for kind in registry.FAMILIES[family]:
+        assert issubclass(registry.lookup(family, kind).Spec, SPECS[family]), kind
 
 
 def method_of(family, example, problem, rest):
