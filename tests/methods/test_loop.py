@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cgm_cli.blocks.penalties.bounds import BoxSet
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.norm_balls import L2Ball
@@ -17,6 +16,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
