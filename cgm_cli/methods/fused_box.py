@@ -121,10 +121,12 @@ class FusedBoxPoint(ImagePoint):
     def evaluate_at(self, images: Images, beta: float | None) -> Evaluation:
         assert beta is not None
         self._ahead = None  # its direction lies where this one is written to
+        self._settle()
         return self._evaluate(images, beta, False)
 
     def step(self, atom: Atom, eta: float, upcoming: float | None = None) -> None:
         self._ahead = None
+        self._settle()
         super().step(atom, eta, upcoming)
 
     def refresh(self) -> None:
@@ -133,8 +135,20 @@ class FusedBoxPoint(ImagePoint):
 
     def move_multipliers(self, offsets: list[Offset], share: float, beta: float) -> None:
         super().move_multipliers(offsets, share, beta)
-        # That of the box is moved by the next evaluation, in passing: x is as it is until then.
+        # That of the box is moved by the next evaluation of x, in passing.
+        self._settle()
         self._pending = share, beta / self.box.weight
+
+    def _settle(self) -> None:
+        """Move the multiplier of the box by what is pending, where no evaluation of x does it in passing."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        (share, step), c = pending, self._centre(self._place)
+        assert c is not None
+        y = self.box.penalty.smoothed(self._array.array + step * c, step).y
+        assert y is not None
+        c += share * (y - c)
 
     def pack(self) -> dict[str, Any]:
         tree = super().pack()

@@ -6,7 +6,7 @@ map that keeps all of x sees is the iterate's own array, shared and not copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -303,9 +303,6 @@ class ImagePoint:
         if self._buffer is None:
             self._buffer = np.empty(self.problem.domain.shape)
         return self._buffer
-
-
-Room = Callable[[], np.ndarray]
 
 
 def _blended(image: np.ndarray, atom_image: np.ndarray, eta: float) -> np.ndarray:

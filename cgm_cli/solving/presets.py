@@ -50,10 +50,6 @@ class Chosen:
     policies: Mapping[str, PolicyChoice]
     beta0: float
 
-    def names(self) -> dict[str, str]:
-        """The preset and its policies, by their names."""
-        return {"preset": self.name} | {family: choice.policy.name for family, choice in self.policies.items()}
-
 
 def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     """The policies that a solver section comes to for a (scaled) problem. Raises ProblemError, with a path in the

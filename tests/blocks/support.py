@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.blocks.directions import DenseDirection
-from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.errors import ProblemError
 from cgm_cli.spec.registry import FAMILIES, lookup
 
@@ -92,3 +92,20 @@ def random_point(domain, rng: np.random.Generator) -> np.ndarray:
     """A convex combination of three atoms and the start."""
     points = [random_vertex(domain, rng) for _ in range(3)] + [domain.start().dense()]
     return sum(weight * point for weight, point in zip(rng.dirichlet(np.ones(4)), points, strict=True))
+
+
+class Behind(Domain):
+    """A domain that has of another the constants and the abstract methods alone, but for `lmo`."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self.shape, self.radius, self.diameter = inner.shape, inner.radius, inner.diameter
+
+    def contains(self, x, tolerance=1e-9):
+        return self.inner.contains(x, tolerance)
+
+    def project(self, x):
+        return self.inner.project(x)
+
+    def start(self):
+        return self.inner.start()

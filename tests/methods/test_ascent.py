@@ -144,6 +144,27 @@ def test_a_step_of_the_ascent_is_one_along_the_residual(name):
         np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("then", ["evaluate", "step", "evaluate_at", "move again"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_move_that_is_left_to_an_evaluation_is_made_whatever_comes_next(name, then):
+    moved = []
+    for do in ("evaluate", then):
+        state = some_state(name, 4)
+        point = state.point
+        DualAscent(2.0, norm=1e9, diameter=1.0).climb(state, 0.5, BETA)
+        if do == "evaluate":
+            point.evaluate(BETA)
+        elif do == "step":
+            point.step(point.problem.first, 0.3)
+        elif do == "evaluate_at":
+            point.evaluate_at(point.images_of(point.problem.first), BETA)
+        else:
+            point.move_multipliers(point.offsets(BETA), 0.0, BETA)
+        moved.append([c.copy() for c in point.multipliers])
+    for one, other in zip(*moved, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-13)
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_converges_to_the_known_optimum_and_meets_the_constraints_better(name):
     problem, optimum = KNOWN[name]()

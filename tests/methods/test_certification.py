@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.certificates import CertificateLimits
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.spectral import SpectralDomain
@@ -21,7 +20,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
-from tests.blocks.support import random_vertex
+from tests.blocks.support import Behind, random_vertex
 from tests.methods.problems import (
     KNOWN,
     Keep,
@@ -115,28 +114,18 @@ def test_the_reported_dual_point_makes_the_reported_bound(name):
         assert found == pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
-class Mistaken(Domain):
+class Mistaken(Behind):
     """A domain whose oracle is right but for its sixth answer, which puts the minimum far too high."""
 
     def __init__(self, inner, by):
-        self.inner, self.by, self.asked = inner, by, 0
-        self.shape, self.radius, self.diameter = inner.shape, inner.radius, inner.diameter
-        self.symmetric = inner.symmetric
+        super().__init__(inner)
+        self.symmetric, self.by, self.asked = inner.symmetric, by, 0
 
     def lmo(self, direction, request):
         self.asked += request.tolerance == 1e-3  # those of the loop itself
         answer = self.inner.lmo(direction, request)
         wrong = self.by if self.asked == 6 and request.tolerance == 1e-3 else 0.0
         return dataclasses.replace(answer, exact=False, lower=answer.lower + wrong)
-
-    def contains(self, x, tolerance=1e-9):
-        return self.inner.contains(x, tolerance)
-
-    def project(self, x):
-        return self.inner.project(x)
-
-    def start(self):
-        return self.inner.start()
 
 
 @pytest.mark.parametrize("name", ["cycle-5", "two-clusters", "linear-programme"])

@@ -152,8 +152,8 @@ def test_what_the_spec_says_goes_before_what_the_method_would_choose():
     problem, _ = KNOWN["linear-programme"]()
     given = {"method": "cgal", "smoothing": "constant", "duals": {"kind": "ascent", "bound": 3.0}}
     choice = chosen(SolverSpec.model_validate(given, context={}), problem)
-    assert choice.names() == {
-        "preset": "cgal",
+    assert choice.name == "cgal"
+    assert {family: each.policy.name for family, each in choice.policies.items()} == {
         "smoothing": "constant",
         "step": "classic",
         "oracle": "fixed",

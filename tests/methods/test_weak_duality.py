@@ -20,6 +20,7 @@ from cgm_cli.blocks.penalties.balls import L1BallSet, L2BallSet
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.hinge import Hinge
+from cgm_cli.blocks.penalties.huber import Huber
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.penalties.norms import L1Norm, L2Norm, LinfNorm
 from cgm_cli.blocks.penalties.shifted import Shifted
@@ -72,7 +73,8 @@ def random_penalty(shape, rng):
         LinfNorm(shape, 0.4),
         MaxCoordinate(shape, 2.0),
         Hinge(shape, 0.5, np.where(rng.standard_normal(shape) > 0, 1.0, -1.0)),
-    ][rng.integers(5)]
+        Huber(shape, 0.8, 0.3),
+    ][rng.integers(6)]
     return Shifted(inner, rng.standard_normal(shape)) if rng.random() < 0.3 else inner
 
 

@@ -77,7 +77,7 @@ class Instance:
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
     form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
-    choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}, names=lambda: {"preset": "hcgm"}))
+    choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, on_checkpoint: Any, rounding: Any) -> Result:
         status = Status.ITERATION_LIMIT

@@ -12,7 +12,7 @@ import pytest
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods import best_bound
 from cgm_cli.methods.status import Status
-from cgm_cli.runs.checkpoint import read_checkpoint
+from cgm_cli.runs.checkpoint import SCHEMA, read_checkpoint
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
@@ -280,7 +280,7 @@ def damage_one_number(path):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (damage_schema, r"of schema version 0, but this cgm reads version 4"),
+        (damage_schema, f"of schema version 0, but this cgm reads version {SCHEMA}"),
         (damage_shape, r"is damaged"),
         (damage_link, r"links are not followed"),
         (damage_group, r"cannot be read as a checkpoint"),

@@ -57,7 +57,7 @@ class Huber(Penalty):
 
     def subgradient(self, z: np.ndarray) -> np.ndarray:
         """The gradient, c clip(z / d, -1, 1)."""
-        return self.linearised(z).y
+        return self.scale * self._slopes(z, self.delta)
 
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         return self._dual(z, self.delta + beta * self.scale)
@@ -65,8 +65,11 @@ class Huber(Penalty):
     def linearised(self, z: np.ndarray) -> Dual:
         return self._dual(z, self.delta)
 
+    def _slopes(self, z: np.ndarray, width: float) -> np.ndarray:
+        """clip(z / width, -1, 1); clipped before it is divided, so that no quotient overflows."""
+        return np.clip(z, -width, width) / width
+
     def _dual(self, z: np.ndarray, width: float) -> Dual:
-        """At y = c clip(z / width, -1, 1); clipped before it is divided, so that no quotient overflows."""
-        slopes = np.clip(z, -width, width) / width
+        slopes = self._slopes(z, width)
         conjugate = 0.5 * self.scale * float(np.vdot(self.delta * slopes, slopes))
         return Dual(self.scale * slopes, conjugate, self.value(z), 0.0, 0.0)
