@@ -67,7 +67,8 @@ class Birkhoff(Domain):
         columns = _assignment(g)
         rows = np.arange(columns.size)
         value = math.fsum(g[rows, columns])
-        lower = math.fsum(np.concatenate(_potentials(g, columns)))
+        u, v = _potentials(g, columns)
+        lower = math.fsum([*map(float, u), *map(float, v)])
         atom = SparseAtom(self.shape, rows * columns.size + columns, np.ones(columns.size))
         return OracleAnswer(atom, value, min(lower, value), exact=True)
 
