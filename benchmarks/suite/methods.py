@@ -16,7 +16,7 @@ from benchmarks.suite.problems import Problem
 from benchmarks.suite.references import Reference
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Leave, Status
-from cgm_cli.spec.model import METHODS
+from cgm_cli.spec.registry import METHODS
 from cgm_cli.templates.build import build
 
 TARGETS = (1e-1, 1e-2, 1e-3)

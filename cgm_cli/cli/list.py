@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from typing import Annotated
 
 import typer
 
 from cgm_cli.cli.options import Json
-
-if TYPE_CHECKING:
-    from cgm_cli.spec.catalogue import Entry
+from cgm_cli.text import did_you_mean
 
 
 def list_blocks(
@@ -24,33 +23,42 @@ def list_blocks(
     json: Json = False,
 ) -> None:
     """List what specs are built of. With a NAME, its parameters, and the figures that a template computes."""
-    from cgm_cli.spec.catalogue import FAMILIES, entries
-    from cgm_cli.text import did_you_mean
+    from cgm_cli.spec.summaries import FAMILIES, summaries
 
-    found = [entry for family in FAMILIES if name in (None, family) for entry in entries(family)]
+    known = {family: summaries(family) for family in FAMILIES}
+    found = {family: lines for family, lines in known.items() if name in (None, family)}
     if not found:
-        every = [entry for family in FAMILIES for entry in entries(family)]
-        found, verbose = [entry for entry in every if entry.name == name], True
-        if not found:
-            hint = did_you_mean(name or "", [*FAMILIES, *(entry.name for entry in every)])
-            raise typer.BadParameter(f"nothing is called `{name}`" + (f"; {hint}" if hint else ""), param_hint="NAME")
+        found = {family: {name: lines[name]} for family, lines in known.items() if name in lines}
+        verbose = True
+    if not found:
+        hint = did_you_mean(name or "", [*FAMILIES, *chain(*known.values())])
+        raise typer.BadParameter(f"nothing is called `{name}`" + (f"; {hint}" if hint else ""), param_hint="NAME")
     if json:
-        import json as encoder
-
-        typer.echo(encoder.dumps([entry.as_dict() for entry in found], indent=2))
+        _print_json(found)
         return
-    width = max(14, *(len(entry.name) for entry in found))
-    for number, entry in enumerate(found):
-        if number == 0 or entry.family != found[number - 1].family:
-            typer.echo(("\n" if number else "") + entry.family)
-        typer.echo(f"  {entry.name:<{width}}  {entry.description}")
-        if verbose:
-            _print_parameters(entry)
+    width = max(14, *map(len, chain(*found.values())))
+    for number, (family, lines) in enumerate(found.items()):
+        typer.echo(("\n" if number else "") + family)
+        for member, line in lines.items():
+            typer.echo(f"  {member:<{width}}  {line}")
+            if verbose:
+                _print_parameters(family, member)
 
 
-def _print_parameters(entry: Entry) -> None:
+def _print_json(found: dict[str, dict[str, str]]) -> None:
+    import json
+
+    from cgm_cli.spec.catalogue import entry
+
+    entries = [entry(family, member).as_dict() for family, lines in found.items() for member in lines]
+    typer.echo(json.dumps(entries, indent=2))
+
+
+def _print_parameters(family: str, name: str) -> None:
+    from cgm_cli.spec import catalogue
     from cgm_cli.spec.load import one_line
 
+    entry = catalogue.entry(family, name)
     for parameter in entry.parameters:
         default = ""
         if parameter.required:

@@ -10,23 +10,9 @@ from cgm_cli.spec import registry
 from cgm_cli.spec.fields import REF_PLACEHOLDER, PolicySpec, StrictModel
 from cgm_cli.spec.json_schema import model_properties
 from cgm_cli.spec.metrics import Metric
-from cgm_cli.spec.model import METHODS
+from cgm_cli.spec.registry import METHODS
+from cgm_cli.spec.summaries import FAMILIES
 
-# What `cgm list` calls the families, in its order -> what the registry calls them.
-FAMILIES = {
-    "templates": "template",
-    "domains": "domain",
-    "losses": "loss",
-    "penalties": "penalty",
-    "sets": "set",
-    "maps": "map",
-    "smoothings": "smoothing",
-    "steps": "step",
-    "oracles": "oracle",
-    "corrections": "correction",
-    "duals": "duals",
-    "methods": None,
-}
 _WORDS = {"number": "number", "integer": "whole number", "boolean": "true or false", "string": "text"}
 
 
@@ -57,12 +43,20 @@ class Entry:
         return asdict(self)
 
 
-def entries(family: str) -> list[Entry]:
-    """All of one family (a key of FAMILIES)."""
+def entry(family: str, name: str) -> Entry:
+    """The member `name` of a family (a key of FAMILIES)."""
     kind = FAMILIES[family]
     if kind is None:
-        return [Entry(family, name, description) for name, description in METHODS.items()]
-    return [_entry(family, name, registry.lookup(kind, name)) for name in registry.FAMILIES[kind]]
+        return Entry(family, name, METHODS[name])
+    block = registry.lookup(kind, name)
+    metrics = getattr(block, "measures", ())  # only templates have any
+    return Entry(family, name, first_line(block), parameters(block.Spec), tuple(block.Spec.examples), metrics)
+
+
+def entries(family: str) -> list[Entry]:
+    """All of one family."""
+    kind = FAMILIES[family]
+    return [entry(family, name) for name in (METHODS if kind is None else registry.FAMILIES[kind])]
 
 
 def parameters(model: type[StrictModel]) -> tuple[Parameter, ...]:
@@ -109,9 +103,3 @@ def in_words(schema: dict[str, Any]) -> str:
 def _word(value: Any) -> str:
     """A constant as YAML has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _entry(family: str, name: str, block: type) -> Entry:
-    spec = block.Spec
-    metrics = getattr(block, "measures", ())  # only templates have any
-    return Entry(family, name, first_line(block), parameters(spec), tuple(spec.examples), metrics)

@@ -38,20 +38,10 @@ from cgm_cli.spec.fields import (
     TemplateSpec,
     policy,
 )
+from cgm_cli.spec.registry import MethodName
 from cgm_cli.spec.terms import ConstraintField, PenaltyField
 from cgm_cli.spec.yaml_reader import Document
 from cgm_cli.text import quoted
-
-MethodName = Literal["auto", "hcgm", "cgal", "cgm"]
-
-# The line that `cgm list methods` prints of each.
-METHODS: dict[MethodName, str] = {
-    "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with full corrections, or hcgm "
-    "where there is neither constraint nor penalty",
-    "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
-    "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
-    "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
-}
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 _UNITS = (86400.0, 3600.0, 60.0, 1.0)

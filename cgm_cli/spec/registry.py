@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 DOMAINS = {
     "simplex": "cgm_cli.blocks.domains.simplex:Simplex",
@@ -123,6 +123,17 @@ FAMILIES = {
     "oracle": ORACLES,
     "correction": CORRECTIONS,
     "duals": DUALS,
+}
+
+MethodName = Literal["auto", "hcgm", "cgal", "cgm"]
+
+# Presets of the policies above, with the line that `cgm list methods` prints of each.
+METHODS: dict[MethodName, str] = {
+    "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with full corrections, or hcgm "
+    "where there is neither constraint nor penalty",
+    "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
+    "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
+    "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
 }
 
 

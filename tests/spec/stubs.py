@@ -95,22 +95,21 @@ class MaxCut:
         examples: ClassVar[list[dict[str, Any]]] = [{"template": "max-cut", "graph": {"file": "graph.txt"}}]
 
 
-POLICIES = ("smoothing", "step", "oracle", "correction", "duals")
-BLOCKS: dict[str, dict[str, type]] = {
+STUBS: dict[str, dict[str, type]] = {
     "domain": {"box": Box, "product": Product},
     "loss": {"least-squares": LeastSquares},
     "penalty": {"l1": L1},
     "set": {"box": BoxSet},
     "map": {"identity": Identity, "stack": Stack},
     "template": {"max-cut": MaxCut},
-    **{family: {kind: registry.lookup(family, kind) for kind in registry.FAMILIES[family]} for family in POLICIES},
 }
 
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """The stubs in the place of the registry."""
+    """The stubs in the place of the registry's blocks and templates."""
+    targets = {f: {kind: f"{__name__}:{stub.__name__}" for kind, stub in kinds.items()} for f, kinds in STUBS.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "FAMILIES", BLOCKS)
-        patch.setattr(registry, "lookup", lambda family, kind: BLOCKS[family][kind])
+        patch.setattr(registry, "FAMILIES", registry.FAMILIES | targets)
+        patch.setattr(registry, "lookup", registry.lookup.__wrapped__)  # what was found before is remembered
         yield

@@ -12,6 +12,7 @@ from cgm_cli.spec.fields import BlockSpec, PolicySpec, TemplateSpec
 from cgm_cli.spec.json_schema import spec_schema
 from cgm_cli.spec.load import dump, loads, resolved
 from cgm_cli.spec.skeleton import skeleton
+from cgm_cli.spec.summaries import FAMILIES, summaries
 from cgm_cli.spec.terms import TermFields, term_model
 from cgm_cli.spec.yaml_reader import parse
 
@@ -131,3 +132,16 @@ def test_listing_loads_no_library_that_only_a_few_blocks_need():
     heavy = {"numba", "sklearn", "skimage", "matplotlib", "plotly", "h5py", "PIL", "scipy.optimize", "scipy.special"}
     late = heavy & set(loaded)
     assert not late, "import it in the function that uses it, not at the head of the module"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_summary_is_the_first_line_of_what_is_loaded(family):
+    assert summaries(family) == {entry.name: entry.description for entry in catalogue.entries(family)}
+
+
+def test_listing_imports_nothing_that_is_listed():
+    program = (
+        "import sys; from cgm_cli.cli import main\ntry: main(['list'])\nfinally: assert 'numpy' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
