@@ -101,7 +101,7 @@ class Several(CgmError):
         return [inner for error in self.errors for inner in error.each]
 
 
-class Gathering:
+class ErrorCollector:
     """Goes on after an error, so that the faults of independent parts are told at once."""
 
     def __init__(self) -> None:
@@ -109,14 +109,14 @@ class Gathering:
 
     @contextmanager
     def part(self, *path: str | int) -> Iterator[None]:
-        """Keep a CgmError raised inside for `settle`, with `path` before its own."""
+        """Keep a CgmError raised inside for `raise_all`, with `path` before its own."""
         try:
             with located(*path):
                 yield
         except CgmError as error:
             self._errors.append(error)
 
-    def settle(self) -> None:
+    def raise_all(self) -> None:
         """Raise what was kept, if anything was."""
         if self._errors:
             raise self._errors[0] if len(self._errors) == 1 else Several(self._errors)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cgm_cli.spec import catalogue, registry
-from cgm_cli.spec.catalogue import Entry
+from cgm_cli.spec.catalogue import CatalogueEntry
 from cgm_cli.spec.fields import BlockSpec, FileArray, PolicySpec, StrictModel
 from cgm_cli.spec.load import dump, one_line
 from cgm_cli.spec.model import (
@@ -152,7 +152,7 @@ def _top_level() -> Iterator[Row]:
             yield key, kind, default, meaning
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: CatalogueEntry) -> Iterator[str]:
     yield f"### {entry.name}\n"
     yield _plain(entry.description) + "\n"
     family = catalogue.FAMILIES[entry.family]

@@ -20,7 +20,7 @@ def init(
 ) -> None:
     """Write a commented spec of a template. It runs as it stands."""
     from cgm_cli.errors import ProblemError
-    from cgm_cli.readers.files import FILE, NOTHING, standing
+    from cgm_cli.readers.files import FILE, NOTHING, file_kind
     from cgm_cli.runs.files import refusal, replacing
     from cgm_cli.spec import registry
     from cgm_cli.spec.skeleton import skeleton
@@ -35,7 +35,7 @@ def init(
         typer.echo(text, nl=False)
         return
     path = out if out is not None else Path(f"{template}.yaml")
-    found = standing(path)
+    found = file_kind(path)
     if found not in (FILE, NOTHING):
         raise ProblemError(f"{path} cannot be written: it is {found}")
     if found == FILE and not force:

@@ -11,7 +11,7 @@ import typer
 from cgm_cli.cli.options import Json
 
 if TYPE_CHECKING:
-    from cgm_cli.verify.report import Report, Row
+    from cgm_cli.verify.report import CheckedClaim, Report
 
 
 def verify(
@@ -39,12 +39,12 @@ def verify(
     raise typer.Exit(0 if report.holds else 4)
 
 
-def _cells(row: Row) -> tuple[str, str, str]:
+def _cells(row: CheckedClaim) -> tuple[str, str, str]:
     claimed, recomputed = ("-" if value is None else f"{value:.10g}" for value in (row.claimed, row.recomputed))
     return claimed, recomputed, "-" if row.difference is None else f"{row.difference:.1e}"
 
 
-def _line(row: Row) -> str:
+def _line(row: CheckedClaim) -> str:
     claimed, recomputed, difference = _cells(row)
     numbers = "" if claimed == recomputed == "-" else f"claimed {claimed}  recomputed {recomputed}  "
     numbers += "" if difference == "-" else f"difference {difference}  "

@@ -16,7 +16,7 @@ from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.content import digest_in
-from cgm_cli.readers.files import FILE, NOTHING, sha256, standing
+from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.spec.fields import ArrayField, FileArray
@@ -59,7 +59,7 @@ class BuildContext:
         # An absolute name replaces the folder it is joined to.
         for folder in self.folders if not os.path.isabs(name) else (Path("/"),):
             path = folder / name
-            found = standing(path)
+            found = file_kind(path)
             if found == FILE:
                 self._verify(path, name)
                 self._found[name] = path

@@ -24,7 +24,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def standing(path: Path) -> str:
+def file_kind(path: Path) -> str:
     """FILE, NOTHING, or in words what else stands at `path`: a folder, a named pipe, a link that leads nowhere ..."""
     try:
         mode = path.stat().st_mode

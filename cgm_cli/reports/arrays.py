@@ -12,7 +12,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import DataError, ProblemError
-from cgm_cli.readers.files import FILE, standing
+from cgm_cli.readers.files import FILE, file_kind
 from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
@@ -61,7 +61,7 @@ def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -
         raise ProblemError(
             f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv or .png."
         )
-    if standing(path) == FILE and not force:
+    if file_kind(path) == FILE and not force:
         raise ProblemError(f"{path} exists; --force overwrites it.")
     data = writer(path, name, array)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cgm_cli.errors import CgmError
-from cgm_cli.readers.files import FILE, standing
+from cgm_cli.readers.files import FILE, file_kind
 from cgm_cli.reports.entry import Entry, read_entry
 from cgm_cli.sweeps.manifest import read_manifest
 
@@ -22,7 +22,7 @@ _HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
 
 
 @dataclass(frozen=True)
-class Fault:
+class Unreadable:
     """A path that gave no run, and why."""
 
     path: Path
@@ -34,24 +34,24 @@ class Collection:
     """entries: the runs, in the order of the paths, within a folder by name. faults: what was no run."""
 
     entries: list[Entry]
-    faults: list[Fault]
+    faults: list[Unreadable]
 
 
 def collect(paths: Iterable[str | Path]) -> Collection:
     """The runs at `paths`: run folders, their run.h5, sweeps, folders that hold any of them, and patterns of such."""
     entries: dict[str, Entry] = {}
-    faults: dict[str, Fault] = {}
+    faults: dict[str, Unreadable] = {}
     search = _Search()
     for path in _expanded(paths):
         for found in search.below(path):
-            key = os.path.realpath(found.path if isinstance(found, Fault) else found)
-            if isinstance(found, Fault):
+            key = os.path.realpath(found.path if isinstance(found, Unreadable) else found)
+            if isinstance(found, Unreadable):
                 faults.setdefault(key, found)
             elif key not in entries and key not in faults:
                 try:
                     entries[key] = read_entry(found)
                 except CgmError as error:
-                    faults[key] = Fault(found, error.message)
+                    faults[key] = Unreadable(found, error.message)
     return Collection(list(entries.values()), list(faults.values()))
 
 
@@ -72,7 +72,7 @@ class _Search:
     def __init__(self) -> None:
         self._left = _MOST_FOLDERS
 
-    def below(self, path: Path) -> Iterator[Path | Fault]:
+    def below(self, path: Path) -> Iterator[Path | Unreadable]:
         """The run folders at and below `path`, and what looks like a run but is none."""
         if path.is_dir():
             found = False
@@ -80,23 +80,25 @@ class _Search:
                 found = True
                 yield item
             if not found:
-                yield Fault(path, _no_run_below(path))
-        elif standing(path) == FILE:
+                yield Unreadable(path, _no_run_below(path))
+        elif file_kind(path) == FILE:
             yield _of_file(path)
         else:
-            yield Fault(path, _nothing_at(path))
+            yield Unreadable(path, _nothing_at(path))
 
-    def _walk(self, folder: Path, depth: int) -> Iterator[Path | Fault]:
+    def _walk(self, folder: Path, depth: int) -> Iterator[Path | Unreadable]:
         self._left -= 1
         if self._left < 0:
             if self._left == -1:
-                yield Fault(folder, f"more than {_MOST_FOLDERS} folders: the search ended here; name a smaller folder.")
+                yield Unreadable(
+                    folder, f"more than {_MOST_FOLDERS} folders: the search ended here; name a smaller folder."
+                )
             return
         try:
             with os.scandir(folder) as listing:
                 inside = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Fault(folder, f"cannot be read: {error.strerror}.")
+            yield Unreadable(folder, f"cannot be read: {error.strerror}.")
             return
         names = {entry.name for entry in inside}
         # A folder of runs may have a status of its own; that of a run lies beside its spec.
@@ -104,7 +106,9 @@ class _Search:
             yield folder
             return
         if _LOG in names:
-            yield Fault(folder, f"has a {_LOG} but no {_STATUS}: it is no run of cgm, or an incomplete copy of one.")
+            yield Unreadable(
+                folder, f"has a {_LOG} but no {_STATUS}: it is no run of cgm, or an incomplete copy of one."
+            )
             return
         if _MANIFEST in names:
             yield from _points_of(folder)
@@ -116,20 +120,20 @@ class _Search:
                 if depth > 0:
                     yield from self._walk(Path(entry.path), depth - 1)
             elif entry.name.endswith(_HDF5_ENDINGS):
-                yield Fault(Path(entry.path), f"an HDF5 file by itself; a run is a folder with a {_STATUS}.")
+                yield Unreadable(Path(entry.path), f"an HDF5 file by itself; a run is a folder with a {_STATUS}.")
 
 
-def _points_of(folder: Path) -> Iterator[Path | Fault]:
+def _points_of(folder: Path) -> Iterator[Path | Unreadable]:
     """The runs of a sweep, which lie in a store that it may share with others, in the order of its points."""
     try:
         manifest = read_manifest(folder)
     except CgmError as error:
-        yield Fault(folder, error.message)
+        yield Unreadable(folder, error.message)
         return
     for row in manifest.runs:
         run = manifest.folder(row).run
-        begun = standing(run / _STATUS) == FILE
-        yield run if begun else Fault(run, f"point {row.number} of {folder} has no run yet ({row.label}).")
+        begun = file_kind(run / _STATUS) == FILE
+        yield run if begun else Unreadable(run, f"point {row.number} of {folder} has no run yet ({row.label}).")
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -137,12 +141,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
-def _of_file(path: Path) -> Path | Fault:
-    if path.name in (_LOG, _STATUS) and standing(path.parent / _STATUS) == FILE:
+def _of_file(path: Path) -> Path | Unreadable:
+    if path.name in (_LOG, _STATUS) and file_kind(path.parent / _STATUS) == FILE:
         return path.parent
     if path.name.endswith(_HDF5_ENDINGS):
-        return Fault(path, f"an HDF5 file by itself; a run is a folder with a {_STATUS} beside its {_LOG}.")
-    return Fault(path, f"a file; a run is a folder with a {_STATUS}.")
+        return Unreadable(path, f"an HDF5 file by itself; a run is a folder with a {_STATUS} beside its {_LOG}.")
+    return Unreadable(path, f"a file; a run is a folder with a {_STATUS}.")
 
 
 def _no_run_below(path: Path) -> str:
@@ -154,7 +158,7 @@ def _no_run_below(path: Path) -> str:
 
 
 def _nothing_at(path: Path) -> str:
-    found = standing(path)
+    found = file_kind(path)
     if found == "nothing":
         return "nothing matches this pattern." if glob.has_magic(str(path)) else "there is no such file or folder."
     return f"is {found}; a run is a folder."

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from cgm_cli import __version__
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, columns, labels
-from cgm_cli.reports.collect import Fault
+from cgm_cli.reports.collect import Unreadable
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.material import axes_of, packed, read_runs, value_of
 from cgm_cli.reports.output import MARK
@@ -50,7 +50,7 @@ class Section:
     shown: Any
 
 
-def page(entries: Sequence[Entry], faults: Sequence[Fault]) -> str:
+def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
     """The page of these runs: of a single one all that is known, of many a comparison."""
     single = len(entries) == 1
     names_ = labels(entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cgm_cli.errors import ProblemError
-from cgm_cli.readers.files import FILE, NOTHING, standing
+from cgm_cli.readers.files import FILE, NOTHING, file_kind
 from cgm_cli.runs.files import refusal, write_atomically, write_fault
 
 MARK = "Written by cgm report"
@@ -25,7 +25,7 @@ def ready(path: Path, force: bool = False) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refusal(f"The folder {path.parent} cannot be made: {error.strerror}.", error) from error
-    found = standing(path)
+    found = file_kind(path)
     if found not in (FILE, NOTHING):
         raise ProblemError(f"{path} cannot be written: it is {found}.")
     if found == FILE and not force and not _is_ours(path):

@@ -12,7 +12,7 @@ from cgm_cli.display.console import progress_table
 from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, pretty, ratio
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.record import MARKS, IterationRecord
-from cgm_cli.readers.files import FILE, NOTHING, standing
+from cgm_cli.readers.files import FILE, NOTHING, file_kind
 from cgm_cli.reports.cells import clipped
 from cgm_cli.reports.entry import flatten
 from cgm_cli.reports.query import as_text
@@ -131,7 +131,7 @@ def last_records(run: Run, count: int) -> tuple[list[IterationRecord], str]:
     try:
         trace = run.trace
     except CgmError as error:
-        begun = run.summary is not None or standing(run.path / "run.h5") != NOTHING
+        begun = run.summary is not None or file_kind(run.path / "run.h5") != NOTHING
         return [], error.message if begun else ""
     rows = len(next(iter(trace.values()), ()))
     return [record_at(trace, row) for row in range(max(0, rows - count), rows)], ""
@@ -140,7 +140,7 @@ def last_records(run: Run, count: int) -> tuple[list[IterationRecord], str]:
 def log_tail(run: Run, count: int) -> list[str]:
     """The last lines of log.txt."""
     path = run.path / "log.txt"
-    if count < 1 or standing(path) != FILE:
+    if count < 1 or file_kind(path) != FILE:
         return []
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _LOG_BYTES))

@@ -89,12 +89,12 @@ def pictures(run: Run) -> list[Picture]:
         problem = run.resolved.get("problem", {})
         problem = problem if isinstance(problem, dict) else {}
         template = template_called(problem.get("template"))
-        return made(template.views if template else (), Saved(run.solution, run.trace, problem))
+        return made(template.views if template else (), PictureSource(run.solution, run.trace, problem))
     except CgmError:
         return []
 
 
-def made(views: tuple[View, ...], saved: Saved) -> list[Picture]:
+def made(views: tuple[View, ...], saved: PictureSource) -> list[Picture]:
     """The views as pictures, as far as what was saved allows; of x itself, where it allows none."""
     found = [picture for view in views if (picture := _attempted(lambda view=view: _MAKERS[type(view)](view, saved)))]
     entries = None if found else _attempted(lambda: _entries(saved))
@@ -110,7 +110,7 @@ def _attempted(make: Callable[[], Picture | None]) -> Picture | None:
 
 
 @dataclass(frozen=True)
-class Saved:
+class PictureSource:
     """What pictures are made of: arrays of the solution, columns of the trace, parameters of the problem."""
 
     solution: Mapping[str, np.ndarray]
@@ -158,7 +158,7 @@ def _see(rows: int) -> None:
         raise ValueError(rows)
 
 
-def _heatmap(view: Heatmap, saved: Saved) -> Image:
+def _heatmap(view: Heatmap, saved: PictureSource) -> Image:
     x, groups = saved.array(view.array), 0
     if view.order:
         keys = [saved.key(name) for name in view.order]
@@ -173,7 +173,7 @@ def _heatmap(view: Heatmap, saved: Saved) -> Image:
     return Image(view.title, alt, reduced(x, _PIXELS), 0.0, high if high > 0 else 1.0, "viridis")
 
 
-def _photograph(view: Photograph, saved: Saved) -> Image:
+def _photograph(view: Photograph, saved: PictureSource) -> Image:
     array = saved.array(view.array)
     rows, columns = array.shape
     error = float(np.abs(array - saved.array(view.truth)).mean()) if view.truth else np.nan
@@ -181,14 +181,14 @@ def _photograph(view: Photograph, saved: Saved) -> Image:
     return Image(view.title, alt, reduced(array, _PIXELS), 0.0, 1.0)
 
 
-def _error_map(view: ErrorMap, saved: Saved) -> Image:
+def _error_map(view: ErrorMap, saved: PictureSource) -> Image:
     error = np.abs(saved.array(view.array) - saved.array(view.truth))
     worst = float(error.max())
     alt = view.alt.format(largest=worst)
     return Image(view.title, alt, reduced(error, _PIXELS), 0.0, max(worst, 1e-12), "inferno")
 
 
-def _scatter(view: Scatter, saved: Saved) -> Points:
+def _scatter(view: Scatter, saved: PictureSource) -> Points:
     rows, group = saved.array(view.array), saved.groups(view.groups)
     sizes = np.bincount(group)
     # A group that nobody is in has the size 0.
@@ -197,7 +197,7 @@ def _scatter(view: Scatter, saved: Saved) -> Points:
     return Points(view.title, alt, plane[kept, 0], plane[kept, 1], group[kept], kept + 1)
 
 
-def _trajectory(view: Trajectory, saved: Saved) -> Path:
+def _trajectory(view: Trajectory, saved: PictureSource) -> Path:
     x, y = (saved.trace[PREFIX + name] for name in view.coordinates)
     rows = np.flatnonzero(np.isfinite(x))
     rows = rows[thinned(rows.size, _STEPS)]
@@ -210,7 +210,7 @@ def _trajectory(view: Trajectory, saved: Saved) -> Path:
     return Path(view.title, alt, x, y, k, radius, end, axis, levels)
 
 
-def _entries(saved: Saved) -> Picture | None:
+def _entries(saved: PictureSource) -> Picture | None:
     """x itself, as it is known where it is not only sampled."""
     x = None if "samples" in saved.solution else saved.array(X)
     if x is None or x.size < 2 or not np.isfinite(x).all():
@@ -228,7 +228,7 @@ def _entries(saved: Saved) -> Picture | None:
     return Signal("x, the recovered signal", alt, x[rows], rows + 1)
 
 
-_MAKERS: dict[type, Callable[[Any, Saved], Picture]] = {
+_MAKERS: dict[type, Callable[[Any, PictureSource], Picture]] = {
     Heatmap: _heatmap,
     Photograph: _photograph,
     ErrorMap: _error_map,

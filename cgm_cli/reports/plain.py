@@ -8,14 +8,14 @@ import math
 from collections.abc import Sequence
 
 from cgm_cli.reports import names
-from cgm_cli.reports.collect import Fault
+from cgm_cli.reports.collect import Unreadable
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.output import CSV_HEAD
 from cgm_cli.reports.query import as_text
 from cgm_cli.runs.files import to_json
 
 
-def as_json(entries: Sequence[Entry], faults: Sequence[Fault]) -> str:
+def as_json(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
     """{"varying": [key], "runs": [{run, name, status, reason, sense, bound_is, params, <figure>...}], "faults": [...]}.
 
     params holds the whole resolved spec by dotted keys. Unknown figures are null.

@@ -13,7 +13,7 @@ import numpy as np
 
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import Column, best_rows, cell, clipped, figure
-from cgm_cli.reports.collect import Fault
+from cgm_cli.reports.collect import Unreadable
 from cgm_cli.reports.curves import Quantity
 from cgm_cli.reports.entry import FIGURES, Entry, flatten
 from cgm_cli.reports.images import png
@@ -50,7 +50,7 @@ class Summary:
     path: str | None = None
 
 
-def summary(entries: Sequence[Entry], faults: Sequence[Fault], names_: Sequence[str]) -> Summary:
+def summary(entries: Sequence[Entry], faults: Sequence[Unreadable], names_: Sequence[str]) -> Summary:
     """The figures of one run; of many how they ended, the best of each figure, and who is missing."""
     missing = [
         (label, f"{entry.state}. {entry.reason}") for entry, label in zip(entries, names_, strict=True) if entry.reason
@@ -127,7 +127,7 @@ def _cell(entry: Entry, column: Column, label: str, best: bool) -> Cell:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Plot:
     """The place of a plot. told: what its curves do, in words."""
 
     quantity: Quantity
@@ -136,9 +136,9 @@ class Figure:
 
 def convergence(
     found: Sequence[Quantity], entries: Sequence[Entry], names_: Sequence[str], reads: Sequence[Read]
-) -> list[Figure]:
+) -> list[Plot]:
     """A place for the plot of each quantity, with what it shows in words."""
-    return [Figure(each, _told(each, names_[:FIRST], reads[:FIRST])) for each in found]
+    return [Plot(each, _told(each, names_[:FIRST], reads[:FIRST])) for each in found]
 
 
 def _told(quantity: Quantity, names_: Sequence[str], reads: Sequence[Read]) -> list[str]:

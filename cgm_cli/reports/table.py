@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cgm_cli.errors import MOST_TOLD
 from cgm_cli.reports.cells import Column, best_rows, cell, clipped, columns, labels
-from cgm_cli.reports.collect import Fault
+from cgm_cli.reports.collect import Unreadable
 from cgm_cli.reports.entry import FIGURES, Entry
 from cgm_cli.reports.sparkline import sparkline
 from cgm_cli.text import visible
@@ -25,7 +25,7 @@ _PARAMS = 3
 _WIDTH_OF_A_FILE = 10_000
 
 
-def print_report(entries: Sequence[Entry], faults: Sequence[Fault], console: Console) -> None:
+def print_report(entries: Sequence[Entry], faults: Sequence[Unreadable], console: Console) -> None:
     """Print the table of the runs, then those that are not finished and paths without a run, with their reasons.
 
     Of either the first MOST_TOLD: the last line counts them all.

@@ -15,7 +15,7 @@ from typing import Any
 import h5py
 
 from cgm_cli.errors import CgmError, DataError
-from cgm_cli.readers.files import NOTHING, standing
+from cgm_cli.readers.files import NOTHING, file_kind
 from cgm_cli.runs.load import own_member, read_own
 from cgm_cli.runs.storage import write_hdf5
 from cgm_cli.runs.tree import checksum, read_tree, write_tree
@@ -98,7 +98,7 @@ def write_checkpoint(path: Path, tree: Mapping[str, Any]) -> None:
 
 def read_checkpoint(path: Path) -> dict[str, Any] | None:
     """The tree in the checkpoint at `path`; None if there is no such file. DataError if it cannot be used."""
-    if standing(path) == NOTHING:
+    if file_kind(path) == NOTHING:
         return None
 
     def read(file: h5py.File) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.methods.status import Status
 from cgm_cli.readers.checks import reason
-from cgm_cli.readers.files import FILE, NOTHING, standing
+from cgm_cli.readers.files import FILE, NOTHING, file_kind
 from cgm_cli.readers.hdf5 import own, stored_bytes
 from cgm_cli.readers.memory import check_fits, human
 from cgm_cli.runs.directory import is_being_written
@@ -105,7 +105,7 @@ class Run:
     @property
     def form(self) -> dict[str, Any]:
         """How x is kept: `kind`, `columns` and `because`; empty where nothing is known of it."""
-        found = self.provenance.get("iterate") if standing(self.path / "run.h5") == FILE else None
+        found = self.provenance.get("iterate") if file_kind(self.path / "run.h5") == FILE else None
         return found if isinstance(found, dict) and isinstance(found.get("kind"), str) else {}
 
     @cached_property
@@ -141,7 +141,7 @@ class Run:
 
     def _read(self, reader: Callable[[h5py.File], _T]) -> _T:
         path = self.path / "run.h5"
-        if standing(path) == NOTHING:
+        if file_kind(path) == NOTHING:
             why = "it was lost, for" if self.summary else "the run has not begun to iterate;"
             raise DataError(f"{self.path} has no run.h5: {why} the status is {self.status.value}.")
         return read_own(path, reader, "a log")
@@ -157,7 +157,7 @@ def load_run(path: str | Path) -> Run:
     # Asked before the status is read: a run that ends in between then shows its end, and never looks dead.
     alive = is_being_written(folder)
     file = folder / "status.json"
-    if standing(file) == NOTHING:
+    if file_kind(file) == NOTHING:
         raise DataError(_no_run(folder))
     try:
         state = json.loads(_text(file))
@@ -171,7 +171,7 @@ def load_run(path: str | Path) -> Run:
 
 def read_own(path: Path, reader: Callable[[h5py.File], _T], what: str) -> _T:
     """What `reader` makes of an HDF5 file that may come from a stranger. Raises DataError, in which it is no `what`."""
-    found = standing(path)
+    found = file_kind(path)
     if found != FILE:
         raise DataError(f"{path} cannot be read: it is {found}.")
     try:
@@ -190,7 +190,7 @@ def _no_run(folder: Path) -> str:
 
 
 def _text(path: Path) -> str:
-    found = standing(path)
+    found = file_kind(path)
     if found not in (FILE, NOTHING):
         raise DataError(f"{path} cannot be read: it is {found}.")
     try:

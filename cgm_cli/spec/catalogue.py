@@ -28,7 +28,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One block, template or method. metrics: the figures that a template computes."""
 
     family: str
@@ -43,17 +43,17 @@ class Entry:
         return asdict(self)
 
 
-def entry(family: str, name: str) -> Entry:
+def entry(family: str, name: str) -> CatalogueEntry:
     """The member `name` of a family (a key of FAMILIES)."""
     kind = FAMILIES[family]
     if kind is None:
-        return Entry(family, name, METHODS[name])
+        return CatalogueEntry(family, name, METHODS[name])
     block = registry.lookup(kind, name)
     metrics = getattr(block, "measures", ())  # only templates have any
-    return Entry(family, name, first_line(block), parameters(block.Spec), tuple(block.Spec.examples), metrics)
+    return CatalogueEntry(family, name, first_line(block), parameters(block.Spec), tuple(block.Spec.examples), metrics)
 
 
-def entries(family: str) -> list[Entry]:
+def entries(family: str) -> list[CatalogueEntry]:
     """All of one family."""
     kind = FAMILIES[family]
     return [entry(family, name) for name in (METHODS if kind is None else registry.FAMILIES[kind])]

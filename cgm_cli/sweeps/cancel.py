@@ -13,7 +13,7 @@ from cgm_cli.runs.files import write_fault
 from cgm_cli.sweeps import driver
 from cgm_cli.sweeps.executors import slurm
 from cgm_cli.sweeps.manifest import read_manifest
-from cgm_cli.sweeps.point_folder import State
+from cgm_cli.sweeps.point_folder import PointState
 from cgm_cli.sweeps.status import orphans, standing
 
 
@@ -48,7 +48,7 @@ def cancel(path: Path, wait: float) -> Cancelled:
                     os.kill(pid, signal.SIGTERM)
         now = standing(path)
         ours = set(told) & set(now.drivers)
-        running = len(now.of(State.RUNNING)) if told or asked else 0
+        running = len(now.of(PointState.RUNNING)) if told or asked else 0
         if (not ours and not running) or time.monotonic() >= deadline:
             return Cancelled(told, len(asked), running)
         time.sleep(0.2)

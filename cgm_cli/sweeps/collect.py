@@ -20,7 +20,7 @@ FIGURES = ("status", "sense", "objective", "bound", "bound_is", "gap", "infeasib
 """Columns of the summary, in this order. `seconds`, and metrics named after times, depend on the machine."""
 
 
-class Table:
+class ResultTable:
     """columns: name -> one value per point; None where a run has no such figure, or is not done."""
 
     def __init__(self, columns: dict[str, list[Any]]):
@@ -40,7 +40,7 @@ class Table:
         return text.getvalue()
 
 
-def collect(path: Path) -> Table:
+def collect(path: Path) -> ResultTable:
     """The table of the sweep in the folder `path`, as far as it has come. Raises DataError if there is none."""
     manifest = read_manifest(path)
     conditions = [manifest.folder(row).condition() for row in manifest.rows]
@@ -57,10 +57,10 @@ def collect(path: Path) -> Table:
         columns[_free(name, columns)] = [summary.get(name) for summary in summaries]
     for name in metrics:
         columns[_free(name, columns)] = [summary.get("metrics", {}).get(name) for summary in summaries]
-    return Table(columns)
+    return ResultTable(columns)
 
 
-def save(table: Table, stem: Path) -> tuple[Path, Path]:
+def save(table: ResultTable, stem: Path) -> tuple[Path, Path]:
     """Write <stem>.csv and <stem>.h5, each column a dataset there. Raises CgmError if the disk refuses."""
     from cgm_cli.runs.storage import write_hdf5
 

@@ -20,7 +20,7 @@ _GRID, _ZIP, _RANDOM = ("sweep", "grid"), ("sweep", "zip"), ("sweep", "random", 
 
 
 @dataclass(frozen=True)
-class Cell:
+class AxisValue:
     """The value of one key at one point. axis: path in the sweep file of the key; place: of the value."""
 
     value: Any
@@ -28,7 +28,7 @@ class Cell:
     place: TreePath
 
 
-Assignment = dict[str, Cell]
+Assignment = dict[str, AxisValue]
 """Dotted key of the spec -> its cell, in the order of the sweep file."""
 
 
@@ -54,7 +54,7 @@ def expand(axes: AxesSpec, seed: int, tree: Mapping[str, Any]) -> tuple[list[Ass
 
 def label(assignment: Mapping[str, Any]) -> str:
     """`key=value key=value`, on one line, of cells or plain values."""
-    plain = {key: cell.value if isinstance(cell, Cell) else cell for key, cell in assignment.items()}
+    plain = {key: cell.value if isinstance(cell, AxisValue) else cell for key, cell in assignment.items()}
     return " ".join(f"{key}={_short(value)}" for key, value in plain.items())
 
 
@@ -83,7 +83,7 @@ def _axes(axes: AxesSpec, seed: int) -> tuple[list[list[Assignment]], list[Fault
     faults: list[Fault] = []
     for key, given in axes.grid.items():
         path = (*_GRID, key)
-        cells = [Cell(value, path, (*path, *below)) for value, below in values(given)]
+        cells = [AxisValue(value, path, (*path, *below)) for value, below in values(given)]
         found.append([{key: cell} for cell in cells])
         if not cells:
             faults.append(Fault("an empty list has no values", path))
@@ -97,7 +97,7 @@ def _axes(axes: AxesSpec, seed: int) -> tuple[list[list[Assignment]], list[Fault
         found.append(
             [
                 {
-                    key: Cell(value, (*_ZIP, key), (*_ZIP, key, *below))
+                    key: AxisValue(value, (*_ZIP, key), (*_ZIP, key, *below))
                     for key, (value, below) in zip(zipped, row, strict=True)
                 }
                 for row in rows
@@ -111,14 +111,14 @@ def _axes(axes: AxesSpec, seed: int) -> tuple[list[list[Assignment]], list[Fault
             faults.append(Fault("an empty list has no values", (*_RANDOM, key)))
         found.append(
             [
-                {key: Cell(column[i], (*_RANDOM, key), (*_RANDOM, key)) for key, column in columns.items()}
+                {key: AxisValue(column[i], (*_RANDOM, key), (*_RANDOM, key)) for key, column in columns.items()}
                 for i in range(axes.random.n)
             ]
         )
     if axes.repeat is not None:
         path = ("sweep", "repeat")
         seeds = range(seed, seed + axes.repeat) if isinstance(axes.repeat, int) else axes.repeat
-        found.append([{"seed": Cell(each, path, path)} for each in seeds])
+        found.append([{"seed": AxisValue(each, path, path)} for each in seeds])
     return found, faults
 
 

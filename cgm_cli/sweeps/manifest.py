@@ -25,7 +25,7 @@ STORE = ".store"
 
 
 @dataclass(frozen=True)
-class Row:
+class ManifestRow:
     """One point in the manifest. number: from 1. id: its folder in the store. values: key of the spec -> value.
     threads: of its linear algebra.
     """
@@ -56,7 +56,7 @@ class Manifest:
     data: str
     timeout: float | None
     best: dict[str, str]
-    rows: tuple[Row, ...]
+    rows: tuple[ManifestRow, ...]
 
     @property
     def keys(self) -> list[str]:
@@ -64,11 +64,11 @@ class Manifest:
         return list(self.rows[0].values)
 
     @property
-    def runs(self) -> list[Row]:
+    def runs(self) -> list[ManifestRow]:
         """The rows without those that repeat an earlier one."""
         return list({row.id: row for row in reversed(self.rows)}.values())[::-1]
 
-    def folder(self, row: Row) -> PointFolder:
+    def folder(self, row: ManifestRow) -> PointFolder:
         """Where the run of a row is."""
         return PointFolder(self.store / row.id)
 
@@ -76,7 +76,7 @@ class Manifest:
 def write_manifest(sweep: Sweep, path: Path) -> Manifest:
     """Make the sweep folder and the folder of every point. Raises CgmError (exit code 4) if the disk refuses."""
     store = path.parent / STORE
-    rows = tuple(Row(point.number, point.id, point.values, point.threads) for point in sweep.points)
+    rows = tuple(ManifestRow(point.number, point.id, point.values, point.threads) for point in sweep.points)
     best = {key: value for key, value in sweep.spec.best.model_dump().items() if value is not None}
     data = os.pathsep.join(os.path.abspath(each) for each in os.environ.get("CGM_DATA", "").split(os.pathsep) if each)
     file = str(sweep.document.path.absolute()) if sweep.document.path is not None else None
@@ -112,7 +112,7 @@ def read_manifest(path: Path) -> Manifest:
         told: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if told["schema"] != SCHEMA:
             raise DataError(f"{file} is of schema {told['schema']}, but this cgm reads {SCHEMA}: run the sweep again.")
-        rows = tuple(Row(**row) for row in told["points"])
+        rows = tuple(ManifestRow(**row) for row in told["points"])
         store = Path(os.path.normpath(path / told["store"]))
         common = (told["cwd"], told["data"], told["timeout"], told["best"])
         return Manifest(path, told["name"], told["file"], store, *common, rows)

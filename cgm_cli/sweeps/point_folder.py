@@ -27,7 +27,7 @@ HEADING = "=== "
 """Begins the line of output.txt that stands before what an attempt said."""
 
 
-class State(Enum):
+class PointState(Enum):
     """Where a point stands; the value is its name in tables."""
 
     DONE = "done"
@@ -42,7 +42,7 @@ class Condition:
     attempt left: attempts, message, seconds (wall time of all attempts), host.
     """
 
-    state: State
+    state: PointState
     summary: dict[str, Any] | None
     task: dict[str, Any]
 
@@ -93,11 +93,11 @@ class PointFolder:
         running = lease.is_held(self.claim, self.signs)
         summary, task = self.summary(), _read(self.path / "task.json")
         if summary is not None:
-            return Condition(State.DONE, summary, task)
+            return Condition(PointState.DONE, summary, task)
         if running:
-            return Condition(State.RUNNING, None, task)
+            return Condition(PointState.RUNNING, None, task)
         failed = task.get("state") == "failed"
-        return Condition(State.FAILED if failed else State.WAITING, None, task)
+        return Condition(PointState.FAILED if failed else PointState.WAITING, None, task)
 
     def summary(self) -> dict[str, Any] | None:
         """The result of a run that has come to its end; None if it has not."""

@@ -11,7 +11,7 @@ from cgm_cli.display.formatting import duration
 from cgm_cli.sweeps.expansion import label
 from cgm_cli.sweeps.load import Sweep, SweepPoint
 from cgm_cli.sweeps.manifest import STORE
-from cgm_cli.sweeps.point_folder import PointFolder, State
+from cgm_cli.sweeps.point_folder import PointFolder, PointState
 
 STARTUP = 1.0
 """Seconds that a run takes before it iterates: Python, the libraries, the problem."""
@@ -24,7 +24,7 @@ class Preview:
     """
 
     name: str
-    points: list[tuple[SweepPoint, State]]
+    points: list[tuple[SweepPoint, PointState]]
     runs: int
     done: int
     workers: int | None
@@ -80,8 +80,8 @@ def preview(sweep: Sweep, folder: Path, workers: int | None = None) -> Preview:
     store = folder.parent / STORE
     conditions = {point.id: PointFolder(store / point.id).condition() for point in sweep.points}
     points = [(point, conditions[point.id].state) for point in sweep.points]
-    done = [condition for condition in conditions.values() if condition.state is State.DONE]
-    left = {point.id: point for point, state in points if state is not State.DONE}
+    done = [condition for condition in conditions.values() if condition.state is PointState.DONE]
+    left = {point.id: point for point, state in points if state is not PointState.DONE}
     known = [condition.task["seconds"] for condition in done if "seconds" in condition.task]
     limits = [point.seconds for point in left.values() if point.seconds is not None]
     each: float | None = None

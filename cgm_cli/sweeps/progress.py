@@ -11,14 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from cgm_cli.display.formatting import duration, number
-from cgm_cli.sweeps.manifest import Manifest, Row
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow
 from cgm_cli.sweeps.tally import Tally, figure
-from cgm_cli.sweeps.task import Ending, Kind
+from cgm_cli.sweeps.task import AttemptEnding, Kind
 
 _REFRESH = 0.5
 
 
-class Progress(Tally):
+class SweepProgress(Tally):
     """A tally that shows itself on standard error. Use as a context."""
 
     def __init__(self, manifest: Manifest, total: int, quiet: bool = False):
@@ -31,7 +31,7 @@ class Progress(Tally):
             else None
         )
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> SweepProgress:
         if self._live is not None:
             self._live.start()
         return self
@@ -41,7 +41,7 @@ class Progress(Tally):
             with suppress(OSError):
                 self._live.stop()
 
-    def ended(self, row: Row, ending: Ending, final: bool) -> None:
+    def ended(self, row: ManifestRow, ending: AttemptEnding, final: bool) -> None:
         super().ended(row, ending, final)
         if ending.kind in (Kind.FAILED, Kind.LEFT):
             again = "" if final else "; it is tried again"

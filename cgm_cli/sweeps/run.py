@@ -8,11 +8,11 @@ from pathlib import Path
 
 from cgm_cli.methods.status import Status
 from cgm_cli.sweeps.driver import driving
-from cgm_cli.sweeps.executors.local import Observer, run_local
-from cgm_cli.sweeps.manifest import Manifest, Row
+from cgm_cli.sweeps.executors.local import SweepObserver, run_local
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow
 from cgm_cli.sweeps.model import DaskSpec
-from cgm_cli.sweeps.point_folder import State
-from cgm_cli.sweeps.progress import Progress
+from cgm_cli.sweeps.point_folder import PointState
+from cgm_cli.sweeps.progress import SweepProgress
 
 SOME_FAILED = 5
 """Exit code of a sweep some of whose runs failed."""
@@ -31,7 +31,7 @@ class Options:
     quiet: bool = False
 
 
-Executor = Callable[[list[Row], Observer, Callable[[], bool], Path], None]
+Executor = Callable[[list[ManifestRow], SweepObserver, Callable[[], bool], Path], None]
 """Computes the rows, telling the observer, until they have ended or it is asked to stop. To tell processes elsewhere of
 this it may make the file.
 """
@@ -40,7 +40,9 @@ this it may make the file.
 def local_executor(manifest: Manifest, options: Options) -> Executor:
     """Processes on this machine."""
 
-    def execute(rows: list[Row], observer: Observer, should_stop: Callable[[], bool], stop_file: Path) -> None:
+    def execute(
+        rows: list[ManifestRow], observer: SweepObserver, should_stop: Callable[[], bool], stop_file: Path
+    ) -> None:
         run_local(manifest, rows, options.workers, options.retries, observer, should_stop)
 
     return execute
@@ -50,7 +52,9 @@ def dask_executor(manifest: Manifest, options: Options, spec: DaskSpec) -> Execu
     """Workers of dask."""
     from cgm_cli.sweeps.executors.dask import run_dask
 
-    def execute(rows: list[Row], observer: Observer, should_stop: Callable[[], bool], stop_file: Path) -> None:
+    def execute(
+        rows: list[ManifestRow], observer: SweepObserver, should_stop: Callable[[], bool], stop_file: Path
+    ) -> None:
         run_dask(manifest, rows, spec, options.workers, options.retries, observer, should_stop, stop_file)
 
     return execute
@@ -58,14 +62,14 @@ def dask_executor(manifest: Manifest, options: Options, spec: DaskSpec) -> Execu
 
 def drive(
     manifest: Manifest, options: Options, executor: Executor, should_stop: Callable[[], Status | None]
-) -> tuple[int, Progress]:
+) -> tuple[int, SweepProgress]:
     """Compute what is left of a sweep. The exit code: 0, 5 if some runs failed, 75 or 130 if told to leave.
 
     Raises KeyboardInterrupt on a second Ctrl-C.
     """
     runs = manifest.runs
     todo, done = remaining(manifest, options.only)
-    with driving(manifest.path) as driver, Progress(manifest, len(runs), options.quiet) as progress:
+    with driving(manifest.path) as driver, SweepProgress(manifest, len(runs), options.quiet) as progress:
         progress.done = len(done)
         progress.failed = 0 if options.only != "waiting" else _failed(manifest)
         before = progress.failed
@@ -91,17 +95,17 @@ def drive(
     return SOME_FAILED if progress.failed else 0, progress
 
 
-def remaining(manifest: Manifest, only: str | None = None) -> tuple[list[Row], list[Row]]:
+def remaining(manifest: Manifest, only: str | None = None) -> tuple[list[ManifestRow], list[ManifestRow]]:
     """What there is to compute, and what is done."""
     todo, done = [], []
     for row in manifest.runs:
         state = manifest.folder(row).condition().state
-        if state is State.DONE:
+        if state is PointState.DONE:
             done.append(row)
-        elif only is None or (only == "failed") is (state is State.FAILED):
+        elif only is None or (only == "failed") is (state is PointState.FAILED):
             todo.append(row)
     return todo, done
 
 
 def _failed(manifest: Manifest) -> int:
-    return sum(manifest.folder(row).condition().state is State.FAILED for row in manifest.runs)
+    return sum(manifest.folder(row).condition().state is PointState.FAILED for row in manifest.runs)

@@ -10,8 +10,8 @@ from typing import Any
 from cgm_cli.display.formatting import duration
 from cgm_cli.sweeps import driver, lease
 from cgm_cli.sweeps.executors import slurm
-from cgm_cli.sweeps.manifest import Manifest, Row, read_manifest
-from cgm_cli.sweeps.point_folder import Condition, State
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow, read_manifest
+from cgm_cli.sweeps.point_folder import Condition, PointState
 
 SHOWN = 20
 """Failed runs that are listed for a person."""
@@ -22,14 +22,14 @@ class Standing:
     """A sweep at one moment. conditions: of every run, in order. drivers: processes, and jobs, that work on it."""
 
     manifest: Manifest
-    conditions: list[tuple[Row, Condition]]
+    conditions: list[tuple[ManifestRow, Condition]]
     drivers: list[str]
 
     @property
     def counts(self) -> dict[str, int]:
         """State -> number of runs."""
         found = Counter(condition.state for _, condition in self.conditions)
-        return {state.value: found[state] for state in State}
+        return {state.value: found[state] for state in PointState}
 
     @property
     def seconds_left(self) -> float | None:
@@ -41,7 +41,7 @@ class Standing:
             return 0.0
         return sum(known) / len(known) * left / running if known and running else None
 
-    def of(self, state: State) -> list[tuple[Row, Condition]]:
+    def of(self, state: PointState) -> list[tuple[ManifestRow, Condition]]:
         """The runs in one state."""
         return [(row, condition) for row, condition in self.conditions if condition.state is state]
 
@@ -52,7 +52,7 @@ class Standing:
         widths = [max(len(heading), len(str(cell))) for heading, cell in cells.items()]
         table = (cells, cells.values())
         found = ["  ".join(f"{each:>{width}}" for each, width in zip(row, widths, strict=True)) for row in table]
-        failed = self.of(State.FAILED)
+        failed = self.of(PointState.FAILED)
         for row, condition in failed[:SHOWN]:
             found.append(f"failed: point {row.number} ({row.label}): {condition.task.get('message', '')}")
         if len(failed) > SHOWN:
@@ -81,7 +81,7 @@ class Standing:
                     "state": condition.state.value,
                     "attempts": condition.task.get("attempts", 0),
                     "seconds": condition.task.get("seconds"),
-                    "message": condition.task.get("message", "") if condition.state is State.FAILED else "",
+                    "message": condition.task.get("message", "") if condition.state is PointState.FAILED else "",
                     "run": str(self.manifest.folder(row).run),
                 }
                 for row, condition in self.conditions
@@ -89,7 +89,7 @@ class Standing:
         }
 
     def _timed(self, condition: Condition) -> bool:
-        return condition.state is State.DONE and "seconds" in condition.task
+        return condition.state is PointState.DONE and "seconds" in condition.task
 
 
 def standing(path: Path) -> Standing:
@@ -100,7 +100,7 @@ def standing(path: Path) -> Standing:
     return Standing(manifest, conditions, [*driver.living(path), *queued])
 
 
-def orphans(manifest: Manifest) -> list[tuple[Row, int]]:
+def orphans(manifest: Manifest) -> list[tuple[ManifestRow, int]]:
     """Runs on this machine whose driver is dead while they go on, with their process ids."""
     found = []
     for row in manifest.runs:

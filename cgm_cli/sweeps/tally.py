@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cgm_cli.sweeps.manifest import Manifest, Row
-from cgm_cli.sweeps.task import Ending, Kind
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow
+from cgm_cli.sweeps.task import AttemptEnding, Kind
 
 
 def figure(summary: Mapping[str, Any], name: str) -> float:
@@ -33,13 +33,13 @@ class Tally:
     running: int = 0
     computed: int = 0  # by this process
     seconds: float = 0.0  # wall time of these, one after the other
-    best: tuple[float, Row] | None = None
+    best: tuple[float, ManifestRow] | None = None
     began: float = field(default_factory=time.monotonic)
 
-    def started(self, row: Row) -> None:
+    def started(self, row: ManifestRow) -> None:
         self.running += 1
 
-    def ended(self, row: Row, ending: Ending, final: bool) -> None:
+    def ended(self, row: ManifestRow, ending: AttemptEnding, final: bool) -> None:
         if ending.kind not in (Kind.SKIPPED, Kind.BUSY) and self.running:
             self.running -= 1
         if ending.kind in (Kind.DONE, Kind.SKIPPED):
@@ -54,7 +54,7 @@ class Tally:
     def tick(self) -> None:
         pass
 
-    def consider(self, row: Row) -> None:
+    def consider(self, row: ManifestRow) -> None:
         """Let a run that is done compete for being the best."""
         summary = self.manifest.folder(row).summary()
         (order, name), *_ = self.manifest.best.items()

@@ -51,7 +51,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Ending:
+class AttemptEnding:
     """seconds: wall time of the attempt. message: what went wrong, for a person."""
 
     kind: Kind
@@ -102,26 +102,26 @@ class Task:
         lease.note({"run": self._process.pid})
 
     @classmethod
-    def start(cls, order: Order) -> Task | Ending:
+    def start(cls, order: Order) -> Task | AttemptEnding:
         """The task, or how the attempt ended at once: BUSY, SKIPPED, or FAILED where no process could be started."""
         folder = PointFolder(Path(order.folder))
         try:
             lease = folder.take()
         except OSError as error:
-            return Ending(Kind.FAILED, message=f"{folder.path} cannot be used: {error.strerror}")
+            return AttemptEnding(Kind.FAILED, message=f"{folder.path} cannot be used: {error.strerror}")
         if lease is None:
-            return Ending(Kind.BUSY)
+            return AttemptEnding(Kind.BUSY)
         # Not before the claim is ours: it may have been done since somebody looked.
         if folder.summary() is not None:
             lease.release()
-            return Ending(Kind.SKIPPED)
+            return AttemptEnding(Kind.SKIPPED)
         try:
             return cls(order, lease)
         except OSError as error:
             lease.release()
-            return Ending(Kind.FAILED, message=f"no process could be started: {error.strerror or error}")
+            return AttemptEnding(Kind.FAILED, message=f"no process could be started: {error.strerror or error}")
 
-    def poll(self) -> Ending | None:
+    def poll(self) -> AttemptEnding | None:
         """How the run ended, or None while it goes on. Also tells a run that its time is over."""
         code = self._process.poll()
         if code is not None:
@@ -151,7 +151,7 @@ class Task:
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
 
-    def _finish(self, code: int) -> Ending:
+    def _finish(self, code: int) -> AttemptEnding:
         seconds = time.monotonic() - self._began
         ending = self._judge(code, seconds)
         self._record |= {
@@ -166,33 +166,33 @@ class Task:
         self._lease.release()
         return ending
 
-    def _judge(self, code: int, seconds: float) -> Ending:
+    def _judge(self, code: int, seconds: float) -> AttemptEnding:
         if self._folder.summary() is not None and code in (0, 4):
-            return Ending(Kind.DONE, seconds)
+            return AttemptEnding(Kind.DONE, seconds)
         if self._told == "time":
-            return Ending(
+            return AttemptEnding(
                 Kind.FAILED, seconds, f"not done after {seconds:.1f} s, its time limit; it keeps its checkpoint"
             )
         if self._told:
-            return Ending(Kind.STOPPED, seconds)
+            return AttemptEnding(Kind.STOPPED, seconds)
         if code in (75, 130, -signal.SIGTERM, -signal.SIGINT):
-            return Ending(Kind.LEFT, seconds, "it was told to leave, not by this sweep")
+            return AttemptEnding(Kind.LEFT, seconds, "it was told to leave, not by this sweep")
         if code < 0:
             name = signal.Signals(-code).name
             hint = "; out of memory?" if code == -signal.SIGKILL else ""
-            return Ending(Kind.FAILED, seconds, f"killed by {name}{hint}")
-        return Ending(Kind.FAILED, seconds, f"exit code {code}: {self._folder.message(self._process.pid)}")
+            return AttemptEnding(Kind.FAILED, seconds, f"killed by {name}{hint}")
+        return AttemptEnding(Kind.FAILED, seconds, f"exit code {code}: {self._folder.message(self._process.pid)}")
 
 
-def run(order: Order, should_stop: Callable[[], bool], patience: float, pause: float = 0.05) -> Ending:
+def run(order: Order, should_stop: Callable[[], bool], patience: float, pause: float = 0.05) -> AttemptEnding:
     """Run the task to its end. A point that another process is at is waited for, for at most `patience` seconds."""
     deadline = time.monotonic() + patience
     left = 0
     while True:
         if should_stop():
-            return Ending(Kind.STOPPED)
+            return AttemptEnding(Kind.STOPPED)
         task = Task.start(order)
-        if isinstance(task, Ending):
+        if isinstance(task, AttemptEnding):
             if task.kind is not Kind.BUSY or time.monotonic() >= deadline:
                 return task
             time.sleep(1.0)

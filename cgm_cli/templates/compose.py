@@ -15,7 +15,7 @@ from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import Gathering, ProblemError, located
+from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
 from cgm_cli.spec.model import ComposedProblem
@@ -31,7 +31,7 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
     loss: Loss | None = None
     terms: list[Term] = []
     starts: list[Atom] | None = None
-    faults = Gathering()
+    faults = ErrorCollector()
     if spec.objective is not None:
         with faults.part("objective"):
             loss = spec.objective.build(context, shape)
@@ -43,7 +43,7 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
         with faults.part("start"):
             point, given = context.array(spec.start), [spec.domain] if spec.domain is not None else spec.domains or []
             starts = [starting_point(point, *pair) for pair in zip(domains, (d.kind for d in given), strict=True)]
-    faults.settle()
+    faults.raise_all()
     if not needs_splitting(domains, terms):
         return Composed(CompositeProblem(domains[0], loss, tuple(terms), None if starts is None else starts[0]))
     names = [term.name for term in terms]
@@ -58,7 +58,7 @@ def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
         with located("domain"):
             return [_domain(spec.domain, context)]
     domains: list[Domain] = []
-    faults = Gathering()
+    faults = ErrorCollector()
     for number, given in enumerate(spec.domains or []):
         with faults.part("domains", number):
             domains.append(_domain(given, context))
@@ -67,7 +67,7 @@ def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:
                 raise ProblemError(
                     f"x lies in every one of the domains, but this one is {shapes[0]}, the first {shapes[1]}"
                 )
-    faults.settle()
+    faults.raise_all()
     return domains
 
 

@@ -13,7 +13,7 @@ from cgm_cli.blocks.problem import Term
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import NonNegative, Positive
 from cgm_cli.templates.linear_model import LinearModel, ball
-from cgm_cli.templates.tables import Table, TableSpec
+from cgm_cli.templates.tables import SampleTable, TableSpec
 
 
 class ElasticNet(LinearModel):
@@ -42,7 +42,7 @@ class ElasticNet(LinearModel):
         def build(self, context: BuildContext) -> ElasticNet:
             return ElasticNet(self.table(context, classes=False), self.l1, self.ridge, self.domain, self.radius)
 
-    def __init__(self, table: Table, l1: float, ridge: float, domain: str = "l2", radius: float | None = None):
+    def __init__(self, table: SampleTable, l1: float, ridge: float, domain: str = "l2", radius: float | None = None):
         """radius: None for `enough`."""
         shape = (table.size,)
         penalty = Term("l1", Identity(shape), L1Norm(shape, l1))
@@ -50,7 +50,7 @@ class ElasticNet(LinearModel):
         super().__init__(table, "least-squares", ball(domain, table.size, radius), (penalty,), ridge)
 
 
-def enough(table: Table, l1: float, ridge: float) -> float:
+def enough(table: SampleTable, l1: float, ridge: float) -> float:
     """A radius t that holds the solution: l1 t + ridge t^2 / 2 = |y|^2 / (2 m), the objective at zero.
 
     For a solution w, l1 |w|_1 + ridge / 2 |w|_2^2 is at most that, and |w|_inf <= |w|_2 <= |w|_1.

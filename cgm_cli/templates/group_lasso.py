@@ -18,7 +18,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import Count, Positive
 from cgm_cli.templates.linear_model import CLASSES, LinearModel
-from cgm_cli.templates.tables import Table, TableSpec
+from cgm_cli.templates.tables import SampleTable, TableSpec
 
 
 class GroupLasso(LinearModel):
@@ -63,7 +63,7 @@ class GroupLasso(LinearModel):
             return GroupLasso(table, self.loss, self.groups, self.radius, self.penalty)
 
     def __init__(
-        self, table: Table, loss: str, groups: list[list[int]], radius: float = 1.0, penalty: float | None = None
+        self, table: SampleTable, loss: str, groups: list[list[int]], radius: float = 1.0, penalty: float | None = None
     ):
         """Raises ProblemError if the groups are not of the features of the table."""
         count = 1 + max(map(max, groups))

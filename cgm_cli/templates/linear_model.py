@@ -20,7 +20,7 @@ from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.tables import Table
+from cgm_cli.templates.tables import SampleTable
 
 CLASSES = {"least-squares": False, "logistic": True, "absolute": False, "hinge": True}
 """The kinds of fit, and whether the target is a class."""
@@ -54,7 +54,9 @@ class LinearModel(Template):
         Metric("nonzeros", "number of weights that are not negligible"),
     )
 
-    def __init__(self, table: Table, fit: str, domain: Domain, penalties: tuple[Term, ...] = (), ridge: float = 0.0):
+    def __init__(
+        self, table: SampleTable, fit: str, domain: Domain, penalties: tuple[Term, ...] = (), ridge: float = 0.0
+    ):
         """fit: a key of CLASSES. ridge: adds ridge / 2 |w|^2 to least squares."""
         self.table, self.fit = table, fit
         loss, terms = None, penalties
@@ -85,7 +87,7 @@ class LinearModel(Template):
         return float(np.mean(gap if self.fit == "absolute" else gap**2))
 
 
-def _least_squares(table: Table, ridge: float) -> Loss:
+def _least_squares(table: SampleTable, ridge: float) -> Loss:
     """|X w - y|^2 / (2 m) + ridge / 2 |w|^2, as the least squares of one matrix."""
     scale, matrix, target = np.sqrt(table.samples), table.features, table.target
     matrix, target = matrix / scale, target / scale
@@ -95,7 +97,7 @@ def _least_squares(table: Table, ridge: float) -> Loss:
     return LeastSquares(MatrixMap(matrix, (table.size,)), target)
 
 
-def _penalty(table: Table, fit: str) -> Hinge | Shifted:
+def _penalty(table: SampleTable, fit: str) -> Hinge | Shifted:
     shape = (table.samples,)
     if fit == "hinge":
         return Hinge(shape, 1.0, table.target, mean=True)

@@ -14,7 +14,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import Gathering, ProblemError
+from cgm_cli.errors import ErrorCollector, ProblemError
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, TemplateSpec
@@ -60,21 +60,21 @@ class LinearProgram(Template):
             return self
 
         def build(self, context: BuildContext) -> LinearProgram:
-            faults, parts = Gathering(), {}
+            faults, parts = ErrorCollector(), {}
             for name in ("cost", "matrix", "equals", "lower", "upper"):
                 with faults.part(name):
                     parts[name] = (context.matrix if name == "matrix" else context.array)(getattr(self, name))
             with faults.part("matrix"):
                 if "matrix" in parts and parts["matrix"].ndim != 2:
                     raise ProblemError(f"A must be a matrix, not {named(parts['matrix'].shape)}")
-            faults.settle()
+            faults.raise_all()
             rows, columns = parts["matrix"].shape
             for name, what in (("cost", "the cost"), ("lower", "the lower bound"), ("upper", "the upper bound")):
                 with faults.part(name):
                     parts[name] = fit(parts[name], (columns,), what, "a row of A")
             with faults.part("equals"):
                 parts["equals"] = fit(parts["equals"], (rows,), "b", "a column of A")
-            faults.settle()
+            faults.raise_all()
             return LinearProgram(**parts)
 
     def __init__(

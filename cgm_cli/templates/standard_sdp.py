@@ -18,7 +18,7 @@ from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import Gathering, ProblemError, located
+from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.sdpa import read_sdpa
@@ -145,13 +145,13 @@ class StandardSDP(Template):
             with located("cost"):
                 assert self.cost is not None
                 cost = symmetric(context.matrix(self.cost))
-            matrices, faults = [], Gathering()
+            matrices, faults = [], ErrorCollector()
             for number, constraint in enumerate(self.constraints):
                 with faults.part("constraints", number, "matrix"):
                     matrices.append(symmetric(context.matrix(constraint.matrix)))
                     if matrices[-1].shape != cost.shape:
                         raise ProblemError(f"the matrix is {named(matrices[-1].shape)}, but C is {named(cost.shape)}")
-            faults.settle()
+            faults.raise_all()
             sides = [(c.equals, c.equals) if c.equals is not None else (c.lower, c.upper) for c in self.constraints]
             lower = np.array([-np.inf if low is None else low for low, _ in sides])
             upper = np.array([np.inf if high is None else high for _, high in sides])

@@ -32,7 +32,7 @@ class TableSpec(TemplateSpec):
     )
     test_fraction: float = Field(0.0, ge=0, lt=1, description="fraction of the samples held out, drawn by the seed")
 
-    def table(self, context: BuildContext, classes: bool) -> Table:
+    def table(self, context: BuildContext, classes: bool) -> SampleTable:
         """The samples. classes: the target is one of two classes, and becomes -1 or +1.
 
         Raises ProblemError if the shapes do not fit, if there are other than two classes, or if nothing is left to
@@ -49,12 +49,12 @@ class TableSpec(TemplateSpec):
         order = np.random.default_rng([context.seed, 5]).permutation(target.size)
         # Without a test set the rows stay in their order.
         test, train = order[:held_out], order[held_out:] if held_out else slice(None)
-        table = Table(features[train], target[train], features[test], target[test])
+        table = SampleTable(features[train], target[train], features[test], target[test])
         return table.standardised(classes) if self.standardise else table
 
 
 @dataclass(frozen=True)
-class Table:
+class SampleTable:
     """features (m, n) and target (m,) to train on, and the same of the samples that are held out, perhaps none."""
 
     features: np.ndarray
@@ -71,13 +71,13 @@ class Table:
         """Number of features."""
         return self.features.shape[1]
 
-    def standardised(self, classes: bool) -> Table:
+    def standardised(self, classes: bool) -> SampleTable:
         """By the means and deviations of the training samples; a constant feature becomes 0."""
         features, test_features = _standardised(self.features, self.test_features)
         target, test_target = self.target, self.test_target
         if not classes:
             target, test_target = _standardised(target, test_target)
-        return Table(features, target, test_features, test_target)
+        return SampleTable(features, target, test_features, test_target)
 
 
 def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -28,9 +28,9 @@ from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
 from cgm_cli.verify.point import SavedPoint, Unfit, read_point
 from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, norm
-from cgm_cli.verify.report import Report, Row, Verdict, attempted
+from cgm_cli.verify.report import CheckedClaim, Report, Verdict, attempted
 from cgm_cli.verify.roundings import Saved, contradiction, recomputed
-from cgm_cli.verify.status import Ending, status_row
+from cgm_cli.verify.status import Evidence, status_row
 from cgm_cli.verify.trace import SLOPES, bounds_row, record_row, relative_gap, trace_rows
 
 
@@ -49,14 +49,14 @@ def _verify(run: Run) -> Report:
         report.messages.append(_unfinished(run))
         if run.status.exit_code == 0:
             report.rows.append(
-                Row("result", Verdict.FAILS, note=f"none is there, though the run is {run.status.value}")
+                CheckedClaim("result", Verdict.FAILS, note=f"none is there, though the run is {run.status.value}")
             )
         return report
     spec, instance = rebuild(run)
     problem = instance.problem
     report.rows += data_rows(run, instance.context)
     report.rows.append(record_row(run, claims, spec, problem.sense))
-    report.rows.append(status_row(Ending(run, spec, problem, claims)))
+    report.rows.append(status_row(Evidence(run, spec, problem, claims)))
     report.rows.append(bounds_row(run, spec, problem))
     solution = _Solution(run, claims, problem, sketched=instance.form.kind == "sketch")
     report.rows += solution.rows()
@@ -70,19 +70,19 @@ def _verify(run: Run) -> Report:
     return report
 
 
-_OWED = Row(
+_OWED = CheckedClaim(
     "owed to infeasibility",
     Verdict.UNCHECKED,
     note="an estimate, from duals of the last point, which were not saved",
     beyond=True,
 )
-_TIMES = Row(
+_TIMES = CheckedClaim(
     "steps and times",
     Verdict.UNCHECKED,
     note="what was done for how long leaves nothing to compute it from",
     beyond=True,
 )
-_LOGGED = Row(
+_LOGGED = CheckedClaim(
     "earlier rows, steps and times",
     Verdict.UNCHECKED,
     note="iterates and duals of earlier rows were not saved, nor is there anything to compute steps and times from",
@@ -98,16 +98,16 @@ def _unfinished(run: Run) -> str:
     return f"{ending}: nothing but the trace was saved, and only its arithmetic is checked."
 
 
-def compared(quantity: str, claimed: float | None, recomputed: float, tolerance: float, note: str = "") -> Row:
+def compared(quantity: str, claimed: float | None, recomputed: float, tolerance: float, note: str = "") -> CheckedClaim:
     """A row for a number that must agree within the tolerance."""
     recomputed, tolerance = float(recomputed), float(tolerance)
     if claimed is None:
-        return Row(quantity, Verdict.FAILS, None, recomputed, tolerance, note or "no number is claimed")
+        return CheckedClaim(quantity, Verdict.FAILS, None, recomputed, tolerance, note or "no number is claimed")
     if tolerance == np.inf and np.isfinite(recomputed):
         note = "what rounding may have done has no limit"
-        return Row(quantity, Verdict.UNCHECKED, claimed, recomputed, tolerance, note)
+        return CheckedClaim(quantity, Verdict.UNCHECKED, claimed, recomputed, tolerance, note)
     agrees = np.isfinite(recomputed) and abs(recomputed - claimed) <= tolerance
-    return Row(quantity, Verdict.HOLDS if agrees else Verdict.FAILS, claimed, recomputed, tolerance, note)
+    return CheckedClaim(quantity, Verdict.HOLDS if agrees else Verdict.FAILS, claimed, recomputed, tolerance, note)
 
 
 @dataclass(frozen=True)
@@ -129,15 +129,15 @@ class _Solution:
         refresh = np.inf if sketched else run.resolved.get("solver", {}).get("refresh") or np.inf
         self.steps = min(claims.number("iterations") or 0.0, float(refresh)) + 1.0
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[CheckedClaim]:
         claims = self.claims
         try:
             point = read_point(self.run.solution, self.problem.domain, self.run.form.get("kind"))
         except Unfit as fault:
-            return [Row("solution", Verdict.FAILS, note=str(fault))]
+            return [CheckedClaim("solution", Verdict.FAILS, note=str(fault))]
         except Unchecked as reason:
             names = ["domain", "objective", *(f"infeasibility of {name}" for name in claims.infeasibilities)]
-            return [Row(name, Verdict.UNCHECKED, note=str(reason)) for name in names]
+            return [CheckedClaim(name, Verdict.UNCHECKED, note=str(reason)) for name in names]
         rows = [attempted("domain", 0.0, lambda: self._membership(point))]
         claimed = claims.number("objective")
         rows.append(attempted("objective", claimed, lambda: self._objective(point, "objective", claimed)))
@@ -146,7 +146,7 @@ class _Solution:
         for term in (term for term in self.problem.terms if term.penalty.is_set):
             name, missed = f"infeasibility of {term.name}", claims.infeasibilities.get(term.name)
 
-            def work(term: Term = term, name: str = name, missed: float | None = missed) -> Row:
+            def work(term: Term = term, name: str = name, missed: float | None = missed) -> CheckedClaim:
                 return self._infeasibility(term, point, name, missed)
 
             rows.append(attempted(name, missed, work))
@@ -155,7 +155,7 @@ class _Solution:
             rows += self._saved(point)
         return rows
 
-    def _saved(self, point: SavedPoint) -> list[Row]:
+    def _saved(self, point: SavedPoint) -> list[CheckedClaim]:
         """What is claimed of the saved point itself, which has to hold without any allowance for a truncation."""
         metrics, itself = self.claims.metrics, replace(point, truncation=0.0)
         name = "saved objective"
@@ -166,7 +166,7 @@ class _Solution:
             name, key = f"saved infeasibility of {term.name}", f"saved_infeasibility_{term.name}"
             claimed = plain(metrics.get(key if key in metrics else "saved_infeasibility"))
 
-            def work(term: Term = term, name: str = name, claimed: float | None = claimed) -> Row:
+            def work(term: Term = term, name: str = name, claimed: float | None = claimed) -> CheckedClaim:
                 return self._infeasibility(term, itself, name, claimed)
 
             parts.append(attempted(name, claimed, work))
@@ -176,10 +176,12 @@ class _Solution:
             rows.append(compared("saved infeasibility", plain(metrics.get("saved_infeasibility")), largest, tolerance))
         same = plain(metrics.get("truncation")) == point.truncation
         note = "what the saved x misses at most, in the nuclear norm; the rows of the solution allow for as much"
-        rows.append(Row("truncation", Verdict.UNCHECKED if same else Verdict.FAILS, point.truncation, note=note))
+        rows.append(
+            CheckedClaim("truncation", Verdict.UNCHECKED if same else Verdict.FAILS, point.truncation, note=note)
+        )
         return rows
 
-    def incompatible(self) -> Row:
+    def incompatible(self) -> CheckedClaim:
         """The claimed bound against the largest value of f and the finite penalties on the domain, itself bounded by
 
         f(x) <= f(x_0) + <grad f(x_0), x - x_0> + L_f D^2 / 2 and g(A x) <= g(A x_0) + L_g |A| D.
@@ -212,9 +214,9 @@ class _Solution:
             verdict, note = Verdict.FAILS, "the bound proves nothing of the kind"
         else:
             verdict, note = Verdict.UNCHECKED, "what is known of the largest value on the domain does not decide"
-        return Row("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
+        return CheckedClaim("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
 
-    def _membership(self, point: SavedPoint) -> Row:
+    def _membership(self, point: SavedPoint) -> CheckedClaim:
         domain = self.problem.domain
         outside = violation(domain, point)
         tolerance = RELATIVE * domain.radius + (0.0 if self.sketched else point.truncation)
@@ -225,7 +227,7 @@ class _Solution:
         drift = operator_bound(matrix) * (4 * EPS * self.steps * self.problem.domain.radius + point.truncation)
         return _Image(value, drift)
 
-    def _objective(self, point: SavedPoint, name: str, claimed: float | None) -> Row:
+    def _objective(self, point: SavedPoint, name: str, claimed: float | None) -> CheckedClaim:
         value, drift = self._penalties(point)
         loss = self.problem.loss
         if loss is not None:
@@ -248,13 +250,13 @@ class _Solution:
                 drift += term.penalty.lipschitz * image.drift
         return value, drift
 
-    def _penalty_row(self, point: SavedPoint) -> Row:
+    def _penalty_row(self, point: SavedPoint) -> CheckedClaim:
         """Beside the objective, which has them in it."""
         value, drift = self._penalties(point)
         tolerance = RELATIVE * float(value.size) + drift
         return compared("penalties", self.claims.last.get("penalty"), self.sign * value.value, tolerance)
 
-    def _infeasibility(self, term: Term, point: SavedPoint, name: str, claimed: float | None) -> Row:
+    def _infeasibility(self, term: Term, point: SavedPoint, name: str, claimed: float | None) -> CheckedClaim:
         image = self._image(matrix_of(term.map), term.map.out_shape, point)
         target = nearest(term.penalty, image.value)
         distance, size = norm(image.value - target), norm(target)
@@ -264,7 +266,7 @@ class _Solution:
         error = RELATIVE * float(norm(image.value) + size + term.penalty.shift) + image.drift
         return compared(name, claimed, relative, error * (1.0 + relative) / scale)
 
-    def _combined(self, rows: list[Row]) -> list[Row]:
+    def _combined(self, rows: list[CheckedClaim]) -> list[CheckedClaim]:
         """The largest infeasibility and the gap, of the numbers just recomputed."""
         claims, out = self.claims, []
         parts = [row for row in rows if row.quantity.startswith("infeasibility of ")]
@@ -283,15 +285,15 @@ class _Solution:
         return out
 
 
-def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
+def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> CheckedClaim:
     """The claimed bound against that of the saved duals."""
     kind, claimed = (claims.summary or {}).get("bound_is"), claims.number("bound")
     quantity = ("upper bound" if problem.sense == "maximise" else "lower bound") + f" ({kind})"
     if kind == "none" or claimed is None:
         missing = "the run claims none" if kind == "none" else "it is not a number"
-        return Row(quantity, Verdict.UNCHECKED if kind == "none" else Verdict.FAILS, note=missing)
+        return CheckedClaim(quantity, Verdict.UNCHECKED if kind == "none" else Verdict.FAILS, note=missing)
 
-    def work() -> Row:
+    def work() -> CheckedClaim:
         sign = problem.sense_sign
         found = recompute_bound(problem, run.duals, run.loss_image, sign * claimed)
         recomputed, tolerance = sign * float(found.value), float(found.error)
@@ -303,12 +305,12 @@ def _bound_row(run: Run, claims: Claims, problem: CompositeProblem) -> Row:
         notes = list(found.faults)
         if not proven and kind == "estimated" and not found.faults:
             notes.append(f"the estimate is off by {sign * claimed - float(found.value):.3g}")
-        return Row(quantity, verdict, claimed, recomputed, tolerance, "; ".join(notes or found.remarks))
+        return CheckedClaim(quantity, verdict, claimed, recomputed, tolerance, "; ".join(notes or found.remarks))
 
     return attempted(quantity, claimed, work)
 
 
-def _rounding_rows(run: Run, claims: Claims, template: Template, sign: float) -> list[Row]:
+def _rounding_rows(run: Run, claims: Claims, template: Template, sign: float) -> list[CheckedClaim]:
     """Rows for the metrics of which the template says what they are; the others are named as not checked. What the
     bound and other figures exclude fails, whether there is anything to recompute a figure from or not.
     """
@@ -317,11 +319,11 @@ def _rounding_rows(run: Run, claims: Claims, template: Template, sign: float) ->
         if name == "truncation" or name.startswith("saved_"):
             continue  # of the solution, and checked with it
 
-        def work(name: str = name, claimed: float | None = plain(claimed)) -> Row:
+        def work(name: str = name, claimed: float | None = plain(claimed)) -> CheckedClaim:
             if name in SLOPES:
                 return compared(name, claimed, *SLOPES[name](run.trace))
             if name not in said:
-                return Row(name, Verdict.UNCHECKED, claimed, note="a figure of the template")
+                return CheckedClaim(name, Verdict.UNCHECKED, claimed, note="a figure of the template")
             figure = recomputed(said[name].says, saved)
             return compared(name, claimed, figure.value, figure.error)
 

@@ -16,11 +16,11 @@ import numpy as np
 from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.context import BuildContext, data_folders
-from cgm_cli.readers.files import FILE, sha256, standing
+from cgm_cli.readers.files import FILE, file_kind, sha256
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import Spec
 from cgm_cli.verify.precision import RELATIVE, Unchecked
-from cgm_cli.verify.report import Row, Verdict, attempted
+from cgm_cli.verify.report import CheckedClaim, Verdict, attempted
 
 _PLACES = {"coo": ("row", "col"), "csr": ("indices", "indptr"), "csc": ("indices", "indptr")}
 
@@ -37,20 +37,20 @@ def changed_files(run: Run, spec: Spec) -> list[str]:
     changed = []
     for name, digest in recorded(run).items():
         paths = (folder / name for folder in data_folders(document))
-        path = next((path for path in paths if standing(path) == FILE), None)
+        path = next((path for path in paths if file_kind(path) == FILE), None)
         if path is not None and sha256(path) != digest:
             changed.append(name)
     return changed
 
 
-def data_rows(run: Run, context: BuildContext) -> list[Row]:
+def data_rows(run: Run, context: BuildContext) -> list[CheckedClaim]:
     """A row for the files that the problem was built from, and one for the sums of each that NumPy wrote."""
     before, now = recorded(run), context.digests()
     if not before and not now:
         return []
     changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     note = f"changed since the run was started: {', '.join(changed)}" if changed else f"SHA-256 of {', '.join(now)}"
-    rows = [Row("data", Verdict.FAILS if changed else Verdict.HOLDS, note=note)]
+    rows = [CheckedClaim("data", Verdict.FAILS if changed else Verdict.HOLDS, note=note)]
     for name, key in sorted(set(_named(run.resolved.get("problem"))), key=str):
         if name in now and Path(name).suffix.lower() in (".npy", ".npz"):
             rows.append(attempted(f"sum of {name}", None, partial(_sum_row, context, name, key)))
@@ -69,7 +69,7 @@ def _named(tree: Any) -> Iterator[tuple[str, str | None]]:
             yield from _named(value)
 
 
-def _sum_row(context: BuildContext, name: str, key: str | None) -> Row:
+def _sum_row(context: BuildContext, name: str, key: str | None) -> CheckedClaim:
     """The sum of all entries, and one in which entry (i, j) weighs u_i w_j, u and w drawn at random: of the file as it
     stands, where an entry may stand more than once, and of what the problem was built from.
     """
@@ -84,7 +84,9 @@ def _sum_row(context: BuildContext, name: str, key: str | None) -> Row:
     agree = raw.shape == read.shape and abs(claimed - recomputed) <= tolerance
     agree = agree and abs(u @ (read @ w) - raw.weighted(u, w)) <= 4.0 * tolerance
     verdict = Verdict.HOLDS if agree else Verdict.FAILS
-    return Row(f"sum of {name}", verdict, claimed, recomputed, tolerance, "of all entries, as read and in the file")
+    return CheckedClaim(
+        f"sum of {name}", verdict, claimed, recomputed, tolerance, "of all entries, as read and in the file"
+    )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class CheckedClaim:
     """One claim. claimed, recomputed: in the user's sense. tolerance: how far they may be apart; None where nothing was
     compared. note: one sentence, or nothing. beyond: nothing that any run saves could tell.
     """
@@ -55,16 +55,16 @@ class Row:
         }
 
 
-def attempted(quantity: str, claimed: float | None, work: Callable[[], Row]) -> Row:
+def attempted(quantity: str, claimed: float | None, work: Callable[[], CheckedClaim]) -> CheckedClaim:
     """The row that `work` makes, or one that says why there is none."""
     try:
         return work()
     except Missing as fault:
-        return Row(quantity, Verdict.FAILS, claimed, note=str(fault))
+        return CheckedClaim(quantity, Verdict.FAILS, claimed, note=str(fault))
     except Unchecked as reason:
-        return Row(quantity, Verdict.UNCHECKED, claimed, note=str(reason))
+        return CheckedClaim(quantity, Verdict.UNCHECKED, claimed, note=str(reason))
     except MemoryError:
-        return Row(quantity, Verdict.UNCHECKED, claimed, note="out of memory")
+        return CheckedClaim(quantity, Verdict.UNCHECKED, claimed, note="out of memory")
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Report:
 
     run: Path
     status: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CheckedClaim] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     @property

@@ -14,7 +14,7 @@ from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import Spec
 from cgm_cli.verify.claims import Claims
 from cgm_cli.verify.precision import Unchecked
-from cgm_cli.verify.report import Row, Verdict
+from cgm_cli.verify.report import CheckedClaim, Verdict
 from cgm_cli.verify.trace import kinds
 
 STALLED = 0.98
@@ -22,7 +22,7 @@ STALLED = 0.98
 
 
 @dataclass(frozen=True)
-class Ending:
+class Evidence:
     """What the end of a run is judged by."""
 
     run: Run
@@ -51,7 +51,7 @@ class Ending:
         return limits
 
 
-def status_row(ending: Ending) -> Row:
+def status_row(ending: Evidence) -> CheckedClaim:
     """Whether the status follows from the last row of the trace and the spec."""
     status, budget = ending.run.status, ending.spec.solver.iterations
     note = ""
@@ -61,14 +61,14 @@ def status_row(ending: Ending) -> Row:
         try:
             note = RULES[status](ending)
         except Unchecked as reason:
-            return Row("status", Verdict.UNCHECKED, note=f"{status.value}: {reason}")
+            return CheckedClaim("status", Verdict.UNCHECKED, note=f"{status.value}: {reason}")
     else:
         note = "a run with this status has no result"
     agrees = "the rules of the spec and the last row of the trace agree"
-    return Row("status", Verdict.FAILS if note else Verdict.HOLDS, note=f"{status.value}: {note or agrees}")
+    return CheckedClaim("status", Verdict.FAILS if note else Verdict.HOLDS, note=f"{status.value}: {note or agrees}")
 
 
-def _converged(ending: Ending) -> str:
+def _converged(ending: Evidence) -> str:
     limits = ending.tolerances
     if not limits or (ending.spec.stop.objective is not None and "gap" not in limits):
         return "the spec has no tolerance to be met"
@@ -80,12 +80,12 @@ def _converged(ending: Ending) -> str:
     return " and ".join(missed)
 
 
-def _iteration_limit(ending: Ending) -> str:
+def _iteration_limit(ending: Evidence) -> str:
     budget = ending.spec.solver.iterations
     return "" if ending.last("k") == budget else f"{ending.last('k'):.0f} iterations do not spend a budget of {budget}"
 
 
-def _time_limit(ending: Ending) -> str:
+def _time_limit(ending: Evidence) -> str:
     limit = ending.spec.stop.time
     if limit is None:
         return "the spec has no limit of time"
@@ -94,7 +94,7 @@ def _time_limit(ending: Ending) -> str:
     return "" if ending.last("seconds") >= least else f"{ending.last('seconds'):.3g} s do not spend {limit:g} s"
 
 
-def _target_reached(ending: Ending) -> str:
+def _target_reached(ending: Evidence) -> str:
     stop, sign = ending.spec.stop, ending.problem.sense_sign
     if stop.objective is None:
         return "the spec has no target"
@@ -105,7 +105,7 @@ def _target_reached(ending: Ending) -> str:
     return ""
 
 
-def _stagnated(ending: Ending) -> str:
+def _stagnated(ending: Evidence) -> str:
     """max(gap, infeasibility) may not have fallen since. The last row has another bound than the rule looked at, and so
     may one whose bound is of another kind than that before.
     """
@@ -123,18 +123,18 @@ def _stagnated(ending: Ending) -> str:
     return f"gap or infeasibility fell within {window} iterations" if (figures < STALLED * figures[0]).any() else ""
 
 
-def _infeasible(ending: Ending) -> str:
+def _infeasible(ending: Evidence) -> str:
     """That the bound is large enough is a row of its own."""
     if not ending.problem.has_constraints:
         return "the problem has no constraints"
     return "" if (ending.claims.summary or {}).get("bound_is") == "certified" else "no certified bound proves it"
 
 
-def _told(ending: Ending) -> str:
+def _told(ending: Evidence) -> str:
     raise Unchecked("that somebody asked for this end has left no trace")
 
 
-RULES: dict[Status, Callable[[Ending], str]] = {
+RULES: dict[Status, Callable[[Evidence], str]] = {
     Status.CONVERGED: _converged,
     Status.ITERATION_LIMIT: _iteration_limit,
     Status.TIME_LIMIT: _time_limit,

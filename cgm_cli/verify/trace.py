@@ -19,7 +19,7 @@ from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import Spec
 from cgm_cli.verify.claims import Claims, plain
 from cgm_cli.verify.precision import EPS, RELATIVE, Missing, extended
-from cgm_cli.verify.report import Row, Verdict
+from cgm_cli.verify.report import CheckedClaim, Verdict
 
 _SAME = {
     "objective": "total",
@@ -34,14 +34,14 @@ CLOCKS = 5.0
 """Seconds that two clocks, one of them read when files are written, may disagree by; and 5 % of the time."""
 
 
-def trace_rows(run: Run) -> list[Row]:
+def trace_rows(run: Run) -> list[CheckedClaim]:
     """One row for the arithmetic of the trace."""
     rows = []
     if len(run.trace.get("k", ())):
         wrong = sorted({*_wrong_rows(run.trace), *_misplaced(run)})
         note = "total = objective + penalty, gap, infeasibility, time, and no iteration missing or twice"
         note = f"rows {_listed(wrong)} do not add up" if wrong else note
-        rows.append(Row("trace", Verdict.FAILS if wrong else Verdict.HOLDS, note=note))
+        rows.append(CheckedClaim("trace", Verdict.FAILS if wrong else Verdict.HOLDS, note=note))
     return rows
 
 
@@ -86,7 +86,7 @@ def kinds(trace: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.where(np.isnan(trace["bound"]), "none", named)
 
 
-def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
+def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> CheckedClaim:
     """The flags of the bounds, and their order: what is certified, or probable, is never given up, so that
 
     - every row after it shows a bound that is no worse, and one that is called less certain is better;
@@ -97,7 +97,7 @@ def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
     trace, sign = run.trace, problem.sense_sign
     name = "bounds of the trace"
     if "bound_failure" not in trace or not len(trace["k"]):
-        return Row(name, Verdict.UNCHECKED, note="the trace does not say what its bounds are")
+        return CheckedClaim(name, Verdict.UNCHECKED, note="the trace does not say what its bounds are")
     bound, kind = sign * trace["bound"], kinds(trace)
     certified = kind == "certified"
     failure = np.select([certified, kind == "probable"], [0.0, spec.bound.failure], np.nan)
@@ -112,7 +112,7 @@ def bounds_row(run: Run, spec: Spec, problem: CompositeProblem) -> Row:
         faults["objectives of rows"] = np.flatnonzero(beyond).tolist()
     found = [f"{what} {_listed(rows)} contradict the others" for what, rows in faults.items() if rows]
     note = "; ".join(found) or "what was certified or probable is never given up, and no row has a better one"
-    return Row(name, Verdict.FAILS if found else Verdict.HOLDS, note=note)
+    return CheckedClaim(name, Verdict.FAILS if found else Verdict.HOLDS, note=note)
 
 
 def _given_up(bound: np.ndarray, kind: np.ndarray) -> list[int]:
@@ -145,7 +145,7 @@ def _in_closed_form(domain: Domain) -> bool:
     return all(map(_in_closed_form, domain.blocks)) if isinstance(domain, Product) else not domain.spectral
 
 
-def record_row(run: Run, claims: Claims, spec: Spec, sense: str) -> Row:
+def record_row(run: Run, claims: Claims, spec: Spec, sense: str) -> CheckedClaim:
     """The numbers of status.json stand in the last row of the trace too, and resolved.yaml in run.h5; it agrees with
     itself and with the problem.
     """
@@ -182,7 +182,7 @@ def record_row(run: Run, claims: Claims, spec: Spec, sense: str) -> Row:
     if not run.form:
         differing.append("how x was kept")
     note = f"differ: {', '.join(differing)}" if differing else "status.json, resolved.yaml and run.h5 agree"
-    return Row("records", Verdict.FAILS if differing else Verdict.HOLDS, note=note)
+    return CheckedClaim("records", Verdict.FAILS if differing else Verdict.HOLDS, note=note)
 
 
 def _adds_up(certificate: object, bound: float | None, failure: float, sense: str) -> bool:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cgm_cli.reports.collect import Collection, Fault, collect
+from cgm_cli.reports.collect import Collection, Unreadable, collect
 from cgm_cli.reports.html import page
 from tests.reports.browser import chromium, errors, keep_screenshot, needs_browser, open_page, wait
 from tests.reports.support import make_run, spec
@@ -26,7 +26,7 @@ def evil(tmp_path_factory):
     make_run(folder / "a<script>alert(3)", spec(EVIL, beta0=1.0, note="</script><script>alert(4)</script>"))
     make_run(folder / "b", spec("b", beta0=2.0, note="%{x} <i>note</i>"))
     found = collect([folder])
-    return Collection(found.entries, [Fault(folder / "</ul><script>alert(5)", "because <b>")])
+    return Collection(found.entries, [Unreadable(folder / "</ul><script>alert(5)", "because <b>")])
 
 
 def test_names_are_text_wherever_they_stand(evil):
@@ -63,7 +63,7 @@ def test_every_image_has_a_text_and_every_control_a_name(three):
 
 
 def test_a_page_without_runs_and_one_of_unfinished_ones(mixed, tmp_path):
-    assert "There is no run" in page([], [Fault(tmp_path, "an empty folder.")])
+    assert "There is no run" in page([], [Unreadable(tmp_path, "an empty folder.")])
     found = collect([mixed])
     text = page(found.entries, found.faults)
     assert "The oracle gave up." in text and "is not a status of cgm" in text

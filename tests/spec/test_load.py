@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgm_cli.errors import DataError, Gathering, ProblemError, Several, located
+from cgm_cli.errors import DataError, ErrorCollector, ProblemError, Several, located
 from cgm_cli.spec import explain
 from cgm_cli.spec.faults import SpecError, _lines
 from cgm_cli.spec.load import describe_error, dump, load, loads, one_line, resolved
@@ -416,12 +416,12 @@ def test_many_overrides_that_cannot_be_applied():
 
 def test_many_errors_after_loading():
     spec = loads(GOOD.replace("  penalties:\n", "  penalties:\n" + "    - {kind: l1}\n" * 200))
-    gathering = Gathering()
+    gathering = ErrorCollector()
     for index in range(200):
         with gathering.part("problem", "penalties", index):
             raise ProblemError("does not fit")
     with pytest.raises(Several) as caught:
-        gathering.settle()
+        gathering.raise_all()
     assert caught.value.message.count("does not fit") == 50 and caught.value.message.endswith("and 150 more")
     message = describe_error(caught.value, spec)
     assert message.count("<spec>:") == 50 and message.endswith("\n\nand 150 more")

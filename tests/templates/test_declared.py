@@ -14,7 +14,7 @@ import pytest
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.cli import main
 from cgm_cli.errors import DataError
-from cgm_cli.reports.pictures import Saved, made
+from cgm_cli.reports.pictures import PictureSource, made
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec import registry
 from cgm_cli.spec.load import dump, loads
@@ -69,7 +69,7 @@ def test_the_views_declared_are_drawn(name):
     for example in rounded(name):
         trace = {"k": np.zeros(1), **{f"metric_{key}": np.full(1, value) for key, value in example.metrics.items()}}
         solution = {**example.iterate.arrays(), **example.rounding.arrays}
-        pictures = made(views, Saved(solution, trace, example.problem))
+        pictures = made(views, PictureSource(solution, trace, example.problem))
         assert not any("{" in picture.alt or "nan" in picture.alt for picture in pictures)
         drawn |= {picture.title for picture in pictures}
     assert {view.title for view in views} <= drawn

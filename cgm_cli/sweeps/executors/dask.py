@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cgm_cli.errors import ProblemError
-from cgm_cli.sweeps.executors.local import Observer, Turn, order_of
-from cgm_cli.sweeps.manifest import Manifest, Row
+from cgm_cli.sweeps.executors.local import QueuedPoint, SweepObserver, order_of
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow
 from cgm_cli.sweeps.model import DaskSpec
-from cgm_cli.sweeps.task import GRACE, Ending, Kind, Order, run
+from cgm_cli.sweeps.task import GRACE, AttemptEnding, Kind, Order, run
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -41,11 +41,11 @@ _CLUSTERS = {
 
 def run_dask(
     manifest: Manifest,
-    rows: Iterable[Row],
+    rows: Iterable[ManifestRow],
     spec: DaskSpec,
     workers: int,
     retries: int,
-    observer: Observer,
+    observer: SweepObserver,
     should_stop: Callable[[], bool],
     stop_file: Path,
 ) -> None:
@@ -62,14 +62,14 @@ def run_dask(
 def _run(
     client: Client,
     manifest: Manifest,
-    rows: Iterable[Row],
+    rows: Iterable[ManifestRow],
     retries: int,
-    observer: Observer,
+    observer: SweepObserver,
     should_stop: Callable[[], bool],
     stop_file: Path,
 ) -> None:
-    queue = deque(Turn(row) for row in rows)
-    pending: dict[Any, Turn] = {}
+    queue = deque(QueuedPoint(row) for row in rows)
+    pending: dict[Any, QueuedPoint] = {}
     threads, count_again = 0, 0.0
     stopping, give_up = False, float("inf")
     try:
@@ -106,7 +106,7 @@ def _run(
         raise
 
 
-def look_after(order: Order, stop_file: str) -> Ending:
+def look_after(order: Order, stop_file: str) -> AttemptEnding:
     """What a worker does: run the task to its end, or until the file appears."""
     return run(order, _Looking(stop_file), patience=float("inf"))
 
@@ -127,13 +127,13 @@ class _Looking:
         return self._found
 
 
-def _ending(future: Any) -> Ending:
+def _ending(future: Any) -> AttemptEnding:
     error = future.exception()
     if error is None:
         return future.result()
     if type(error).__name__ == "KilledWorker":
-        return Ending(Kind.FAILED, message="every worker that was given it died")
-    return Ending(Kind.FAILED, message=f"dask: {type(error).__name__}: {error}")
+        return AttemptEnding(Kind.FAILED, message="every worker that was given it died")
+    return AttemptEnding(Kind.FAILED, message=f"dask: {type(error).__name__}: {error}")
 
 
 @contextmanager

@@ -8,34 +8,34 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from cgm_cli.sweeps.manifest import Manifest, Row
-from cgm_cli.sweeps.task import PATIENCE, Ending, Kind, Order, Task
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow
+from cgm_cli.sweeps.task import PATIENCE, AttemptEnding, Kind, Order, Task
 
 _TURN = 0.02
 _LOOK_AGAIN = 0.5
 
 
 @dataclass
-class Turn:
+class QueuedPoint:
     """A point in the queue. failed: attempts that failed; left: that were told to leave by somebody else, in a row."""
 
-    row: Row
+    row: ManifestRow
     failed: int = 0
     left: int = 0
 
-    def again(self, ending: Ending, retries: int) -> bool:
+    def again(self, ending: AttemptEnding, retries: int) -> bool:
         """Take note of how an attempt ended; whether another one is due."""
         self.failed += ending.kind is Kind.FAILED
         self.left = self.left + 1 if ending.kind is Kind.LEFT else 0
         return (ending.kind is Kind.FAILED and self.failed <= retries) or 0 < self.left < PATIENCE
 
 
-class Observer(Protocol):
+class SweepObserver(Protocol):
     """Is told what happens, and may end the sweep."""
 
-    def started(self, row: Row) -> None: ...
+    def started(self, row: ManifestRow) -> None: ...
 
-    def ended(self, row: Row, ending: Ending, final: bool) -> None:
+    def ended(self, row: ManifestRow, ending: AttemptEnding, final: bool) -> None:
         """final: no further attempt follows."""
         ...
 
@@ -44,7 +44,7 @@ class Observer(Protocol):
         ...
 
 
-def order_of(manifest: Manifest, row: Row) -> Order:
+def order_of(manifest: Manifest, row: ManifestRow) -> Order:
     """What the task of a row needs to know."""
     folder = str(manifest.folder(row).path.absolute())
     return Order(folder, row.threads, manifest.timeout, manifest.cwd, manifest.data)
@@ -52,10 +52,10 @@ def order_of(manifest: Manifest, row: Row) -> Order:
 
 def run_local(
     manifest: Manifest,
-    rows: Iterable[Row],
+    rows: Iterable[ManifestRow],
     workers: int,
     retries: int,
-    observer: Observer,
+    observer: SweepObserver,
     should_stop: Callable[[], bool],
     patience: float = float("inf"),
 ) -> None:
@@ -64,9 +64,9 @@ def run_local(
 
     patience: seconds to wait, at the end, for points that another process is at.
     """
-    queue = deque(Turn(row) for row in rows)
-    busy: deque[Turn] = deque()
-    running: list[tuple[Turn, Task]] = []
+    queue = deque(QueuedPoint(row) for row in rows)
+    busy: deque[QueuedPoint] = deque()
+    running: list[tuple[QueuedPoint, Task]] = []
     look_again, idle_since = 0.0, None
     try:
         while queue or running or busy:

@@ -32,9 +32,9 @@ from cgm_cli.methods.status import Status
 from cgm_cli.runs.files import write_atomically, write_fault
 from cgm_cli.sweeps.executors.local import run_local
 from cgm_cli.sweeps.lease import STALE
-from cgm_cli.sweeps.manifest import Manifest, Row, read_manifest
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow, read_manifest
 from cgm_cli.sweeps.model import SlurmSpec
-from cgm_cli.sweeps.progress import Progress
+from cgm_cli.sweeps.progress import SweepProgress
 
 _LARGEST_ARRAY = 1001
 
@@ -49,7 +49,12 @@ class Submission:
 
 
 def submit(
-    manifest: Manifest, rows: Sequence[Row], spec: SlurmSpec, per_task: int | None, retries: int, most: int | None
+    manifest: Manifest,
+    rows: Sequence[ManifestRow],
+    spec: SlurmSpec,
+    per_task: int | None,
+    retries: int,
+    most: int | None,
 ) -> Submission:
     """Submit the points. More of them go into one task than asked for where the array would become too large.
 
@@ -124,9 +129,9 @@ def work(path: Path, batch: str, should_stop: Callable[[], Status | None]) -> in
             f"{stem}.json is not a batch of this sweep, or this is no task of an array: {error}."
         ) from error
     first = task * told["per_task"]
-    rows = [Row(**row) for row in told["rows"][first : first + told["per_task"]]]
+    rows = [ManifestRow(**row) for row in told["rows"][first : first + told["per_task"]]]
     stop_file = stem.with_suffix(".stop")
-    with Progress(manifest, len(rows)) as progress:
+    with SweepProgress(manifest, len(rows)) as progress:
 
         def stop() -> bool:
             enough = told["most"] is not None and progress.failed >= told["most"]
@@ -172,7 +177,7 @@ def largest_array() -> int:
     return max(1, int(found[1])) if found else _LARGEST_ARRAY
 
 
-def _come_back(requeue: bool, progress: Progress) -> int:
+def _come_back(requeue: bool, progress: SweepProgress) -> int:
     job = os.environ["SLURM_JOB_ID"]
     state = re.search(r"\bJobState=(\w+)", _slurm("scontrol", "show", "job", "--oneliner", job).stdout)
     # One that somebody has cancelled is completing by now, and would come back to life.
