@@ -197,9 +197,18 @@ def _nuclear_ball(rng, r):
     return {"kind": "nuclear-ball", "shape": [m, n], "radius": r}, cones
 
 
+def _birkhoff(rng, r):
+    n = int(rng.integers(1, 5))
+    cones, x = Cones(n * n), np.arange(n * n)
+    cones.add(POSITIVE, np.zeros(n * n), (np.eye(n * n), x))
+    sums = np.vstack([np.kron(np.eye(n), np.ones((1, n))), np.kron(np.ones((1, n)), np.eye(n))[:-1]])
+    cones.add(ZERO, np.ones(2 * n - 1), (-sums, x))
+    return {"kind": "birkhoff", "size": n}, cones
+
+
 DOMAINS = {
     "box": _box, "simplex": _simplex, "l1-ball": _l1_ball, "l2-ball": _l2_ball, "linf-ball": _linf_ball,
-    "psd": _psd, "fantope": _fantope, "fantope-face": _face, "nuclear-ball": _nuclear_ball,
+    "psd": _psd, "fantope": _fantope, "fantope-face": _face, "nuclear-ball": _nuclear_ball, "birkhoff": _birkhoff,
 }  # fmt: skip
 
 
@@ -231,7 +240,7 @@ def penalty(rng, n, cones, unit) -> dict[str, Any]:
     """A random penalty of a random image, added to the cones by its epigraph."""
     m = int(rng.integers(1, 6))
     a, shift = rng.standard_normal((m, n)), 0.3 * rng.standard_normal(m)
-    kind, scale, x = str(rng.choice(["l1", "l2", "max"])), unit * float(rng.uniform(0.05, 1.0)), np.arange(n)
+    kind, scale, x = str(rng.choice(["l1", "l2", "max", "huber"])), unit * float(rng.uniform(0.05, 1.0)), np.arange(n)
     spec = {"kind": kind, "map": {"kind": "matrix", "matrix": a.tolist()}, "offset": shift.tolist()}
     if kind == "l1":
         t = cones.variables(m, scale)
@@ -242,6 +251,16 @@ def penalty(rng, n, cones, unit) -> dict[str, Any]:
         first = np.zeros((m + 1, 1))
         first[0] = 1.0
         cones.add(SECOND_ORDER, np.append(0.0, -shift), (np.vstack([np.zeros((1, n)), a]), x), (first, t))
+    elif kind == "huber":
+        # The least of u^2 / (2 d) + |z - u| over u, with w >= u^2 as |(2 u, w - 1)| <= w + 1 and t >= |z - u|.
+        spec["delta"] = delta = float(10.0 ** rng.uniform(-2, 1))
+        u, w, t = cones.variables(m), cones.variables(m, scale / (2.0 * delta)), cones.variables(m, scale)
+        both = np.vstack([-np.eye(m), np.eye(m)])
+        images = np.vstack([-a, a]), x
+        cones.add(POSITIVE, np.append(shift, -shift), images, (-both, u), (np.abs(both), t))
+        for one, square in zip(u, w, strict=True):
+            first, second = np.array([[1.0], [0.0], [1.0]]), np.array([[0.0], [2.0], [0.0]])
+            cones.add(SECOND_ORDER, np.array([1.0, 0.0, -1.0]), (first, np.array([square])), (second, np.array([one])))
     else:
         t = cones.variables(1, 1.0)
         cones.add(POSITIVE, shift, (-a, x), (np.ones((m, 1)), t))
