@@ -10,9 +10,11 @@ import pytest
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process that they start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell that starts the tests in the background has them ignore Ctrl-C and Ctrl-\, and so would every process that
+# they start.
+for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGQUIT: signal.SIG_DFL}.items():
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 LONGEST = (
     "sweeps/test_cluster.py",

@@ -57,5 +57,8 @@ def gram(matrix: np.ndarray, should_stop: Callable[[], bool]) -> np.ndarray | No
             return None
         columns = slice(first, min(n, first + PANEL))
         out[columns, first:] = matrix[:, columns].T @ matrix[:, first:]
-        out[first:, columns] = out[columns, first:].T
+        # Of the square on the diagonal, BLAS need not sum the two halves in the same order.
+        square = out[columns, columns]
+        square[...] = np.tril(square) + np.tril(square, -1).T
+        out[columns.stop :, columns] = out[columns, columns.stop :].T
     return out
