@@ -1,6 +1,5 @@
 """Which bound is shown, which is dropped, and what is certified when."""
 
-import copy
 import dataclasses
 import itertools
 
@@ -23,7 +22,6 @@ from cgm_cli.templates.build import build
 from tests.blocks.support import Behind, random_vertex
 from tests.methods.problems import (
     KNOWN,
-    Keep,
     cycle,
     solve_scaled,
 )
@@ -158,59 +156,46 @@ def test_converged_means_that_every_tolerance_holds_for_what_is_reported(certify
 
 
 def test_a_run_whose_certified_bound_has_passed_its_objective_goes_on(monkeypatch):
-    """The current dual proves that the gap is small; then the best one is certified, and the gap is too large.
-
-    The best one here is a dual of a long run, planted with an estimate as low as a rough oracle may have made it.
+    """The current dual proves that the gap is small; then the best one is certified, and the gap is too large: its
+    estimate was low, as the oracle is rough, and its value lies above the objective of a point that misses constraints.
     """
-    rng = np.random.default_rng(2)
-    points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
-    problem = {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1}
     rough = {"mode": "fixed", "tolerance": 2e-2}
 
-    def solved(iterations=500, stop=None, certify="final", resume=None):
+    def solved(seed, gap, iterations=500):
+        rng = np.random.default_rng(seed)
+        points = 1.5 * rng.standard_normal((3, 5))[np.arange(80) % 3] + rng.standard_normal((80, 5))
+        problem = {"template": "kmeans-sdp", "clusters": 3, "points": points.tolist(), "restarts": 1}
         solver = {"method": "hcgm", "iterations": iterations, "oracle": rough}
-        spec = {"problem": problem, "solver": solver, "stop": stop or {}, "bound": {"certify": certify}, "seed": 0}
-        keep, packs = Keep(), {}
+        stop = {"gap": gap, "infeasibility": 0.12}
+        spec = {"problem": problem, "solver": solver, "stop": stop, "bound": {"certify": "final"}, "seed": 0}
+        overtaken = set()
 
-        def save(pack, status):
-            packs[pack()["state"]["k"]] = copy.deepcopy(pack())
+        def look(pack, status):
+            overtaken.add(pack()["state"]["attempts"].get("overtaken_at"))
 
-        return build(loads(dump(spec))).solve([keep], on_checkpoint=save, resume=resume), keep.records, packs
+        run = build(loads(dump(spec))).solve([], on_checkpoint=look)
+        return run, sorted(overtaken - {None})
 
-    _, records, packs = solved(certify="always")
-    best = packs[500]["state"]["bounds"]["certified"]
-    size = best["value"] / records[499].bound
-    # Where the current dual comes near the objective hangs on the last digits of eigenvectors: one of these will do.
-    for gap in (4e-3, 6e-3, 8e-3, 1e-2, 1.2e-2):
-        small = {"gap": gap, "infeasibility": 0.12}
-        plain, _, packs = solved(stop=small)
-        if plain.status is not Status.CONVERGED:
+    # Where it happens hangs on the last digits of eigenvectors: it does with one of these.
+    for seed, gap in itertools.product(range(2, 12), (4e-3, 6e-3, 8e-3, 1e-2, 1.2e-2)):
+        run, tried = solved(seed, gap)
+        if not tried:
             continue
-        # The bound of the long run lies above the objective by more than the tolerance, and the estimate below it.
-        assert records[499].bound > plain.record.total * (1 + gap)
-        begin = packs[plain.record.k - 1]
-        low = {**best, "value": size * plain.record.total * (1 - 2 * gap), "certified": False, "failure": np.nan}
-        begin["state"]["bounds"]["estimated"] = low
-        run, _, packs = solved(stop=small, resume=copy.deepcopy(begin))
-        overtaken = {pack["state"]["attempts"].get("overtaken_at") for pack in packs.values()}
-        tried = sorted(k for k in overtaken - {None} if k >= plain.record.k)
-        if tried:
+        spent, _ = solved(seed, gap, iterations=tried[0])
+        if spent.record.bound > spent.record.total:
             break
-    assert tried[0] == plain.record.k
-    # And tries again only after a quarter more of steps: a certificate may be dear.
+    # It tries again only after a quarter more of steps: a certificate may be dear.
     for former, later in itertools.pairwise(tried):
         assert later >= 1.25 * former + 1
+    assert run.record.k > tried[0] and run.record.certified
     assert run.status is Status.ITERATION_LIMIT or run.record.gap <= gap
-    assert run.record.certified and run.record.bound >= records[499].bound * (1 - 1e-12)
-    # But not beyond its budget.
-    spent, _, _ = solved(iterations=tried[0], stop=small, resume=copy.deepcopy(begin))
+    # But it does not go on beyond its budget.
     assert (spent.status, spent.record.k) == (Status.ITERATION_LIMIT, tried[0])
     assert spent.record.certified and spent.record.bound > spent.record.total * (1 + gap)
-    assert spent.record.objective == plain.record.objective
-    # Without the second certificate the run ends there.
+    # Without the second certificate the run would have ended there, if not before.
     monkeypatch.setattr(Certifier, "certify_best", lambda self: False)
-    ended, _, _ = solved(stop=small, resume=copy.deepcopy(begin))
-    assert (ended.status, ended.record.k) == (Status.CONVERGED, tried[0])
+    ended, _ = solved(seed, gap)
+    assert ended.status is Status.CONVERGED and ended.record.k <= tried[0]
 
 
 def test_no_certificate_is_spent_on_a_bound_that_could_prove_nothing(monkeypatch):
