@@ -21,6 +21,11 @@ T = TypeVar("T")
 TRIAL_ORDER = 700
 """The order of the matrices that are multiplied to find out how fast that is: some hundredths of a second in all."""
 
+SMALL = 1e9, 5e9
+"""Operations up to which no trial is made, which takes longer than they do; and how many a second they are taken for,
+a slow machine's.
+"""
+
 
 class OutOfTime(Exception):
     """Raised by `Deadline.check`: the work is given up, and what it has changed is to be taken back by who began it."""
@@ -107,4 +112,5 @@ def flops_per_second() -> float:
 
 def seconds_of(flops: float) -> float:
     """What a factorisation of so many operations takes, roughly."""
-    return flops / flops_per_second()
+    most, rate = SMALL
+    return flops / (rate if flops <= most else flops_per_second())
