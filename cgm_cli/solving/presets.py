@@ -30,6 +30,9 @@ DESCENT_TOLERANCE = 1e-3
 in the end.
 """
 
+SOLVERS = {"local-descent": "multipliers", "primal-dual": "adopted"}
+"""Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
+
 
 @dataclass(frozen=True)
 class PolicyChoice:
@@ -104,8 +107,11 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
         if accuracy.tolerance is None:
             update["oracle"] = accuracy.model_copy(update={"tolerance": DESCENT_TOLERANCE})
         return solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why)
+    if open_to_all and problem.terms and problem.domain.projects and not problem.domain.spectral:
+        update = {"method": "cgal", "correction": _policy("correction", "primal-dual")}
+        return solver.model_copy(update=update), {"correction": "auto: the domain can project"}
     if open_to_all and problem.terms:
-        why = "auto: there are terms to meet, and no descent for the domain"
+        why = "auto: there are terms to meet, and neither descent nor projections for the domain"
         update = {"method": "cgal", "correction": _policy("correction", "fully-corrective")}
         return solver.model_copy(update=update), {"correction": why}
     return solver.model_copy(update={"method": "cgal" if problem.terms else "hcgm"}), {}
@@ -121,18 +127,17 @@ def _why(solver: SolverSpec, family: str) -> str:
 
 def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> PolicyChoice:
     """Smoothing and dual update of a named method, where the spec leaves them open."""
-    descends = solver.correction.name == "local-descent" and bool(problem.terms)
     if family == "duals":
         if solver.method != "cgal" or (solver.smoothing is not None and solver.smoothing.name == "none"):
             return PolicyChoice(_policy("duals", "none"), f"of `{solver.method}`")
-        if descends:
-            return PolicyChoice(_policy("duals", "multipliers"), "of `cgal` with a correction that solves its problems")
+        if solver.correction.name in SOLVERS and problem.terms:
+            return PolicyChoice(_policy("duals", SOLVERS[solver.correction.name]), f"of `cgal` with `{solver.correction.name}`")
         bound = {} if solver.dual_bound is None else {"bound": solver.dual_bound}
         return PolicyChoice(_policy("duals", "ascent", **bound), "of `cgal`")
     if solver.method == "cgm":
         return PolicyChoice(_policy("smoothing", "none"), "of `cgm`")
     duals = solver.duals or _preset("duals", solver, problem).policy
-    if duals.name == "multipliers":
+    if duals.name in SOLVERS.values():
         return PolicyChoice(_policy("smoothing", "constant"), "multipliers meet the constraints however wide it is")
     return PolicyChoice(_policy("smoothing", "homotopy"), f"of `{solver.method}`")
 
@@ -147,12 +152,11 @@ def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str
         )
     if problem.terms and kinds["smoothing"] == "none" and kinds["duals"] != "none":
         raise ProblemError("multipliers need terms that are smoothed: leave out `smoothing: none`", ("smoothing",))
-    if kinds["duals"] == "multipliers" and kinds["correction"] != "local-descent":
-        raise ProblemError(
-            "`duals: multipliers` follow the solutions of a correction that nearly solves its problems: "
-            "`correction: local-descent`",
-            ("duals",),
-        )
+    for correction, duals in SOLVERS.items():
+        if kinds["duals"] == duals and kinds["correction"] != correction:
+            raise ProblemError(
+                f"`duals: {duals}` are those of the points of a correction: `correction: {correction}`", ("duals",)
+            )
     if solver.dual_bound is not None and not (problem.terms and kinds["duals"] == "ascent"):
         raise ProblemError("`dual_bound` is for `method: cgal` without local descent", ("dual_bound",))
     if solver.dual_bound is not None and solver.duals is not None:

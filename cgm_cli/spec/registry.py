@@ -104,11 +104,13 @@ CORRECTIONS = {
     "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
+    "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
 }
 DUALS = {
     "none": "cgm_cli.methods.duals.none:NoMultipliers",
     "ascent": "cgm_cli.methods.duals.ascent:DualAscent",
     "multipliers": "cgm_cli.methods.duals.multipliers:MethodOfMultipliers",
+    "adopted": "cgm_cli.methods.duals.adopted:AdoptedDuals",
 }
 
 FAMILIES = {

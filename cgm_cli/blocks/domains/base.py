@@ -69,7 +69,8 @@ class Domain(ABC):
     Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
     X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by
     products with the direction, which need not be written out as an array. `takes_single_precision`: where its
-    tolerance is loose, `lmo` is content with products in that.
+    tolerance is loose, `lmo` is content with products in that. `projects`: `project` gives the nearest point of any x,
+    however far, at a price that is not much more than that of `lmo`, or of one full factorisation.
     """
 
     shape: tuple[int, ...]
@@ -78,6 +79,7 @@ class Domain(ABC):
     symmetric: bool = False
     spectral: bool = False
     takes_single_precision: bool = False
+    projects: bool = False
 
     @property
     def factors(self) -> Factorable | None:

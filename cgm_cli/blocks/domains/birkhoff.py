@@ -37,6 +37,8 @@ class Birkhoff(Domain):
     length sqrt(n), and two that share no entry are sqrt(2 n) apart.
     """
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["birkhoff"]
         size: Size = Field(..., description="n: the matrices are n x n")

@@ -21,6 +21,8 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Box(Domain):
     """{x : lower <= x <= upper}, entry by entry; bounds of the shape of x."""
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["box"]
         lower: ArrayField | None = Field(..., description="lower bound: a number, or one per entry")

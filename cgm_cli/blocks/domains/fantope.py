@@ -22,6 +22,8 @@ class Fantope(EigenDomain):
     eigenvectors.
     """
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["fantope"]
         size: Size = Field(description="n: the matrices are n x n")

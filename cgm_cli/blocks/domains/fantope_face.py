@@ -28,6 +28,8 @@ class FantopeFace(SpectralDomain):
     k - 1 smallest eigenvalues of Q^T V Q.
     """
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["fantope-face"]
         size: Size = Field(description="n: the matrices are n x n")

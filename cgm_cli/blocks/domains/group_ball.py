@@ -19,6 +19,8 @@ from cgm_cli.spec.fields import BlockSpec, Count, Positive
 class GroupL1Ball(Domain):
     """{x in R^n : sum_G |x_G|_2 <= r} for a partition of the entries into groups G."""
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["group-l1-ball"]
         groups: list[list[Count]] = Field(..., description="the indices in each group; together 0, ..., n-1, each once")

@@ -21,6 +21,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 class L1Ball(Domain):
     """{x : sum |x_i| <= r}."""
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["l1-ball"]
         size: ShapeField = Field(..., description="number of entries, or shape of a point")
@@ -63,6 +65,8 @@ class L1Ball(Domain):
 
 class L2Ball(Domain):
     """{x : |x|_2 <= r} (Frobenius norm for a matrix)."""
+
+    projects = True
 
     class Spec(BlockSpec):
         kind: Literal["l2-ball"]

@@ -26,6 +26,8 @@ class NuclearBall(SpectralDomain):
     vectors of the largest singular value.
     """
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["nuclear-ball"]
         shape: Annotated[list[Size], Field(min_length=2, max_length=2)] = Field(description="[m, n]")

@@ -53,6 +53,7 @@ class Product(Domain):
         self.shape = (self.starts[-1],)
         self.radius = float(np.linalg.norm([block.radius for block in blocks]))
         self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))
+        self.projects = all(block.projects for block in blocks)
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min <g_i, x_i>: the blocks minimise independently, each from its part of the direction."""

@@ -25,6 +25,8 @@ class PSDTrace(EigenDomain):
     where only tr X <= r is asked and lambda >= 0, it is 0 at X = 0.
     """
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["psd"]
         size: Size = Field(description="n: the matrices are n x n")

@@ -18,6 +18,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive, Size
 class Simplex(Domain):
     """{x in R^n : x >= 0, sum x = r}, or sum x <= r with `sum: at-most`."""
 
+    projects = True
+
     class Spec(BlockSpec):
         kind: Literal["simplex"]
         size: Size = Field(..., description="number of entries")
