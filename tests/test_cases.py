@@ -78,7 +78,8 @@ def test_nearly_dependent_rows_are_not_called_converged(tmp_path):
             }
         ],
     }
-    result, run = solved(tmp_path, problem, {"gap": 1e-3}, method="auto", iterations=400)
+    corrected = {"method": "cgal", "correction": "fully-corrective"}
+    result, run = solved(tmp_path, problem, {"gap": 1e-3}, **corrected, iterations=400)
     assert result.status.value == "iteration-limit"
     assert result.record.infeasibility <= 1e-3 and result.record.gap <= 1e-3
     assert 0.4 < result.record.owed < 1.0

@@ -4,7 +4,12 @@ At least the maximum over the domain of f and the finite g_i is, from any x_k,
 
     f(x) <= f(x_k) + <grad f(x_k), x - x_k> + L_f D^2 / 2     and     g(A x) <= g(A x_k) + L_g |A| D,
 
-for which one more linear minimisation has to be certified.
+for which one more linear minimisation has to be certified. By how much the bound is higher says how far off every point
+is: with its y_i, and K_i the sets,
+
+    bound <= F(x) + sum_i |y_i| dist(A_i x, K_i)     for all x in X,
+
+so that where an infeasibility of tau would do, the bound has to be higher by tau sum_i |y_i| max(1, |p_i|).
 """
 
 from __future__ import annotations
@@ -18,19 +23,27 @@ import numpy as np
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.best_bound import TRIAL_PRODUCTS
+from cgm_cli.methods.best_bound import TRIAL_PRODUCTS, Bound
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.deadline import Deadline
 
 
 class InfeasibilityTest:
-    """certifies: whether estimates may be certified for the proof. deadline: of certificates."""
+    """tolerance: the relative infeasibility that would do. certifies: whether estimates may be certified for the proof.
+    deadline: of certificates.
+    """
 
     def __init__(
-        self, problem: CompositeProblem, state: State, certifier: Certifier, certifies: bool, deadline: Deadline
+        self,
+        problem: CompositeProblem,
+        state: State,
+        certifier: Certifier,
+        tolerance: float,
+        certifies: bool,
+        deadline: Deadline,
     ):
-        self._problem, self._state, self._certifier = problem, state, certifier
+        self._problem, self._state, self._certifier, self._tolerance = problem, state, certifier, tolerance
         self._certifies, self._deadline = certifies, deadline
 
     def is_proven(self) -> bool:
@@ -42,13 +55,25 @@ class InfeasibilityTest:
         image = state.point.loss_image
         objective = 0.0 if problem.loss is None or image is None else problem.loss.value(image)
         # The cheapest looks come first.
-        if shown.value <= objective or shown.value <= self._attained() or shown.value <= self._ceiling():
+        if shown.value <= objective or shown.value <= self._attained() or not self._passes(shown):
             return False
         if not shown.certified and self._certifies and shown.value > state.ceiling.failed:
             self._certifier.certify_best()
             state.ceiling = replace(state.ceiling, failed=shown.value + abs(shown.value) * 1e-6)
         certified = state.bounds.certified
-        return certified is not None and certified.value > self._ceiling()
+        return certified is not None and self._passes(certified)
+
+    def _passes(self, bound: Bound) -> bool:
+        """Whether no point that is feasible within the tolerance has an objective as high as the bound."""
+        height = bound.value - self._ceiling()
+        if height <= 0.0 or self._tolerance == 0.0:
+            return height > 0.0
+        needed = 0.0
+        for term, y, z in zip(self._problem.terms, bound.dual.duals, self._state.point.images.terms, strict=True):
+            if term.penalty.is_set:
+                size = max(1.0, term.penalty.smoothed(z, 1.0).reference)
+                needed += self._tolerance * float(np.linalg.norm(y)) * size
+        return height > needed
 
     def _ceiling(self) -> float:
         """At least the maximum of the objective over the domain; infinite where that cannot be certified."""

@@ -178,9 +178,10 @@ class _Loop:
     def _ending(self, recorder: Recorder) -> Ending:
         state, budget = self.state, self.budget
         convergence = Convergence(state, self.stop, self.schedule, budget, self.certifier, self.debt, recorder.record)
-        infeasibility = InfeasibilityTest(self.problem, state, self.certifier, self.schedule.certifies, budget.ending)
+        tolerance, certifies = self.stop.infeasibility or 0.0, self.schedule.certifies
+        infeasibility = InfeasibilityTest(self.problem, state, self.certifier, tolerance, certifies, budget.ending)
         rooms = self.certifier, convergence, infeasibility, self.checkpoints
-        return Ending(self.problem, state, self.stop, budget, *rooms, self.request, self.schedule.certifies)
+        return Ending(self.problem, state, self.stop, budget, *rooms, self.request, certifies)
 
     def _outcome(self, status: Status, record: IterationRecord) -> Outcome:
         state, budget, message = self.state, self.budget, ""

@@ -133,6 +133,10 @@ class Move:
 
 
 class Correction(Protocol):
+    """needs_array: it works on all entries of x, which has to be kept as an array."""
+
+    needs_array: ClassVar[bool]
+
     def init(self, problem: CompositeProblem) -> Any:
         """What it remembers at first: a frozen dataclass, or None."""
         ...

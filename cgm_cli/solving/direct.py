@@ -59,7 +59,7 @@ def solve_problem(
             problem = scaled(problem) if solver.scaling == "auto" else problem
             policies = chosen(solver, problem).method
         rules = stop if isinstance(stop, StopRules) else _rules(stop, solver.iterations, problem)
-        form = choose_form(solver, problem, _Anything(), _has_room_for)
+        form = choose_form(solver, policies, problem, _Anything(), _has_room_for)
         plan = schedule or Schedule(refresh=solver.refresh)
     return Solve(problem, policies, rules, form, plan, seed)(observers, should_stop)
 

@@ -12,6 +12,7 @@ from cgm_cli.blocks.iterates import DenseIterate, FactoredIterate, Iterate, Samp
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.blocks.sketch import SketchedIterate
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.readers.memory import human
 from cgm_cli.spec.model import SolverSpec
@@ -64,31 +65,32 @@ class Needs(Protocol):
 
 def choose_form(
     solver: SolverSpec,
+    method: Method,
     problem: CompositeProblem,
     needs: Needs,
     has_room_for: Callable[[int], bool],
     kept: str | None = None,
 ) -> Form:
-    """The form of the spec; of `auto`, `kept` if it is given. has_room_for: whether so many bytes can be had. Raises
-    ProblemError where it cannot serve the problem.
+    """The form of the spec; of `auto`, `kept` if it is given. method: what the spec came to. has_room_for: whether so
+    many bytes can be had. Raises ProblemError where it cannot serve the problem.
     """
     kind, reason = solver.iterate, "the spec says so"
     if kind == "auto":
         suggested = kept is None
-        kind, reason = _suggested(solver, problem, needs, has_room_for) if suggested else (kept, BEGUN)
-    _refuse(kind, solver, problem, needs)
+        kind, reason = _suggested(solver, method, problem, needs, has_room_for) if suggested else (kept, BEGUN)
+    _refuse(kind, solver, method, problem, needs)
     columns = {"dense": lambda: 0, "samples": lambda: SAMPLES, "sketch": lambda: _rank(solver, problem)}
     width = columns.get(kind, lambda: _columns(problem, solver.iterations))()
     return Form(kind, width, _bytes(kind, width, problem), reason)
 
 
 def _suggested(
-    solver: SolverSpec, problem: CompositeProblem, needs: Needs, has_room_for: Callable[[int], bool]
+    solver: SolverSpec, method: Method, problem: CompositeProblem, needs: Needs, has_room_for: Callable[[int], bool]
 ) -> tuple[str, str]:
     if needs.iterate == "dense":
         return "dense", "every entry of x is looked at"
-    if _written_out(solver, problem):
-        return "dense", "a map, the start or the oracle needs every entry of x"
+    if _written_out(solver, method, problem):
+        return "dense", "a map, the start, the oracle or the correction needs every entry of x"
     columns, exact = _columns(problem, solver.iterations), _exact_columns(problem, solver.iterations)
     nbytes = _bytes("factored", max(columns, exact), problem)
     if columns >= exact and has_room_for(nbytes):
@@ -98,11 +100,12 @@ def _suggested(
     return "sketch", f"the {exact} columns that hold every step would take {human(nbytes)}"
 
 
-def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem, needs: Needs) -> None:
+def _refuse(kind: str, solver: SolverSpec, method: Method, problem: CompositeProblem, needs: Needs) -> None:
     domain = problem.domain
-    if kind != "dense" and _written_out(solver, problem):
+    if kind != "dense" and _written_out(solver, method, problem):
         raise ProblemError(
-            f"`iterate: {kind}` cannot serve this problem: a map, the start or the oracle needs every entry of x",
+            f"`iterate: {kind}` cannot serve this problem: a map, the start, the oracle or the correction needs every "
+            "entry of x",
             ("iterate",),
         )
     if kind == "samples" and not domain.symmetric:
@@ -134,8 +137,9 @@ def _refuse(kind: str, solver: SolverSpec, problem: CompositeProblem, needs: Nee
         raise ProblemError(f"a sketch of {solver.rank} columns has {limit}", ("rank",))
 
 
-def _written_out(solver: SolverSpec, problem: CompositeProblem) -> bool:
-    return problem.needs_array or (problem.start is not None and problem.start.is_dense) or accuracy_of(solver).perturb
+def _written_out(solver: SolverSpec, method: Method, problem: CompositeProblem) -> bool:
+    dense = problem.needs_array or method.correction.needs_array
+    return dense or (problem.start is not None and problem.start.is_dense) or accuracy_of(solver).perturb
 
 
 def _rank(solver: SolverSpec, problem: CompositeProblem) -> int:

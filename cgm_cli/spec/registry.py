@@ -104,6 +104,7 @@ CORRECTIONS = {
     "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
+    "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
 }
 DUALS = {

@@ -81,7 +81,7 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
     problem = scaled(template.problem) if spec.solver.scaling == "auto" else template.problem
     with located("solver"):
         choice = chosen(spec.solver, problem)
-        form = choose_form(spec.solver, problem, template, context.has_room_for, kept)
+        form = choose_form(spec.solver, choice.method, problem, template, context.has_room_for, kept)
         _reserve(problem, spec, choice.method, form, context)
     schedule = Schedule(
         log=spec.log.every,

@@ -21,6 +21,7 @@ from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.form import choose_form
+from cgm_cli.solving.presets import chosen
 from cgm_cli.spec.model import SolverSpec
 from tests.blocks.support import Behind, InlineContext, build_all, examples, spec
 
@@ -89,7 +90,8 @@ class Needs:
 
 
 def is_written_out(problem):
-    form = choose_form(SolverSpec(), problem, Needs(), lambda nbytes: True)
+    solver = SolverSpec()
+    form = choose_form(solver, chosen(solver, problem).method, problem, Needs(), lambda nbytes: True)
     return form.kind == "dense"
 
 

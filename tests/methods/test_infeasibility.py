@@ -1,8 +1,11 @@
 """Constraints that cannot hold are proven so, and those that can are never called impossible."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
@@ -14,6 +17,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
+from cgm_cli.solving.direct import solve_problem
 from tests.methods.problems import (
     KNOWN,
     hcgm,
@@ -98,3 +102,27 @@ def test_a_constant_objective_that_is_not_zero_is_counted_in():
     impossible, _ = solve(sum_is(3.0, loss=loss), 50)
     assert impossible.status is Status.INFEASIBLE
     assert impossible.record.bound > 2.0
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+def test_what_can_be_met_within_the_tolerance_is_not_called_impossible(tolerance):
+    """Masses that differ by 3e-8, as rounding to single precision leaves them: met by all that the tolerance asks."""
+    third = float(np.float32(1.0 / 3.0))
+    rows = np.array(
+        [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]]
+    )
+    masses = np.array([0.5, 0.5, third, third, third])
+    problem = CompositeProblem(
+        Box(np.zeros(6), np.ones(6)),
+        Linear(np.array([0.0, 1.0, 2.0, 1.0, 0.0, 1.0]), (6,)),
+        (Term("masses", MatrixMap(rows, (6,)), Equals((5,), masses)),),
+    )
+    result = solve_problem(problem, "auto", {"gap": tolerance, "infeasibility": tolerance})
+    assert result.status is Status.CONVERGED
+    assert result.record.total == pytest.approx(0.5, abs=2 * tolerance)
+    # Where nothing is tolerated, it is impossible, which is proven.
+    assert solve_problem(problem, "auto", {"gap": tolerance, "infeasibility": 1e-12}).status is Status.INFEASIBLE
+    # And so is what misses the constraints by more than the tolerance.
+    apart = replace(problem.terms[0], penalty=Equals((5,), masses + 1e-3 * np.eye(5)[0]))
+    stop = {"gap": tolerance, "infeasibility": tolerance}
+    assert solve_problem(replace(problem, terms=(apart,)), "auto", stop).status is Status.INFEASIBLE

@@ -24,7 +24,10 @@ from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.clustering import squared_distances
 from tests.methods.test_factors import PROBLEMS, started
-from tests.methods.test_variants import FACE, FANTOPE, PENALISED, SPECTRAL, instance
+from tests.methods.test_variants import PENALISED, instance
+
+DESCENT = {"method": "cgal", "correction": "local-descent", "oracle": {"tolerance": 1e-3}}
+"""What `auto` chooses where the points are matrices of low rank, and large."""
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -63,7 +66,7 @@ def zero_cost(seed: int, folder: Path, n: int = 100) -> dict:
 @pytest.mark.parametrize("seed", range(20))
 def test_costs_of_a_rank_one_solution_are_solved_from_every_start(seed, tmp_path):
     """Descent at a fixed rank gets stuck on such costs; the oracle's atoms lead on."""
-    spec = {"problem": zero_cost(seed, tmp_path), "seed": seed, "solver": {"method": "auto", "iterations": 200}}
+    spec = {"problem": zero_cost(seed, tmp_path), "seed": seed, "solver": {**DESCENT, "iterations": 200}}
     spec |= {"stop": {"infeasibility": 1e-4, "objective": 1e-4}}
     outcome = build(loads(dump(spec))).solve()
     assert outcome.record.infeasibility <= 1e-4
@@ -74,7 +77,7 @@ def test_a_maximum_cut_relaxation_is_solved_to_a_certified_gap():
     """Against the dual bound, which a full factorisation proves."""
     spec = {
         "problem": {"template": "max-cut", "graph": {"nodes": 120, "edges": 900}},
-        "solver": {"method": "auto", "iterations": 60},
+        "solver": {**DESCENT, "iterations": 60},
         "stop": {"gap": 1e-5},
     }
     outcome = build(loads(dump(spec))).solve()
@@ -89,7 +92,7 @@ def test_nodes_without_edges_do_not_hold_it_up(seed):
     """Each is an eigenvector of its own, of the weight of one node: of no use to anybody but its constraint."""
     spec = {
         "problem": {"template": "max-cut", "graph": {"nodes": 300, "edges": 450}},
-        "solver": {"method": "auto", "iterations": 60},
+        "solver": {**DESCENT, "iterations": 60},
         "stop": {"gap": 1e-4},
         "seed": seed,
     }
@@ -104,7 +107,7 @@ def test_columns_grow_where_the_solution_needs_more_than_there_were(nodes, edges
     monkeypatch.setattr(local_descent, "SPARE", 0)
     spec = {
         "problem": {"template": "max-cut", "graph": {"nodes": nodes, "edges": edges}},
-        "solver": {"method": "auto", "iterations": 60},
+        "solver": {**DESCENT, "iterations": 60},
         "stop": {"gap": 1e-5},
     }
     made = build(loads(dump(spec)))
@@ -126,7 +129,7 @@ def test_descents_grow_longer_where_they_run_out_of_moves(monkeypatch):
     monkeypatch.setattr(local_descent, "descend", descend)
     spec = {
         "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}},
-        "solver": {"method": "auto", "iterations": 6},
+        "solver": {**DESCENT, "iterations": 6},
     }
     build(loads(dump(spec))).solve()
     assert budgets == [40, 60, 60, 90, 135, 135]
@@ -159,7 +162,7 @@ def overlapping(seed, n=60, k=3):
 
 def clusters(points, k=3, gap=None, **solver):
     problem = {"template": "kmeans-sdp", "clusters": k, "points": points.tolist(), "restarts": 1}
-    solver = {"method": "auto", "iterations": 200, **solver}
+    solver = {**DESCENT, "iterations": 200, **solver}
     return build(loads(dump({"problem": problem, "solver": solver, "stop": {} if gap is None else {"gap": gap}})))
 
 
@@ -274,29 +277,6 @@ def test_it_is_refused_where_points_are_no_matrices():
         instance(PENALISED, correction="local-descent")
 
 
-def kinds(problem, **solver):
-    """The policies that a spec comes to."""
-    choice = instance(problem, **solver).choice
-    return {family: each.policy.name for family, each in choice.policies.items()} | {"method": choice.name}
-
-
-def test_auto_names_what_suits():
-    for problem in (SPECTRAL, FACE):
-        found = kinds(problem, method="auto")
-        assert (found["method"], found["correction"]) == ("cgal", "local-descent")
-        # No step of dual ascent is taken before the descent has given way.
-        assert (found["duals"], found["smoothing"]) == ("multipliers", "constant")
-        method = instance(problem, method="auto").method
-        assert method.duals.init(None).is_decisive and not method.correction.guarded
-    for problem in (FANTOPE, PENALISED):
-        found = kinds(problem, method="auto")
-        assert (found["method"], found["correction"], found["duals"]) == ("cgal", "fully-corrective", "ascent")
-        # What the spec asks for itself stays.
-        assert kinds(problem, method="auto", step="line-search")["correction"] == "none"
-    smooth = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}
-    assert kinds(smooth, method="auto")["method"] == "hcgm"
-
-
 def test_sparse_costs_and_iterates_in_factors_agree_with_dense_ones():
     rng = np.random.default_rng(5)
     half = sp.random_array((9, 9), density=0.3, rng=rng)
@@ -323,7 +303,7 @@ def test_points_stay_on_the_face_however_long_the_descent_goes_on(seed):
         "objective": {"kind": "linear", "cost": (cost + cost.T).tolist()},
         "constraints": [{"kind": "box", "lower": 0.0}],
     }
-    made = build(loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 60}})))
+    made = build(loads(dump({"problem": problem, "solver": {**DESCENT, "iterations": 60}})))
     outcome = made.solve()
     assert made.problem.domain.contains(outcome.solution["x"], 1e-12)
     assert outcome.record.certified
@@ -336,7 +316,7 @@ def test_almost_as_many_clusters_as_points(clusters):
     """The factor keeps more columns than extreme points have."""
     points = np.random.default_rng(5).normal(size=(30, 2))
     spec = {"problem": {"template": "kmeans-sdp", "clusters": clusters, "points": points.tolist(), "restarts": 1}}
-    made = build(loads(dump(spec | {"solver": {"method": "auto", "iterations": 100}})))
+    made = build(loads(dump(spec | {"solver": {**DESCENT, "iterations": 100}})))
     outcome = made.solve()
     assert made.problem.domain.contains(outcome.solution["x"], 1e-12)
     assert outcome.record.infeasibility <= 1e-5
@@ -357,7 +337,7 @@ def test_the_units_of_the_cost_do_not_matter(scale, bounded):
             "objective": {"kind": "linear", "cost": (unit * (cost + cost.T)).tolist()},
             "constraints": constraints,
         }
-        record = build(loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 15}}))).solve().record
+        record = build(loads(dump({"problem": problem, "solver": {**DESCENT, "iterations": 15}}))).solve().record
         found.append((record.objective / unit, record.bound / unit, record.infeasibility))
     assert found[1][:2] == pytest.approx(found[0][:2], rel=1e-3)
     assert found[1][2] <= 1e-3
@@ -368,7 +348,7 @@ def test_a_tight_gap_is_reached(seed):
     """To the last digits: where steps change no digit of the objective, the multipliers still come nearer."""
     spec = {
         "problem": {"template": "max-cut", "graph": {"nodes": 80, "edges": 300, "signed": True}},
-        "solver": {"method": "auto", "iterations": 60},
+        "solver": {**DESCENT, "iterations": 60},
         "stop": {"gap": 1e-10, "infeasibility": 1e-10},
         "seed": seed,
     }
@@ -389,9 +369,7 @@ def test_a_descent_whose_points_have_to_be_cut_gives_way(penalty, seed):
         "penalties": [penalty],
     }
     stop = {"gap": 1e-3}
-    result = build(
-        loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 500}, "stop": stop}))
-    ).solve()
+    result = build(loads(dump({"problem": problem, "solver": {**DESCENT, "iterations": 500}, "stop": stop}))).solve()
     plain = {"method": "cgal", "iterations": 5000}
     other = build(loads(dump({"problem": problem, "solver": plain, "stop": stop}))).solve()
     assert result.status is other.status is Status.CONVERGED
@@ -403,7 +381,7 @@ def test_on_k_means_it_never_does():
     points = 1.5 * rng.standard_normal((4, 3))[np.arange(40) % 4] + rng.standard_normal((40, 3))
     problem = {"template": "kmeans-sdp", "clusters": 4, "points": points.tolist(), "restarts": 1}
     seen = []
-    solver = {"method": "auto"}
+    solver = {**DESCENT}
     built = build(loads(dump({"problem": problem, "solver": solver, "stop": {"gap": 1e-4}})))
     result = built.solve(on_checkpoint=lambda pack, status: seen.append(pack()["state"]["correction"]["misses"]))
     assert result.status is Status.CONVERGED
@@ -430,6 +408,6 @@ def test_a_factor_that_has_vanished_may_come_back(unit):
         "objective": {"kind": "linear", "cost": [[1.0]]},
         "constraints": [{"kind": "equals", "value": 0.25 * unit}],
     }
-    record = build(loads(dump({"problem": problem, "solver": {"method": "auto", "iterations": 40}}))).solve().record
+    record = build(loads(dump({"problem": problem, "solver": {**DESCENT, "iterations": 40}}))).solve().record
     assert record.objective == pytest.approx(0.25 * unit, rel=1e-6)
     assert 0.25 * unit * (1.0 - 1e-6) <= record.bound <= 0.25 * unit * (1.0 + 1e-12)

@@ -37,6 +37,8 @@ def subject(family, example):
         return *KNOWN["lasso"](), {"method": "hcgm"}
     if name in ("local-descent", "multipliers"):
         return *KNOWN["two-clusters-face"](), {"method": "cgal", "correction": "local-descent"}
+    if name in ("primal-dual", "adopted"):
+        return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
     if family == "duals":
         return *KNOWN["linear-programme"](), {"method": "cgal"}
     return *KNOWN["minimax" if name == "pairwise" else "linear-programme"](), {"method": "hcgm"}
@@ -140,6 +142,9 @@ def test_the_codec_keeps_every_bit_and_every_nothing():
         ({"method": "cgal", "duals": "ascent", "dual_bound": 2.0}, "one place"),
         ({"method": "hcgm", "dual_bound": 2.0}, "dual_bound"),
         ({"method": "hcgm", "correction": "local-descent"}, "matrices of low rank"),
+        ({"method": "hcgm", "correction": "primal-dual"}, "moves the multipliers itself"),
+        ({"method": "cgal", "correction": "primal-dual", "duals": "ascent"}, "moves the multipliers itself"),
+        ({"method": "cgal", "duals": "adopted"}, "primal-dual"),
     ],
 )
 def test_policies_that_do_not_fit_each_other_are_refused(solver, reason):

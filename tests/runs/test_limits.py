@@ -138,7 +138,7 @@ def test_a_small_certificate_is_made_after_any_limit(tmp_path):
     outcome = execute(cut(200, 800, time="0.01s"), ["solver.iterations=1000000"], tmp_path / "run")
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.result.bound_is == "certified"
-    assert outcome.result.message == ""
+    assert "no time" not in outcome.result.message
 
 
 def test_a_limit_that_strikes_in_a_descent_can_be_raised(tmp_path):

@@ -82,6 +82,11 @@ class Domain(ABC):
     projects: bool = False
 
     @property
+    def factorised(self) -> int:
+        """The order, smaller side, of the largest matrix that `project` factorises; 0 where it factorises none."""
+        return min(self.shape) if self.spectral else 0
+
+    @property
     def factors(self) -> Factorable | None:
         """X as a set of matrices that factors stand for; None where it is none."""
         return None

@@ -77,6 +77,11 @@ class Birkhoff(Domain):
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return safe_norm(x - self.project(x)) <= tolerance * self.radius
 
+    @property
+    def factorised(self) -> int:
+        """Of a Newton step of the projection."""
+        return 2 * self.shape[0]
+
     def project(self, x: np.ndarray) -> np.ndarray:
         """The nearest point. The rounding of the first pass is relative to x, that of the second to a point of X."""
         return _nearest(_nearest(x))

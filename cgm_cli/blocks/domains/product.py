@@ -95,6 +95,10 @@ class Product(Domain):
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return all(block.contains(part, tolerance) for block, part in zip(self.blocks, self.parts(x), strict=True))
 
+    @property
+    def factorised(self) -> int:
+        return max(block.factorised for block in self.blocks)
+
     def project(self, x: np.ndarray) -> np.ndarray:
         parts = zip(self.blocks, self.parts(x), strict=True)
         return np.concatenate([block.project(part).reshape(-1) for block, part in parts])

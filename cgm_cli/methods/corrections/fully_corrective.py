@@ -66,6 +66,7 @@ class FullyCorrective:
 
     atoms: int = 20
     evaluations: int = 10
+    needs_array: ClassVar[bool] = False
 
     def init(self, problem: CompositeProblem) -> Memory:
         return Memory()

@@ -111,6 +111,7 @@ class LocalDescent:
     reduction: float = 0.01
     fallback: FullyCorrective = field(default_factory=FullyCorrective)
     guarded: bool = True
+    needs_array: ClassVar[bool] = False
 
     def init(self, problem: CompositeProblem) -> DescentState:
         return DescentState()

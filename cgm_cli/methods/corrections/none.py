@@ -26,6 +26,8 @@ class NoCorrection:
         def build(self, problem: CompositeProblem, setting: Setting) -> NoCorrection:
             return NoCorrection()
 
+    needs_array: ClassVar[bool] = False
+
     def init(self, problem: CompositeProblem) -> None:
         """It remembers nothing."""
 

@@ -60,6 +60,7 @@ class Pairwise:
             return Pairwise(self.atoms)
 
     atoms: int = 1000
+    needs_array: ClassVar[bool] = False
 
     def init(self, problem: CompositeProblem) -> PairwiseState:
         return PairwiseState()

@@ -49,8 +49,8 @@ SAFE = 0.99
 
 @dataclass(frozen=True)
 class PrimalDualState:
-    """current, anchor: z_k and z0. weight: sigma |A| over 1 / |A| tau, in the units of y over those of x. step: k of the
-    epoch. taken: steps in all. first, last: |T z - z| at the anchor and at the last step.
+    """current, anchor: z_k and z0. weight: sqrt(sigma / tau), in the units of y over those of x, for f = 0. step: k of
+    the epoch. taken: steps in all. first, last: |T z - z| at the anchor and at the last step.
     """
 
     current: Pair
@@ -89,6 +89,7 @@ class PrimalDual:
             return PrimalDual(self.iterations)
 
     iterations: int = 64
+    needs_array: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
         x = np.array(problem.first.dense(), dtype=float)
@@ -134,7 +135,7 @@ class _Operator:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to move: X is a point, or f linear and alone, and the oracle's atom its minimiser."""
+        """Whether the plain step will do: X is a point, or f linear and alone, and the oracle's atom minimises it."""
         return self._problem.domain.diameter == 0.0 or self._norm == self._curvature == 0.0
 
     @property
@@ -167,9 +168,7 @@ class _Operator:
             found.append(term.penalty.smoothed(term.map.forward(ahead) + step * y, step).slope)
         return tuple(found)
 
-    def followed(
-        self, memory: PrimalDualState, found: Pair
-    ) -> tuple[PrimalDualState, bool]:
+    def followed(self, memory: PrimalDualState, found: Pair) -> tuple[PrimalDualState, bool]:
         """The state after a step, which has found T z; whether the iteration has begun anew there."""
         moves = [new - old for new, old in zip(found, memory.current, strict=True)]
         tau, sigma = self._steps(memory.weight)
