@@ -265,6 +265,9 @@ def test_value_against_a_twin(example, seed):
 # ---- spectral domains: what the corrective steps take from them ----
 
 
+projecting_example = pytest.mark.parametrize(
+    "example", [each for each in examples("domain") if domain(**each.values[0]).projects]
+)
 spectral_example = pytest.mark.parametrize(
     "example", [example for example in examples("domain") if domain(**example.values[0]).spectral]
 )
@@ -291,18 +294,20 @@ def test_a_point_outside_is_projected_onto_one_of_the_domain(example, seed):
     np.testing.assert_allclose(x.project(inside), inside, atol=1e-9 * x.radius)
 
 
-@spectral_example
+@projecting_example
 @few
 @seeds
 def test_the_projection_is_the_nearest_point(example, seed):
     """p is nearest to y if and only if <y - p, x - p> <= 0 for every x in X."""
     x, rng = domain(**example), np.random.default_rng(seed)
-    far = 3.0 * x.radius * random_direction(x, rng).dense()
-    nearest = x.project(far)
-    assert x.contains(nearest)
-    normal = DenseDirection(nearest - far, symmetric=x.symmetric)
-    least = x.lmo(normal, REQUEST)
-    assert np.vdot(nearest - far, nearest) <= least.value + slack(x, normal, least) + 1e-12 * np.linalg.norm(far) ** 2
+    for away in (1e-3, 3.0, 1e3):
+        far = random_point(x, rng) + away * x.radius * random_direction(x, rng).dense()
+        nearest = x.project(far)
+        assert x.contains(nearest, 1e-9 * max(1.0, away))
+        normal = DenseDirection(nearest - far, symmetric=x.symmetric)
+        least = x.lmo(normal, REQUEST)
+        size = np.linalg.norm(far) * (np.linalg.norm(far) + x.radius)
+        assert np.vdot(nearest - far, nearest) <= least.value + slack(x, normal, least) + 1e-12 * size
     inside = random_point(x, rng)
     np.testing.assert_allclose(x.project(inside), inside, atol=1e-6 * x.radius)
 

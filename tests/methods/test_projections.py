@@ -1,0 +1,96 @@
+"""Primal-dual and accelerated steps against solvers that share nothing with them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog, lsq_linear
+
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.penalties.maximum import MaxCoordinate
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.status import Status
+from cgm_cli.solving.direct import solve_problem
+
+TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
+PRIMAL_DUAL = {"method": "cgal", "correction": "primal-dual", "iterations": 5000}
+ACCELERATED = {"method": "hcgm", "correction": "accelerated", "iterations": 5000}
+
+
+def programme(rng, rows, columns):
+    """A linear program over [0, 2]^n, and its optimum by HiGHS."""
+    matrix, cost = rng.standard_normal((rows, columns)), rng.standard_normal(columns)
+    right = matrix @ rng.uniform(0.0, 2.0, columns)
+    linear = MatrixMap(matrix, (columns,))
+    problem = CompositeProblem(
+        Box(np.zeros(columns), np.full(columns, 2.0)),
+        Linear(cost, (columns,)),
+        (Term("rows", linear, Equals((rows,), right)),),
+    )
+    return problem, linprog(cost, A_eq=matrix, b_eq=right, bounds=(0.0, 2.0)).fun
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_linear_programs(seed):
+    rng = np.random.default_rng(seed)
+    problem, optimum = programme(rng, int(rng.integers(1, 12)), int(rng.integers(12, 30)))
+    result = solve_problem(problem, PRIMAL_DUAL, TIGHT, seed=seed)
+    assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
+    assert result.record.bound <= optimum + 1e-9 * max(1.0, abs(optimum))
+    assert result.record.total == pytest.approx(optimum, rel=3e-8, abs=3e-8)
+    x = result.solution["x"]
+    assert x.min() >= 0.0 and x.max() <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("payoff", "value"),
+    [
+        ([[4, 1], [1, 2]], 7 / 4),
+        ([[-1, -1, -1], [0, 0, 0], [-1, -1, -10000]], 0.0),
+        ([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], 0.0),
+        ([[3]], 3.0),
+    ],
+)
+def test_matrix_games(payoff, value):
+    """min over x in the simplex of max_i (A^T x)_i is the negative of the value for the player who picks rows of -A."""
+    matrix = -np.array(payoff, dtype=float).T
+    columns, rows = matrix.shape
+    term = Term("payoff", MatrixMap(matrix, (rows,)), MaxCoordinate((columns,)))
+    result = solve_problem(CompositeProblem(Simplex(rows), None, (term,)), PRIMAL_DUAL, {"gap": 1e-7})
+    assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
+    assert -result.record.total == pytest.approx(value, abs=2e-7 * max(1.0, abs(value)))
+
+
+@pytest.mark.parametrize("condition", [1.0, 30.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_least_squares_in_a_box(seed, condition):
+    rng = np.random.default_rng(seed)
+    matrix, target = rng.standard_normal((30, 12)) * np.geomspace(1.0, 1.0 / condition, 12), rng.standard_normal(30)
+    problem = CompositeProblem(Box(-np.full(12, 0.1), np.full(12, 0.2)), LeastSquares(MatrixMap(matrix, (12,)), target))
+    result = solve_problem(problem, ACCELERATED, TIGHT)
+    twin = lsq_linear(matrix, target, (-0.1, 0.2), tol=1e-14)
+    assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
+    assert result.record.total == pytest.approx(twin.cost, abs=1e-7)
+    assert result.record.bound <= twin.cost * (1.0 + 1e-10)
+
+
+@pytest.mark.parametrize("solver", [PRIMAL_DUAL, ACCELERATED], ids=["primal-dual", "accelerated"])
+def test_a_single_point_and_a_linear_objective_alone(solver):
+    point = CompositeProblem(Box(np.ones(3), np.ones(3)), LeastSquares(MatrixMap(np.eye(3), (3,)), np.zeros(3)))
+    assert solve_problem(point, solver, {"gap": 1e-9}).record.total == pytest.approx(1.5)
+    linear = CompositeProblem(Simplex(4), Linear(np.array([3.0, 1.0, 2.0, 5.0]), (4,)))
+    result = solve_problem(linear, solver, {"gap": 1e-9})
+    assert (result.record.total, result.record.k) == (1.0, 1)
+
+
+def test_the_smoothness_of_f_is_heeded():
+    """Beside a stiff f the reflection is shorter, and tau is: a step that ignored L_f would not converge."""
+    rng = np.random.default_rng(0)
+    stiff = LeastSquares(MatrixMap(100.0 * rng.standard_normal((8, 8)), (8,)), np.ones(8))
+    sums = Term("sum", MatrixMap(np.ones((1, 8)), (8,)), Equals((1,), np.array([1.0])))
+    problem = CompositeProblem(Box(-np.ones(8), np.ones(8)), stiff, (sums,))
+    result = solve_problem(problem, PRIMAL_DUAL, {"gap": 1e-6, "infeasibility": 1e-6})
+    assert result.status is Status.CONVERGED
