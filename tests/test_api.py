@@ -42,7 +42,12 @@ def problem(matrix=MATRIX, target=TARGET, upper=UPPER, start=None):
 
 
 def spec(iterations=60, **arrays):
-    return {"name": "door", "problem": problem(**arrays), "solver": {"iterations": np.int64(iterations)}}
+    return {
+        "name": "door",
+        "problem": problem(**arrays),
+        "solver": {"method": "hcgm", "iterations": np.int64(iterations)},
+        "stop": {"gap": None},
+    }
 
 
 def same(one: Path, other: Path) -> bool:
@@ -86,7 +91,9 @@ def test_the_same_as_from_lists_and_from_files(run, tmp_path):
     assert same(run, tmp_path / "lists")
     np.savez(tmp_path / "data.npz", matrix=MATRIX, target=TARGET, upper=UPPER)
     named = {key: {"file": "data.npz", "key": key} for key in ("matrix", "target", "upper")}
-    (tmp_path / "spec.yaml").write_text(dump({"problem": problem(**named), "solver": {"iterations": 60}}))
+    (tmp_path / "spec.yaml").write_text(
+        dump({"problem": problem(**named), "solver": {"method": "hcgm", "iterations": 60}, "stop": {"gap": None}})
+    )
     solve(tmp_path / "spec.yaml", out=tmp_path / "files")
     assert same(run, tmp_path / "files")
 
@@ -338,7 +345,12 @@ GRAPH = np.ones((9, 9)) - np.eye(9)
 
 @pytest.mark.parametrize("kept", ["dense", "factored", "sketch", "samples"])
 def test_the_point_however_it_was_kept(kept, tmp_path):
-    graph = {"name": "cut", "problem": {"template": "max-cut", "graph": GRAPH}, "solver": {"iterations": 200}}
+    graph = {
+        "name": "cut",
+        "problem": {"template": "max-cut", "graph": GRAPH},
+        "solver": {"method": "hcgm", "iterations": 200},
+        "stop": {"gap": None},
+    }
     answer = solve(graph, f"solver.iterate={kept}", out=tmp_path / "run")
     assert repr(answer).split(", ")[1].startswith("upper bound ")
     if kept == "samples":

@@ -30,7 +30,8 @@ SMALL = """
       objective: {kind: least-squares, target: [0.5, 0.25, 0.25]}
       constraints:
         - {kind: box, lower: 0.1, upper: 0.8}
-    solver: {iterations: 40}
+    solver: {method: hcgm, iterations: 40}
+    stop: {gap: null}
 """
 
 

@@ -23,9 +23,6 @@ from cgm_cli.solving.solve import Solve
 from cgm_cli.solving.stop import stop_rules
 from cgm_cli.spec.model import SolverSpec, StopSpec
 
-TOLERANCE = 1e-4
-"""Gap and infeasibility where nobody says how good a solution is to be."""
-
 
 class _Anything:
     """No metrics and no rounding: any form of x will do."""
@@ -74,9 +71,7 @@ def _solver(method: str | Mapping[str, Any]) -> SolverSpec:
 
 
 def _rules(stop: Mapping[str, Any] | None, iterations: int, problem: CompositeProblem) -> StopRules:
-    if stop is None:
-        return StopRules(iterations, TOLERANCE, TOLERANCE)
-    given = _validated(StopSpec, dict(stop), "stop")
+    given = _validated(StopSpec, dict(stop or {}), "stop")
     return stop_rules(given, iterations, problem)
 
 

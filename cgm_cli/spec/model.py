@@ -68,12 +68,12 @@ Duration = Annotated[Positive, BeforeValidator(_seconds), WithJsonSchema(_DURATI
 class SolverSpec(StrictModel):
     """The method and its parameters."""
 
-    method: MethodName = Field(default="hcgm", description="the method; `cgm list methods`")
+    method: MethodName = Field(default="auto", description="the method; `cgm list methods`")
     beta0: Positive | Literal["auto", "optimal"] = Field(
         default="auto",
         description="smoothing of the first iteration; optimal: 2 D_X |A| / L_g, for finite penalties only",
     )
-    iterations: Count = Field(default=1000, description="budget of iterations")
+    iterations: Count = Field(default=100_000, description="budget of iterations")
     smoothing: SmoothingField | None = Field(
         default=None, description="how the terms are smoothed that are not smooth; left out: as the method has it"
     )
@@ -113,8 +113,15 @@ class SolverSpec(StrictModel):
         return self
 
 
+TOLERANCE = 1e-4
+"""Gap and infeasibility where nobody says how good a solution is to be."""
+
+
 class StopSpec(StrictModel):
-    """When to stop early: once `gap` and `infeasibility`, where given, are met together, or any other rule holds."""
+    """When to stop: once `gap` and `infeasibility`, where given, are met together, or any other rule holds.
+
+    Where neither they nor `objective` stand there, both are 1e-4; `gap: null` asks for none.
+    """
 
     gap: Positive | None = Field(default=None, description="relative gap between objective and bound")
     infeasibility: Positive | None = Field(default=None, description="largest relative infeasibility of a term")
@@ -131,6 +138,15 @@ class StopSpec(StrictModel):
         default=None,
         description="iterations in which the larger of gap and infeasibility has not fallen by a hundredth",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tolerances(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, dict) or value.keys() & {"gap", "infeasibility", "objective"}:
+            return value
+        if info.context is not None:
+            info.context[id(value)] = cls  # as of every schema: what is handed on is another mapping
+        return {**value, "gap": TOLERANCE, "infeasibility": TOLERANCE}
 
 
 class TheorySpec(StrictModel):

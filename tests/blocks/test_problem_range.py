@@ -69,7 +69,8 @@ def test_constraints_that_hold_are_not_called_impossible_beside_a_penalty():
             "constraints": [{"kind": "box", "lower": 0.3}],
             "penalties": [{"kind": "l1"}],
         },
-        "solver": {"iterations": 300},
+        "solver": {"method": "hcgm", "iterations": 300},
+        "stop": {"gap": None},
     }
     assert build(loads(dump(spec))).solve().status.value == "iteration-limit"
 

@@ -159,7 +159,7 @@ def test_a_gap_that_the_negative_part_hides_is_refused():
 
 
 def test_without_a_gap_to_reach_the_bound_allows_for_it():
-    result = solved(SADDLE, WIDE, {})
+    result = solved(SADDLE, WIDE, {"gap": None})
     assert result.bound_is == "certified" and result.record.bound <= -45.0
     lifted = solved({"matrix": [[1.0, 0.0], [0.0, 0.0]]}, WIDE, {"gap": 1e-6})
     assert lifted.record.bound == pytest.approx(0.0, abs=1e-6)

@@ -178,7 +178,15 @@ ITERATIONS = {"classic": 150}
 def trace(problem: dict, optimum: float, dual_norm: float | None, iterations: int = 150, **solver) -> list:
     theory = {"optimum": float(optimum)} | ({} if dual_norm is None else {"dual_norm": float(dual_norm)})
     spec = loads(
-        dump({"problem": problem, "solver": {"iterations": iterations, **solver}, "theory": theory, "seed": 3})
+        dump(
+            {
+                "problem": problem,
+                "solver": {"method": "hcgm", "iterations": iterations, **solver},
+                "stop": {"gap": None},
+                "theory": theory,
+                "seed": 3,
+            }
+        )
     )
     records: list = []
 
@@ -271,7 +279,8 @@ def test_a_dual_norm_is_that_of_the_weights_in_the_spec():
                 }
             ],
         },
-        "solver": {"iterations": 200, "step": "line-search"},
+        "solver": {"method": "hcgm", "iterations": 200, "step": "line-search"},
+        "stop": {"gap": None},
         "theory": {"optimum": -0.07193219876992066, "dual_norm": 0.004892390564162732},
     }
     for scaling in ("auto", "none"):

@@ -51,7 +51,17 @@ PROBLEMS = {"penalised": PENALISED, "spectral": SPECTRAL, "low rank": LOW_RANK, 
 
 
 def instance(problem, **solver):
-    return build(loads(dump({"problem": problem, "solver": {"iterations": 60, "beta0": 0.5, **solver}})))
+    return build(
+        loads(
+            dump(
+                {
+                    "problem": problem,
+                    "solver": {"method": "hcgm", "iterations": 60, "beta0": 0.5, **solver},
+                    "stop": {"gap": None},
+                }
+            )
+        )
+    )
 
 
 def records(problem, **solver):

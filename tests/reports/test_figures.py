@@ -166,10 +166,9 @@ def test_the_path_of_the_pathological_example(tmp_path):
     from cgm_cli import load_run, solve
 
     problem = {"template": "minimax-ball", "size": 2, "radius": 2.0}
-    solve(
-        {"name": "ball", "problem": problem, "solver": {"iterations": 30}, "log": {"metrics_every": 1}},
-        out=tmp_path / "r",
-    )
+    solver = {"method": "hcgm", "iterations": 30}
+    spec = {"name": "ball", "problem": problem, "solver": solver, "stop": {"gap": None}, "log": {"metrics_every": 1}}
+    solve(spec, out=tmp_path / "r")
     (path,) = pictures(load_run(tmp_path / "r"))
     assert isinstance(path, Path)
     assert (path.x[0], path.y[0], path.radius, path.x.size) == (2.0, 0.0, 2.0, 31)

@@ -21,7 +21,8 @@ name: disk
 problem:
   template: max-cut
   graph: {nodes: 300, edges: 3000}
-solver: {iterations: 100, iterate: dense}
+solver: {method: hcgm, iterations: 100, iterate: dense}
+stop: {gap: null}
 checkpoint: {every: 0.1s}
 """
 
@@ -155,7 +156,8 @@ def test_a_log_that_could_not_be_written_holds_the_checkpoint_back(tmp_path):
     spec = tmp_path / "lp.yaml"
     spec.write_text(
         "problem: {domain: {kind: simplex, size: 4}, objective: {kind: linear, cost: [1, 2, 3, 4]},\n"
-        "  constraints: [{kind: box, upper: 0.4}]}\nsolver: {iterations: 2000}\ncheckpoint: {every: 0.05s}\n"
+        "  constraints: [{kind: box, upper: 0.4}]}\n"
+        "solver: {method: hcgm, iterations: 2000}\nstop: {gap: null}\ncheckpoint: {every: 0.05s}\n"
     )
     for kilobytes in (300, 420):
         with small_disk(tmp_path / f"small{kilobytes}", 1024 * kilobytes) as disk:

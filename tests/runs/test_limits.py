@@ -24,7 +24,7 @@ def cut(nodes, edges, **stop):
         "name": "cut",
         "problem": {"template": "max-cut", "graph": {"nodes": nodes, "edges": edges}},
         "solver": {"method": "auto", "iterations": 12},
-        "stop": stop,
+        "stop": {"gap": None, **stop},
     }
 
 

@@ -42,7 +42,8 @@ VARIANTS = [
 CUT = {
     "name": "cut",
     "problem": {"template": "max-cut", "graph": {"nodes": 90, "edges": 400}},
-    "solver": {"iterations": ITERATIONS},
+    "solver": {"method": "hcgm", "iterations": ITERATIONS},
+    "stop": {"gap": None},
 }
 
 
@@ -226,7 +227,8 @@ def test_a_budget_that_was_spent_leaves_a_checkpoint_unless_unwanted(tmp_path):
 def test_data_that_changed_is_named(tmp_path):
     graph, spec = tmp_path / "graph.txt", tmp_path / "spec.yaml"
     graph.write_text("4 3\n1 2 1\n2 3 1\n3 4 1\n")
-    spec.write_text("problem: {template: max-cut, graph: {file: graph.txt}}\nsolver: {iterations: 20}\n")
+    text = "problem: {template: max-cut, graph: {file: graph.txt}}\nsolver: {method: hcgm, iterations: 20}\n"
+    spec.write_text(text + "stop: {gap: null}\n")
     stopped(spec, [], tmp_path / "run", 5)
     graph.write_text("4 3\n1 2 1\n2 3 1\n1 4 1\n")
     with pytest.raises(DataError, match=r"graph\.txt changed since it was started"):

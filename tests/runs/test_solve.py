@@ -207,7 +207,8 @@ def test_a_mapping_may_hold_what_numpy_makes(tmp_path):
             "objective": {"kind": "least-squares", "target": np.array([0.5, 0.25, 0.25])},
             "constraints": ({"kind": "box", "lower": np.float64(0.1), "upper": [np.float32(0.5), 1, np.array(1)]},),
         },
-        "solver": {"iterations": np.int32(5)},
+        "solver": {"method": "hcgm", "iterations": np.int32(5)},
+        "stop": {"gap": None},
     }
     result = solve(spec, "solver.iterations=7", out=tmp_path / "out")
     assert result.record.k == 7

@@ -184,7 +184,7 @@ def test_ways_to_end(cgm, build, spec_file, error, code):
 def test_show(cgm, build, spec_file, tmp_path):
     code, out, _ = cgm("show", spec_file, "--set", "seed=3")
     assert code == 0
-    assert "# `method: hcgm` comes to hcgm, with beta0 = 0.5 and\n#   step:       classic  (by default)\n" in out
+    assert "# `method: auto` comes to hcgm, with beta0 = 0.5 and\n#   step:       classic  (by default)\n" in out
     (tmp_path / "again.yaml").write_text(out)
     assert load(tmp_path / "again.yaml") == load(spec_file, ["seed=3"])
 

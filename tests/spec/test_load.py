@@ -60,7 +60,8 @@ def test_good():
 def test_defaults():
     spec = loads(TEMPLATE)
     assert spec.problem.rounds == 100
-    assert (spec.solver.method, spec.solver.beta0, spec.solver.iterations) == ("hcgm", "auto", 1000)
+    assert (spec.solver.method, spec.solver.beta0, spec.solver.iterations) == ("auto", "auto", 100_000)
+    assert (spec.stop.gap, spec.stop.infeasibility) == (1e-4, 1e-4)
     assert (spec.solver.oracle.mode, spec.solver.oracle.tolerance) == ("fixed", None)
     assert (spec.log.every, spec.log.metrics_every, spec.bound.certify, spec.seed) == (1, 10, "final", 0)
 

@@ -25,11 +25,13 @@ from cgm_cli.sweeps.status import standing
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = {
     "problem": {"template": "minimax-ball", "size": 2, "radius": 1.0, "start": [1.0, 0.0]},
-    "solver": {"iterations": 20},
+    "solver": {"method": "hcgm", "iterations": 20},
+    "stop": {"gap": None},
 }
 LONG = {
     "problem": {"template": "matrix-game", "payoff": {"rows": 20, "columns": 30}},
-    "solver": {"iterations": 10_000_000},
+    "solver": {"method": "hcgm", "iterations": 10_000_000},
+    "stop": {"gap": None},
     "log": {"every": 1000, "metrics_every": 1_000_000},
     "bound": {"every": 1000, "certify": "never"},
     "checkpoint": {"every": 0.2},

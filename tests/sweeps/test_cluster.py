@@ -42,7 +42,7 @@ LASTING = 3
 INTERVAL = 0.2
 """Seconds between checkpoints of these."""
 
-SLOW = {**LONG, "solver": {"iterations": 1000}, "checkpoint": {"every": INTERVAL}}
+SLOW = {**LONG, "solver": {**LONG["solver"], "iterations": 1000}, "checkpoint": {"every": INTERVAL}}
 
 
 @functools.cache

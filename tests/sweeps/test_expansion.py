@@ -138,7 +138,11 @@ def test_a_point_is_the_same_in_every_sweep_that_has_it(tmp_path):
     plain = ids(tmp_path, TINY)
     assert ids(tmp_path, {**TINY, "name": "else", "checkpoint": {"every": 3.0}}, name="t") == plain
     assert (
-        ids(tmp_path, {**TINY, "solver": {"iterations": 7}}, {"grid": {"solver.iterations": [20], "seed": [0]}})
+        ids(
+            tmp_path,
+            {**TINY, "solver": {**TINY["solver"], "iterations": 7}},
+            {"grid": {"solver.iterations": [20], "seed": [0]}},
+        )
         == plain
     )
     assert ids(tmp_path, {**TINY, "log": {"every": 1}, "threads": 1}) == plain

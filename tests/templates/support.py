@@ -22,8 +22,9 @@ def template(name: str, folder: Path = Path("."), seed: int = 0, **fields) -> Te
 
 
 def spec(problem: dict, seed: int = 0, **solver) -> Spec:
-    """A whole spec, without scaling unless `solver` asks for it."""
-    return loads(dump({"name": "test", "problem": problem, "solver": {"scaling": "none", **solver}, "seed": seed}))
+    """A whole spec, for all steps of the paper's method, without scaling, unless `solver` asks for something else."""
+    tree = {"name": "test", "problem": problem, "stop": {"gap": None}, "seed": seed}
+    return loads(dump({**tree, "solver": {"method": "hcgm", "scaling": "none", **solver}}))
 
 
 def solve(problem: dict, seed: int = 0, **solver) -> Result:

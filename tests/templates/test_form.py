@@ -22,7 +22,7 @@ FANTOPE = {"domain": {"kind": "fantope", "size": 9, "rank": 3}, "penalties": [SA
 
 
 def form(problem, **solver):
-    return build(loads(dump({"problem": problem, "solver": solver}))).form
+    return build(loads(dump({"problem": problem, "solver": {"method": "hcgm", "iterations": 1000, **solver}}))).form
 
 
 def test_auto_is_exact_where_that_fits_and_a_sketch_where_not():
@@ -98,7 +98,12 @@ def test_a_cut_of_20000_nodes_takes_memory_of_order_n():
 
 
 def test_a_run_goes_on_in_the_form_it_was_begun_in(tmp_path, monkeypatch):
-    spec = {"name": "cut", "problem": SMALL, "solver": {"iterations": 20, "rank": 5}}
+    spec = {
+        "name": "cut",
+        "problem": SMALL,
+        "solver": {"method": "hcgm", "iterations": 20, "rank": 5},
+        "stop": {"gap": None},
+    }
     monkeypatch.setattr("cgm_cli.solving.form.FACTOR_BYTES", 1)
     execute(spec, [], tmp_path / "whole")
     stopped(spec, [], tmp_path / "parts", 7)

@@ -46,7 +46,8 @@ def instance(points, clusters, iterations=100, seed=0, method="hcgm", **more):
         "restarts": 5,
         **more,
     }
-    tree = {"name": "test", "problem": problem, "solver": {"method": method, "iterations": iterations}, "seed": seed}
+    tree = {"name": "test", "problem": problem, "stop": {"gap": None}, "seed": seed}
+    tree["solver"] = {"method": method, "iterations": iterations}
     return build(loads(yaml.safe_dump(tree)))
 
 

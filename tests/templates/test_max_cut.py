@@ -37,7 +37,8 @@ def solve(problem, iterations=200, **solver):
     tree = {
         "name": "test",
         "problem": {"template": "max-cut", **problem},
-        "solver": {"iterations": iterations, **solver},
+        "solver": {"method": "hcgm", "iterations": iterations, **solver},
+        "stop": {"gap": None},
     }
     records = []
     instance = build(loads(dump(tree)))

@@ -64,7 +64,7 @@ def solved(case: Case, u: float, r: float, method: str, correction: str) -> Resu
         "name": "smallest",
         "problem": case.make(u, r),
         "solver": {"method": method, "correction": correction, "iterations": ITERATIONS},
-        "stop": {"gap": 1e-6} if min(case.scale(u, r), r) >= 0.5 else {},
+        "stop": {"gap": 1e-6} if min(case.scale(u, r), r) >= 0.5 else {"gap": None},
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -72,8 +72,12 @@ def honest(folder: Path) -> None:
         },
     }
     for name, problem in specs.items():
-        (folder / f"{name}.yaml").write_text(json.dumps({"name": name, "problem": problem}))
-        stop = ["stop.gap=0.05", "solver.iterations=2000"] if name == "fit" else ["solver.iterations=40"]
+        (folder / f"{name}.yaml").write_text(
+            json.dumps({"name": name, "problem": problem, "solver": {"method": "hcgm"}})
+        )
+        stop = (
+            ["stop.gap=0.05", "solver.iterations=2000"] if name == "fit" else ["stop.gap=null", "solver.iterations=40"]
+        )
         stop += ["solver.iterate=sketch", "solver.rank=8"] if name == "sketch" else []
         solve(folder / f"{name}.yaml", stop, out=folder / name)
 

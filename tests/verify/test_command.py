@@ -26,6 +26,12 @@ from tests.verify.support import altered, composed, copied, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
 
 
+def cut(nodes, edges):
+    """The cut of a random graph, by all steps of the paper's method."""
+    problem = {"template": "max-cut", "graph": {"nodes": nodes, "edges": edges}}
+    return {"name": "cut", "problem": problem, "solver": {"method": "hcgm"}, "stop": {"gap": None}}
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("command") / "run"
@@ -126,7 +132,7 @@ def test_a_run_that_was_killed(run, tmp_path):
 
 def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
     monkeypatch.setattr(SpectralDomain, "limits", CertificateLimits(1, band_bytes=1, written_out=1, dense=1))
-    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 90, "edges": 200}}}
+    spec = cut(90, 200)
     outcome = solve(spec, ["solver.iterations=50"], out=tmp_path / "run")
     assert outcome.bound_is == "probable"
     assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.HOLDS
@@ -163,7 +169,7 @@ def test_constraints_that_contradict_each_other(tmp_path):
 def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
     """With two columns to spare an iterate of higher rank is cut, and says by how much."""
     monkeypatch.setattr("cgm_cli.solving.form._columns", lambda problem, iterations: 5)
-    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
+    spec = cut(20, 60)
     report = verified(spec, tmp_path / "run", short=["solver.iterations=60", "solver.iterate=factored"])
     assert report.holds
     assert row(report, "truncation").verdict is Verdict.UNCHECKED
@@ -180,8 +186,8 @@ def test_truncated_factors_are_allowed_for(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["saved_objective", "saved_infeasibility", "truncation"])
 def test_a_claim_about_the_sketched_x_that_is_wrong(name, tmp_path):
-    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 20, "edges": 60}}}
-    assert verified(spec, tmp_path / "run", "solver={iterate: sketch, rank: 5, iterations: 40}").holds
+    spec = cut(20, 60)
+    assert verified(spec, tmp_path / "run", "solver={method: hcgm, iterate: sketch, rank: 5, iterations: 40}").holds
     state = json.loads((tmp_path / "run" / "status.json").read_text())
     state["result"]["metrics"][name] += 1e-3
     (tmp_path / "run" / "status.json").write_text(json.dumps(state))
@@ -191,9 +197,7 @@ def test_a_claim_about_the_sketched_x_that_is_wrong(name, tmp_path):
 
 def test_a_matrix_too_large_for_a_decomposition(tmp_path, monkeypatch):
     """The claim is proven by a factor, of a band or in full; where that is out of reach, it is consistent at most."""
-    solve(
-        {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 40, "edges": 90}}}, out=tmp_path / "run"
-    )
+    solve(cut(40, 90), ["solver.iterations=1000"], out=tmp_path / "run")
     for module in ("bound", "minimum"):
         monkeypatch.setattr(f"cgm_cli.verify.{module}.ORDER", 20)
     for module in ("bound", "point", "membership", "matrices"):

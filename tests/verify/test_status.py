@@ -12,7 +12,12 @@ from cgm_cli.verify.report import Verdict
 from tests.verify.support import composed, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
 
-LARGE = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 70, "edges": 200}}}
+LARGE = {
+    "name": "cut",
+    "problem": {"template": "max-cut", "graph": {"nodes": 70, "edges": 200}},
+    "solver": {"method": "hcgm"},
+    "stop": {"gap": None},
+}
 FREE = composed({"kind": "simplex", "size": 4}, objective={"kind": "least-squares", "target": [0.1, 0.2, 0.3, 0.4]})
 HARD = composed({"kind": "simplex", "size": 3}, objective={"kind": "linear", "cost": [1.0, 2.0, 3.0]},
                 constraints=[{"kind": "box", "lower": 2.0}])  # fmt: skip

@@ -16,11 +16,12 @@ from tests.verify.support import altered, composed, copied, row
 from tests.verify.tampering import CAUGHT, KINDS, PAGE, REFUSED, honest, table, written
 from tests.verify.test_honest_runs import DIAGONAL, PSD, SPLIT
 
-CUT = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 30, "edges": 90}}}
+PLAIN = {"solver": {"method": "hcgm"}, "stop": {"gap": None}}
+CUT = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 30, "edges": 90}}, **PLAIN}
 POINTS = np.random.default_rng(0).standard_normal((12, 2)).round(2).tolist()
 CLUSTERS = {"template": "kmeans-sdp", "clusters": 3, "points": POINTS, "restarts": 2}
-KMEANS = {"name": "kmeans", "problem": {**CLUSTERS, "domain": "fantope"}}
-FACE = {"name": "face", "problem": {**CLUSTERS, "domain": "fantope-face"}}
+KMEANS = {"name": "kmeans", "problem": {**CLUSTERS, "domain": "fantope"}, **PLAIN}
+FACE = {"name": "face", "problem": {**CLUSTERS, "domain": "fantope-face"}, **PLAIN}
 REGRESSION = composed(
     {"kind": "l1-ball", "size": 3, "radius": 2.0},
     objective={"kind": "logistic", "map": {"kind": "matrix", "matrix": POINTS and [[1, 2, 0], [0, -1, 3], [2, 2, 1]]},
@@ -149,7 +150,7 @@ def test_a_claim(runs, tmp_path, name, quantity):
 
 
 def test_an_estimate_that_is_too_good_is_no_failure(tmp_path):
-    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 70, "edges": 200}}}
+    spec = {"name": "cut", "problem": {"template": "max-cut", "graph": {"nodes": 70, "edges": 200}}, **PLAIN}
     run = tmp_path / "run"
     solve(spec, ["solver.iterations=40", "bound.certify=never"], out=run)
     assert row(verify(run), "upper bound (estimated)").verdict is Verdict.HOLDS
