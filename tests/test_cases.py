@@ -81,8 +81,7 @@ def test_nearly_dependent_rows_are_not_called_converged(tmp_path):
     corrected = {"method": "cgal", "correction": "fully-corrective"}
     result, run = solved(tmp_path, problem, {"gap": 1e-3}, **corrected, iterations=400)
     assert result.status.value == "iteration-limit"
-    assert result.record.infeasibility <= 1e-3 and result.record.gap <= 1e-3
-    assert 0.4 < result.record.owed < 1.0
+    assert result.record.infeasibility <= 1e-3 < result.record.owed
     assert "constraints are nearly dependent" in result.message
     assert run.summary["owed"] == result.record.owed
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +19,12 @@ from cgm_cli.numerics.projections import safe_norm
 
 SMALLEST, LARGEST = 1e-70, 1e70
 """Constants outside this range are refused: products of four of them, as squares of images are, stay in range."""
+
+
+OBJECTIVE_UNIT = 1e-6
+"""Part of what the objective may change by over X that gaps are relative to where it is smaller: a small one, since the
+domain may be much larger than what a run meets of it.
+"""
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,30 @@ class CompositeProblem:
         """Whether x must be written out: no product with a matrix makes its oracle, or a map needs every entry."""
         maps = [term.map for term in self.terms] + ([self.loss.map] if self.loss else [])
         return not self.domain.spectral or any(linear.needs_array for linear in maps)
+
+    @cached_property
+    def unit(self) -> float:
+        """What gaps are relative to at the least, so that an optimum of zero can be reached: a millionth of
+        |grad f(x_1)| r + sum of L_i |A_i| r over the finite g_i, or of L_f r^2 / 2 where that is zero; 1 where that is
+        zero, too. In other units of objective or data it is as many times larger as F is.
+        """
+        r, size, curved = self.domain.radius, 0.0, 0.0
+        if self.loss is not None:
+            gradient = self.loss.gradient(self.loss.map.forward_atom(self.first))
+            size, curved = safe_norm(gradient) * self.loss.map.norm * r, 0.5 * self.loss.lipschitz * r**2
+        size += sum(t.penalty.lipschitz * t.map.norm * r for t in self.terms if not t.penalty.is_set)
+        return OBJECTIVE_UNIT * (size or curved) or 1.0
+
+    def image_unit(self, term: Term, length: float) -> float:
+        """What the infeasibility of a constraint is relative to at the least: |A| |x| / sqrt(m), m the entries of A x,
+        which is the size of an image whose entries are as large as one may be; 1 where that is zero. length: |x|, or
+        the radius of X, which is near it for matrices of bounded trace or nuclear norm.
+        """
+        return term.map.norm * length / math.sqrt(math.prod(term.map.out_shape)) or 1.0
+
+    def relative(self, difference: float, *values: float) -> float:
+        """A difference of objectives, relative to the largest of these values and the unit."""
+        return difference / max(self.unit, *map(abs, values))
 
     @property
     def tangent_excess(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.budget import Budget
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.debt import Debt
@@ -28,6 +29,7 @@ class Convergence:
 
     def __init__(
         self,
+        problem: CompositeProblem,
         state: State,
         stop: StopRules,
         schedule: Schedule,
@@ -36,9 +38,9 @@ class Convergence:
         debt: Debt,
         record: Callable[[Turn, bool], IterationRecord],
     ):
-        self._state, self._stop, self._budget = state, stop, budget
+        self._problem, self._state, self._stop, self._budget = problem, state, stop, budget
         self._certifier, self._debt, self._record = certifier, debt, record
-        self._needs_proof = stop.gap is not None and schedule.certifies
+        self._needs_proof = stop.allowed(1.0) > 0.0 and schedule.certifies
 
     def is_confirmed(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
@@ -95,10 +97,11 @@ class Convergence:
         if not self._needs_proof or turn.answer.exact:
             return False
         hoped = turn.evaluation.constant + turn.answer.value
-        gap = max(0.0, total - hoped) / max(1.0, abs(total), abs(hoped))
+        gap = self._problem.relative(max(0.0, total - hoped), total, hoped)
+        would_do = replace(record, gap=gap, bound=self._problem.sense_sign * min(total, hoped))
         out_of_reach = attempts.optimistic == np.inf
         tried = hoped <= attempts.optimistic and (out_of_reach or not is_worth_another(attempts.failed_at, turn.k))
-        if tried or not self._stop.converged(replace(record, gap=gap)) or not self._owes_little(turn):
+        if tried or not self._stop.converged(would_do) or not self._owes_little(turn):
             return False
         proven = self._prove(turn)
         if proven and self.still_holds(turn):
@@ -108,8 +111,7 @@ class Convergence:
 
     def _prove(self, turn: Turn) -> bool:
         """Certify the dual of the current point; a small part of the gap that is asked for may be lost on the way."""
-        assert self._stop.gap is not None
-        return self._certifier.prove(turn, SLACK * self._stop.gap * max(1.0, abs(turn.total)))
+        return self._certifier.prove(turn, SLACK * self._stop.allowed(max(self._problem.unit, abs(turn.total))))
 
     def _note(self, **changes: float) -> None:
         self._state.attempts = replace(self._state.attempts, **changes)

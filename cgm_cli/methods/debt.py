@@ -31,8 +31,9 @@ class Debt:
         looked, found = self._mended
         cost = found.cost if looked == turn.k and found is not None else 0.0
         shown = self._state.bounds.shown
-        scale = max(1.0, abs(turn.total), 0.0 if shown is None else abs(shown.value))
-        return max(turn.evaluation.owed, cost) / scale
+        return self._problem.relative(
+            max(turn.evaluation.owed, cost), turn.total, 0.0 if shown is None else shown.value
+        )
 
     def is_settled_within(self, most: float, turn: Turn) -> bool:
         """Whether x, mended, would still be as good, but for this part."""

@@ -71,11 +71,13 @@ def evaluate(
     beta: float | None,
     multipliers: Multipliers,
     room: Callable[[], np.ndarray],
+    length: float,
 ) -> Evaluation:
     """At a point with these images; beta None asks for plain subgradients. room: gives an array of the shape of a point
-    that a direction may be written to. Non-finite numbers pass through, to be found.
+    that a direction may be written to. length: that of the point (see `CompositeProblem.image_unit`). Non-finite
+    numbers pass through, to be found.
     """
-    sums = Sums(problem, beta)
+    sums = Sums(problem, beta, length)
     pieces = [] if problem.loss is None else [sums.add_loss(problem.loss, images.loss)]
     for place, term in enumerate(problem.terms):
         centre = None if multipliers is None else multipliers[place]
@@ -89,6 +91,7 @@ class Sums:
 
     problem: CompositeProblem
     beta: float | None
+    length: float
     objective: float = 0.0
     pairing: float = 0.0
     smoothed: float = 0.0
@@ -143,7 +146,11 @@ class Sums:
         return Evaluation(
             self.objective,
             float(sum(dual.value for _, dual in duals)),
-            {term.name: dual.distance / max(1.0, dual.reference) for term, dual in duals if term.penalty.is_set},
+            {
+                term.name: dual.distance / max(self.problem.image_unit(term, self.length), dual.reference)
+                for term, dual in duals
+                if term.penalty.is_set
+            },
             self.owed,
             float(np.sqrt(sum(term.weight * dual.distance**2 for term, dual in duals))),
             self.pairing,

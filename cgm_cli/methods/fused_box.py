@@ -177,7 +177,7 @@ class FusedBoxPoint(ImagePoint):
     ) -> Evaluation:
         problem, place, term = self.problem, self._place, self.box
         assert problem.loss is not None
-        sums = Sums(problem, beta)
+        sums = Sums(problem, beta, self.length)
         pieces = [sums.add_loss(problem.loss, images.loss)]
         for other, each in enumerate(problem.terms):
             if other != place:

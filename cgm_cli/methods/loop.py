@@ -177,7 +177,9 @@ class _Loop:
 
     def _ending(self, recorder: Recorder) -> Ending:
         state, budget = self.state, self.budget
-        convergence = Convergence(state, self.stop, self.schedule, budget, self.certifier, self.debt, recorder.record)
+        convergence = Convergence(
+            self.problem, state, self.stop, self.schedule, budget, self.certifier, self.debt, recorder.record
+        )
         tolerance, certifies = self.stop.infeasibility or 0.0, self.schedule.certifies
         infeasibility = InfeasibilityTest(self.problem, state, self.certifier, tolerance, certifies, budget.ending)
         rooms = self.certifier, convergence, infeasibility, self.checkpoints

@@ -65,6 +65,11 @@ class Point(Protocol):
         """M x alone, to be read only; None without a loss."""
         ...
 
+    @property
+    def length(self) -> float:
+        """|x|, or of a matrix that is given by eigen- or singular values the most that it may be."""
+        ...
+
     def warm_up(self) -> None:
         """Load the compiled code that evaluations and steps will use."""
         ...
@@ -152,14 +157,19 @@ class ImagePoint:
     def loss_image(self) -> np.ndarray | None:
         return None if self.problem.loss is None else self._own(self._loss_image)
 
+    @property
+    def length(self) -> float:
+        domain = self.problem.domain
+        return domain.radius if domain.spectral else float(np.linalg.norm(cast(DenseIterate, self.iterate).array))
+
     def warm_up(self) -> None:
         """Nothing is compiled for it."""
 
     def evaluate(self, beta: float | None) -> Evaluation:
-        return evaluate(self.problem, self.images, beta, self.multipliers, self._room)
+        return evaluate(self.problem, self.images, beta, self.multipliers, self._room, self.length)
 
     def evaluate_at(self, images: Images, beta: float | None) -> Evaluation:
-        return evaluate(self.problem, images, beta, self.multipliers, self._room)
+        return evaluate(self.problem, images, beta, self.multipliers, self._room, self.length)
 
     def images_of(self, atom: Atom) -> Images:
         loss = self.problem.loss

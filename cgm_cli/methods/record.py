@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cgm_cli.blocks.problem import CompositeProblem
     from cgm_cli.methods.best_bound import Bound
     from cgm_cli.methods.turn import Turn
 
@@ -23,15 +24,16 @@ class IterationRecord:
     upper bound).
 
     k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
-    g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(1, |p|).
-    owed: an estimate of what the total owes to missing constraints, relative as the gap is: the sum of |y_i|
-    |A_i x - p|, or what it costs to mend x (cgm_cli.methods.repair) where that was looked at and is more.
-    bound: best bound so far (nan before the first), `certified` or not. bound_failure: the probability that it is none;
-    0 if it is certified, nan if it is an estimate. gap: |total - bound| / max(1, |total|, |bound|). beta: smoothing, 0
-    for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs: matrix products of this oracle call.
-    lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three are nan where the oracle was broken
-    off to leave. phases: seconds of this iteration by phase. metrics: of the template, where evaluated. theory: what
-    the paper promises beside what is measured (cgm_cli.methods.theory), in the minimisation's units.
+    g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(v, |p|).
+    owed: an estimate of what the total owes to missing constraints, relative as the gap is: the sum of |y_i| |A_i x -
+    p|, or what it costs to mend x (cgm_cli.methods.repair) where that was looked at and is more. bound: best bound so
+    far (nan before the first), `certified` or not. bound_failure: the probability that it is none; 0 if it is
+    certified, nan if it is an estimate. gap: |total - bound| / max(u, |total|, |bound|). u, v: `unit` and `image_unit`
+    of the problem. beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
+    matrix products of this oracle call. lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three
+    are nan where the oracle was broken off to leave. phases: seconds of this iteration by phase. metrics: of the
+    template, where evaluated. theory: what the paper promises beside what is measured (cgm_cli.methods.theory), in the
+    minimisation's units.
     """
 
     k: int
@@ -57,8 +59,11 @@ class IterationRecord:
     theory: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
-    def of(cls, turn: Turn, bound: Bound | None, sign: float, seconds: float, owed: float) -> IterationRecord:
-        """What is known of a turn; sign: 1 for a minimisation, -1 for a maximisation."""
+    def of(
+        cls, problem: CompositeProblem, turn: Turn, bound: Bound | None, seconds: float, owed: float
+    ) -> IterationRecord:
+        """What is known of a turn."""
+        sign = problem.sense_sign
         found, value, total = turn.evaluation, math.nan if bound is None else bound.value, turn.total
         # An oracle broken off after a product or two has told nothing of the minimum.
         silent = turn.is_interrupted
@@ -73,7 +78,7 @@ class IterationRecord:
             bound=sign * value,
             certified=bound is not None and bound.certified,
             bound_failure=math.nan if bound is None else bound.failure,
-            gap=abs(total - value) / max(1.0, abs(total), abs(value)),
+            gap=problem.relative(abs(total - value), total, value),
             owed=owed,
             beta=turn.beta or 0.0,
             eta=turn.eta,

@@ -29,9 +29,9 @@ class Stagnation:
 
 @dataclass(frozen=True)
 class StopRules:
-    """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together. time:
-    seconds. objective: a value that is good enough, in the user's sense, at the infeasibility asked for. stagnation:
-    iterations without progress.
+    """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together.
+    gap_absolute: |total - bound|, which will do in place of the gap. time: seconds. objective: a value that is good
+    enough, in the user's sense, at the infeasibility asked for. stagnation: iterations without progress.
     """
 
     iterations: int
@@ -40,11 +40,16 @@ class StopRules:
     time: float | None = None
     objective: float | None = None
     stagnation: int | None = None
+    gap_absolute: float | None = None
 
     @property
     def debt(self) -> float | None:
         """What the objective may owe to infeasibility, relative as the gap is; None where either has no tolerance."""
         return None if self.gap is None or self.infeasibility is None else max(self.gap, self.infeasibility)
+
+    def allowed(self, scale: float) -> float:
+        """The largest |total - bound| that will do, where a gap is relative to this scale; 0 where none is asked."""
+        return max((self.gap or 0.0) * scale, self.gap_absolute or 0.0)
 
     def converged(self, record: IterationRecord) -> bool:
         """Whether every tolerance given is met (never, if none is given); a gap that is not a number is not met.
@@ -53,10 +58,13 @@ class StopRules:
         it may be as far from the optimum as that, whatever the gap is. Beside a target objective, the infeasibility
         alone is no end.
         """
-        limits = [(record.gap, self.gap), (record.infeasibility, self.infeasibility), (record.owed, self.debt)]
-        given = [(value, limit) for value, limit in limits if limit is not None]
-        alone = self.gap is None and self.objective is not None
-        return bool(given) and not alone and all(value <= limit for value, limit in given)
+        limits = [(record.infeasibility, self.infeasibility), (record.owed, self.debt)]
+        gaps = [(record.gap, self.gap), (abs(record.total - record.bound), self.gap_absolute)]
+        given, of_gap = _given(limits), _given(gaps)
+        if not of_gap and (not given or self.objective is not None):
+            return False
+        is_near = not of_gap or any(value <= limit for value, limit in of_gap)
+        return is_near and all(value <= limit for value, limit in given)
 
     def refuse_hidden_gap(self, problem: CompositeProblem, record: IterationRecord) -> None:
         """Raise ProblemError once it is plain that no gap as small as that asked for can be shown, because f is not
@@ -67,9 +75,9 @@ class StopRules:
         if self.gap is None or excess == 0.0 or np.isnan(record.bound):
             return
         bound = record.bound + problem.sense_sign * excess
-        scale = max(1.0, abs(record.total), abs(bound))
-        would_do = replace(record, gap=abs(record.total - bound) / scale)
-        if excess <= self.gap * scale or (problem.has_constraints and not self.converged(would_do)):
+        would_do = replace(record, gap=problem.relative(abs(record.total - bound), record.total, bound))
+        hidden = problem.relative(excess, record.total, bound) > self.gap
+        if not hidden or (problem.has_constraints and not self.converged(would_do)):
             return
         assert problem.loss is not None  # which the excess is of
         least, across = -problem.loss.weak_convexity, problem.domain.diameter
@@ -101,3 +109,7 @@ class StopRules:
     def stagnated(self, iterations: int) -> Status | None:
         """STAGNATED after so many iterations without progress, if that is too many."""
         return Status.STAGNATED if self.stagnation is not None and iterations >= self.stagnation else None
+
+
+def _given(limits: list[tuple[float, float | None]]) -> list[tuple[float, float]]:
+    return [(value, limit) for value, limit in limits if limit is not None]

@@ -120,10 +120,13 @@ TOLERANCE = 1e-4
 class StopSpec(StrictModel):
     """When to stop: once `gap` and `infeasibility`, where given, are met together, or any other rule holds.
 
-    Where neither they nor `objective` stand there, both are 1e-4; `gap: null` asks for none.
+    Where no tolerance and no `objective` stands there, gap and infeasibility are 1e-4; `gap: null` asks for none.
     """
 
     gap: Positive | None = Field(default=None, description="relative gap between objective and bound")
+    gap_absolute: Positive | None = Field(
+        default=None, description="the same in the units of the objective; beside `gap`, either will do"
+    )
     infeasibility: Positive | None = Field(default=None, description="largest relative infeasibility of a term")
     time: Duration | None = Field(
         default=None,
@@ -142,7 +145,7 @@ class StopSpec(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _tolerances(cls, value: Any, info: ValidationInfo) -> Any:
-        if not isinstance(value, dict) or value.keys() & {"gap", "infeasibility", "objective"}:
+        if not isinstance(value, dict) or value.keys() & {"gap", "gap_absolute", "infeasibility", "objective"}:
             return value
         if info.context is not None:
             info.context[id(value)] = cls  # as of every schema: what is handed on is another mapping

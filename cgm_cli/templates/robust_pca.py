@@ -138,7 +138,7 @@ class RobustPCA(Template):
         value = self.loss(self.feasible(recovered))
         metrics = {"feasible_objective": value}
         if bound is not None:
-            metrics["feasible_gap"] = (value - bound) / max(1.0, abs(value), abs(bound))
+            metrics["feasible_gap"] = (value - bound) / (max(abs(value), abs(bound)) or 1.0)
         return Rounding(
             metrics,
             {

@@ -44,8 +44,8 @@ def verify(path: str | Path) -> Report:
 def _verify(run: Run) -> Report:
     report = Report(run.path, run.status.value)
     claims = read_claims(run)
-    report.rows += trace_rows(run)
     if claims.summary is None:
+        report.rows += trace_rows(run)
         report.messages.append(_unfinished(run))
         if run.status.exit_code == 0:
             report.rows.append(
@@ -54,6 +54,7 @@ def _verify(run: Run) -> Report:
         return report
     spec, instance = rebuild(run)
     problem = instance.problem
+    report.rows += trace_rows(run, problem.unit)
     report.rows += data_rows(run, instance.context)
     report.rows.append(record_row(run, claims, spec, problem.sense))
     report.rows.append(status_row(Evidence(run, spec, problem, claims)))
@@ -260,7 +261,9 @@ class _Solution:
         image = self._image(matrix_of(term.map), term.map.out_shape, point)
         target = nearest(term.penalty, image.value)
         distance, size = norm(image.value - target), norm(target)
-        scale = max(1.0, float(size))
+        domain = self.problem.domain
+        length = domain.radius if domain.spectral else float(np.linalg.norm(point.written_out()))
+        scale = max(self.problem.image_unit(term, length), float(size))
         relative = float(distance) / scale
         # Both the distance and |p| move by at most the drift.
         error = RELATIVE * float(norm(image.value) + size + term.penalty.shift) + image.drift
@@ -278,8 +281,8 @@ class _Solution:
         objective = next(row for row in rows if row.quantity == "objective")
         bound = claims.number("bound")
         if bound is not None and objective.recomputed is not None and objective.tolerance is not None:
-            scale = max(1.0, abs(objective.recomputed), abs(bound))
-            gap = float(relative_gap(objective.recomputed, bound))
+            scale = max(self.problem.unit, abs(objective.recomputed), abs(bound))
+            gap = float(relative_gap(objective.recomputed, bound, self.problem.unit))
             tolerance = 2.0 * (objective.tolerance + 16 * EPS * scale) / scale * (1.0 + gap)
             out.append(compared("gap", claims.number("gap"), gap, tolerance, "with the bound as claimed"))
         return out

@@ -214,7 +214,7 @@ def _against_bound(against: AgainstBound, saved: Saved) -> Figure:
 COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
     "ratio": lambda value, bound: value / bound if bound > 0.0 else np.nan,
     "percent": lambda value, bound: 100.0 * max(0.0, value / bound - 1.0) if bound > 0.0 else np.nan,
-    "relative": lambda value, bound: (value - bound) / max(1.0, abs(value), abs(bound)),
+    "relative": lambda value, bound: (value - bound) / (max(abs(value), abs(bound)) or 1.0),
     "difference": lambda value, bound: value - bound,
 }
 

@@ -11,7 +11,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.budget import SHARE
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import Run
-from cgm_cli.spec.model import Spec
+from cgm_cli.spec.model import TOLERANCE, Spec
 from cgm_cli.verify.claims import Claims
 from cgm_cli.verify.precision import Unchecked
 from cgm_cli.verify.report import CheckedClaim, Verdict
@@ -44,8 +44,8 @@ class Evidence:
             limits["gap"] = stop.gap
         if stop.infeasibility is not None:
             limits["infeasibility"] = stop.infeasibility
-        elif stop.gap is not None and self.problem.has_constraints:
-            limits["infeasibility"] = stop.gap
+        elif self.problem.has_constraints and (stop.gap is not None or stop.gap_absolute is not None):
+            limits["infeasibility"] = TOLERANCE if stop.gap is None else stop.gap
         if {"gap", "infeasibility"} <= limits.keys() and "owed" in self.claims.last:
             limits["owed"] = max(limits.values())  # what the objective owes to infeasibility, where it was logged
         return limits
@@ -69,9 +69,15 @@ def status_row(ending: Evidence) -> CheckedClaim:
 
 
 def _converged(ending: Evidence) -> str:
-    limits = ending.tolerances
-    if not limits or (ending.spec.stop.objective is not None and "gap" not in limits):
+    limits, absolute = ending.tolerances, ending.spec.stop.gap_absolute
+    if absolute is None and (not limits or (ending.spec.stop.objective is not None and "gap" not in limits)):
         return "the spec has no tolerance to be met"
+    if absolute is not None:
+        apart = abs(ending.last("total") - ending.last("bound"))
+        if apart <= absolute:
+            limits.pop("gap", None)
+        elif "gap" not in limits:
+            return f"objective and bound are {apart:.3g} apart, more than {absolute:g}"
     missed = [
         f"{column} {ending.last(column):.3g} is above {limit:g}"
         for column, limit in limits.items()

@@ -34,30 +34,31 @@ CLOCKS = 5.0
 """Seconds that two clocks, one of them read when files are written, may disagree by; and 5 % of the time."""
 
 
-def trace_rows(run: Run) -> list[CheckedClaim]:
-    """One row for the arithmetic of the trace."""
+def trace_rows(run: Run, unit: float = 0.0) -> list[CheckedClaim]:
+    """One row for the arithmetic of the trace. unit: of the problem; 0 where that is unknown, and gaps may be less."""
     rows = []
     if len(run.trace.get("k", ())):
-        wrong = sorted({*_wrong_rows(run.trace), *_misplaced(run)})
+        wrong = sorted({*_wrong_rows(run.trace, unit), *_misplaced(run)})
         note = "total = objective + penalty, gap, infeasibility, time, and no iteration missing or twice"
         note = f"rows {_listed(wrong)} do not add up" if wrong else note
         rows.append(CheckedClaim("trace", Verdict.FAILS if wrong else Verdict.HOLDS, note=note))
     return rows
 
 
-def relative_gap(total: np.ndarray | float, bound: np.ndarray | float) -> np.ndarray:
-    """|total - bound| / max(1, |total|, |bound|)."""
-    return np.abs(total - bound) / np.maximum(1.0, np.maximum(np.abs(total), np.abs(bound)))
+def relative_gap(total: np.ndarray | float, bound: np.ndarray | float, unit: float) -> np.ndarray:
+    """|total - bound| / max(unit, |total|, |bound|)."""
+    return np.abs(total - bound) / np.maximum(unit, np.maximum(np.abs(total), np.abs(bound)))
 
 
-def _wrong_rows(trace: Mapping[str, np.ndarray]) -> list[int]:
+def _wrong_rows(trace: Mapping[str, np.ndarray], unit: float) -> list[int]:
     objective, penalty, total, bound, gap = (trace[name] for name in ("objective", "penalty", "total", "bound", "gap"))
     slack = 8 * EPS * (np.abs(objective) + np.abs(penalty))
     wrong = ~(np.abs(objective + penalty - total) <= slack)
     known = np.isfinite(bound)
     wrong |= np.isinf(bound) | (np.isnan(bound) & ~np.isnan(gap))
     with np.errstate(invalid="ignore"):
-        wrong |= known & ~(np.abs(relative_gap(total, bound) - gap) <= 16 * EPS)
+        off = gap - relative_gap(total, bound, unit)
+        wrong |= known & ~((off <= 16 * EPS * (1.0 + gap)) & ((unit == 0.0) | (off >= -16 * EPS * (1.0 + gap))))
         parts = [column for name, column in trace.items() if name.startswith("infeasibility_")]
         wrong |= (np.max(parts, axis=0) if parts else 0.0) != trace["infeasibility"]
         wrong |= ~(trace["infeasibility"] >= 0.0)

@@ -78,7 +78,7 @@ def generic(point, beta, multipliers=None):
     """The evaluation of a point term by term, nothing of it fused."""
     problem = point.problem
     multipliers = point.multipliers if multipliers is None else multipliers
-    return evaluate(problem, point.images, beta, multipliers, lambda: np.empty(problem.domain.shape))
+    return evaluate(problem, point.images, beta, multipliers, lambda: np.empty(problem.domain.shape), point.length)
 
 
 def solve(

@@ -316,11 +316,11 @@ def test_almost_as_many_clusters_as_points(clusters):
     """The factor keeps more columns than extreme points have."""
     points = np.random.default_rng(5).normal(size=(30, 2))
     spec = {"problem": {"template": "kmeans-sdp", "clusters": clusters, "points": points.tolist(), "restarts": 1}}
-    made = build(loads(dump(spec | {"solver": {**DESCENT, "iterations": 100}})))
+    made = build(loads(dump(spec | {"solver": {**DESCENT, "iterations": 100}, "stop": {"gap": 1e-3}})))
     outcome = made.solve()
     assert made.problem.domain.contains(outcome.solution["x"], 1e-12)
     assert outcome.record.infeasibility <= 1e-5
-    assert outcome.record.gap <= 1e-4
+    assert outcome.record.gap <= 1e-3
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e18, 1e30])

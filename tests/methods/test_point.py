@@ -355,7 +355,7 @@ def test_a_direction_that_is_called_symmetric_is(beta):
     x = np.eye(5)
     x[1, 2], x[2, 1], x[3, 4] = 1e-18, -1e-18, 1e-18
     problem = CompositeProblem(PSDTrace(5, 5.0, True), None, (Term("l1", Identity(shape), L1Norm(shape, 0.7)),))
-    found = evaluate(problem, Images(None, [x]), beta, None, lambda: np.empty(shape))
+    found = evaluate(problem, Images(None, [x]), beta, None, lambda: np.empty(shape), 1.0)
     array = found.direction.dense()
     assert np.abs(array - array.T).max() <= 1e-15
     point = random_vertex(problem.domain, np.random.default_rng(0))

@@ -110,3 +110,17 @@ def test_a_time_limit_holds_within_a_long_oracle_call():
     assert outcome.record.seconds < 5.0
     # Broken off in the middle, it does not know how far the smallest eigenvalue is.
     assert outcome.bound is None
+
+
+def test_a_gap_in_the_units_of_the_objective():
+    def record(gap, total, bound):
+        base = solve(linear_programme()[0], 1)[0].record
+        return dataclasses.replace(base, gap=gap, total=total, bound=bound, infeasibility=0.0, owed=0.0)
+
+    absolute, both = StopRules(9, gap_absolute=0.5), StopRules(9, gap=1e-3, gap_absolute=0.5)
+    assert absolute.converged(record(0.4, 1.2, 0.8)) and not absolute.converged(record(1e-3, 1200.0, 1199.0))
+    # Beside a relative one, either will do.
+    assert both.converged(record(0.4, 1.2, 0.8)) and both.converged(record(9e-4, 1200.0, 1199.0))
+    assert not both.converged(record(2e-3, 1200.0, 1198.0))
+    assert not both.converged(record(np.nan, 1200.0, np.nan))
+    assert both.allowed(10.0) == 0.5 and both.allowed(1e4) == 10.0 and StopRules(9).allowed(1.0) == 0.0

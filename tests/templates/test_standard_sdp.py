@@ -41,7 +41,7 @@ def test_theta_as_a_standard_program(adjacency, theta, nonnegative):
     assert (result.sense, result.bound_is) == ("maximise", "certified")
     assert result.record.bound >= theta - 1e-9
     assert result.record.bound - theta < 0.15
-    assert result.record.infeasibility < 0.06
+    assert result.record.infeasibility < 0.12
     assert abs(result.record.total - theta) < 0.5
 
 

@@ -18,7 +18,7 @@ LARGE = {
     "solver": {"method": "hcgm"},
     "stop": {"gap": None},
 }
-FREE = composed({"kind": "simplex", "size": 4}, objective={"kind": "least-squares", "target": [0.1, 0.2, 0.3, 0.4]})
+FREE = composed({"kind": "simplex", "size": 4}, objective={"kind": "least-squares", "target": [0.1, 0.2, 0.3, 0.8]})
 HARD = composed({"kind": "simplex", "size": 3}, objective={"kind": "linear", "cost": [1.0, 2.0, 3.0]},
                 constraints=[{"kind": "box", "lower": 2.0}])  # fmt: skip
 

@@ -251,7 +251,9 @@ def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
         if rest is not None:
             atom = chart.lift(columns)
             images = Images(None, [term.map.forward_atom(atom) for term in rest.terms])
-            found = evaluate(rest, images, beta, multipliers, lambda: np.empty(problem.domain.shape))
+            found = evaluate(
+                rest, images, beta, multipliers, lambda: np.empty(problem.domain.shape), problem.domain.radius
+            )
             value += found.smoothed
             gradient += chart.factor_gradient(found.direction, columns)
         return value, chart.restrict(gradient)

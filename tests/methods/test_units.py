@@ -1,0 +1,90 @@
+"""Tolerances mean the same in other units: the same run stops at the same iteration, with the same relative figures."""
+
+import numpy as np
+import pytest
+
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.norm_balls import L1Ball
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.losses.quadratic import Quadratic
+from cgm_cli.blocks.maps.diagonal import Diagonal
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.penalties.maximum import MaxCoordinate
+from cgm_cli.blocks.penalties.norms import L1Norm
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.status import Status
+from cgm_cli.solving.direct import solve_problem
+
+RNG = np.random.default_rng(3)
+MATRIX, TARGET = RNG.standard_normal((12, 6)), RNG.standard_normal(12)
+FACTOR, MEANS = RNG.standard_normal((6, 3)), RNG.random(6)
+COST = RNG.standard_normal((5, 5))
+
+
+# Each in units: c of the objective, s of x. Powers of two change no digit.
+
+
+def fit(c, s):
+    loss = LeastSquares(MatrixMap(np.sqrt(c) / s * MATRIX, (6,)), np.sqrt(c) * TARGET)
+    return CompositeProblem(L1Ball((6,), 0.4 * s), loss)
+
+
+def portfolio(c, s):
+    loss = Quadratic(c / s**2 * (FACTOR @ FACTOR.T + 0.01 * np.eye(6)), np.zeros(6), (6,))
+    earns = Term("earns", MatrixMap(MEANS[None, :], (6,)), BoxSet((1,), np.array([0.6 * s]), np.array([np.inf])))
+    return CompositeProblem(Simplex(6, s), loss, (earns,))
+
+
+def program(c, s):
+    inside = np.full(6, 0.4)
+    rows = Term("rows", MatrixMap(MATRIX[:3], (6,)), Equals((3,), s * MATRIX[:3] @ inside))
+    return CompositeProblem(Box(np.zeros(6), np.full(6, s)), Linear(c / s * MATRIX[5], (6,)), (rows,))
+
+
+def coupled(c, s):
+    """Of a constraint whose right-hand side is zero."""
+    rows = Term("rows", MatrixMap(MATRIX[:2], (6,)), Equals((2,), np.zeros(2)))
+    return CompositeProblem(Box(-np.full(6, s), np.full(6, s)), Linear(c / s * MATRIX[5], (6,)), (rows,))
+
+
+def game(c, s):
+    """Of value zero."""
+    skew = COST - COST.T
+    payoff = Term("payoff", MatrixMap(c / s * skew, (5,)), MaxCoordinate((5,)))
+    return CompositeProblem(Simplex(5, s), None, (payoff,))
+
+
+def penalised(c, s):
+    loss = LeastSquares(MatrixMap(np.sqrt(c) / s * MATRIX, (6,)), np.sqrt(c) * TARGET)
+    small = Term("small", Identity((6,)), L1Norm((6,), 0.5 * c / s))
+    return CompositeProblem(Box(-np.full(6, s), np.full(6, s)), loss, (small,))
+
+
+def cut(c, s):
+    ones = Term("ones", Diagonal((5, 5)), Equals((5,), np.full(5, s)))
+    return CompositeProblem(PSDTrace(5, 5.0 * s, fixed_trace=True), Linear(c / s * (COST + COST.T), (5, 5)), (ones,))
+
+
+MAKERS = [fit, portfolio, program, coupled, game, penalised, cut]
+UNITS = [(2.0**20, 1.0), (2.0**-20, 1.0), (1.0, 2.0**16), (1.0, 2.0**-16), (2.0**-24, 2.0**-12)]
+
+
+@pytest.mark.parametrize("method", ["auto", "hcgm", "cgal"])
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_run_stops_alike_in_other_units(make, method):
+    solver = {"method": method, "iterations": 300}
+    one = solve_problem(make(1.0, 1.0), solver, {"gap": 1e-4, "infeasibility": 1e-4})
+    if method == "auto":
+        assert one.status is Status.CONVERGED
+    for c, s in UNITS:
+        other = solve_problem(make(c, s), solver, {"gap": 1e-4, "infeasibility": 1e-4})
+        assert (other.status, other.record.k) == (one.status, one.record.k), (c, s)
+        assert other.record.gap == pytest.approx(one.record.gap, rel=1e-3)
+        assert other.record.infeasibility == pytest.approx(one.record.infeasibility, rel=1e-3, abs=1e-14)
+        assert other.record.total / c == pytest.approx(one.record.total, rel=1e-6, abs=1e-12)
