@@ -21,7 +21,7 @@ from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.load import load_run
-from cgm_cli.runs.log import RunLog
+from cgm_cli.runs.log import Late, RunLog
 from cgm_cli.runs.mapping import hand_over
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
@@ -129,7 +129,9 @@ def _solve(
     rows = {} if checkpoint is None or former is None else rows_before(former, at)
     text = _text_of(spec) if former is None else former.spec_text
     resolved = resolve(spec)
-    folder.begin(text, resolved, file, arrays)
+    folder.keep(arrays)
+    if former is None:
+        folder.begin(text, resolved, file)
     stack.enter_context(folder.logging())
     stack.enter_context(_ending_recorded(folder, spec))
     # The libraries are loaded by now, and a limit holds for loaded libraries only. BLAS gets one thread: the kernels
@@ -153,9 +155,18 @@ def _solve(
     if checkpoint is not None and former is not None:
         check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())
-    log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
+
+    def take_up() -> RunLog:
+        if not folder.has_begun:
+            folder.begin(text, resolved, file)
+        return stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
+
+    # Of a run that was there before, nothing is written over until the loop has taken it up.
+    log = Late(take_up)
+    if former is None:
+        log.make()
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
-    checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
+    checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=lambda: log.made.synchronise())
     for family, choice in instance.choice.policies.items():
         logger.info("%s: %s, %s", family, choice.policy.name, choice.why)
     logger.info("x is kept as %s: %s", instance.form.kind, instance.form.reason)
@@ -165,6 +176,7 @@ def _solve(
         return status.resumable and (status.exit_code != 0 or spec.checkpoint.final)
 
     def keep(pack: Pack, status: Status | None) -> None:
+        log.make()
         expect(_WHEN[status is None])
         if status is None:
             checkpointer(pack)
@@ -194,12 +206,12 @@ def _solve(
     if wanted(result.status):
         checkpointer.write_once()
     ending = {"ended": utc_now(), "status": result.status.value}
-    log.finish(result.solution, result.duals, ending, result.loss_image)
-    log.close()
+    log.made.finish(result.solution, result.duals, ending, result.loss_image)
+    log.made.close()
     summary = summarise(result, folder.path)
     logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
     logger.info("%.3f of %.3f seconds went into checkpoints", checkpointer.seconds, result.record.seconds)
-    fault = log.fault or checkpointer.fault
+    fault = log.made.fault or checkpointer.fault
     if fault is None:
         fault = _end(folder, result.status, result.message, summary)
     else:
@@ -213,7 +225,9 @@ def _solve(
 
 @contextmanager
 def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
-    """Let status.json tell of whatever ends the run other than a result."""
+    """Let status.json tell of whatever ends the run other than a result; of one that was not taken up again, it tells
+    what it told before.
+    """
     try:
         yield
     except KeyboardInterrupt:
@@ -239,7 +253,11 @@ def _end(
     summary: Mapping[str, Any] | None = None,
     code: int | None = None,
 ) -> CgmError | None:
-    """Write the last status. The fault is returned, because by now there is something more important to tell."""
+    """Write the last status, of a run that has begun. The fault is returned, because by now there is something more
+    important to tell.
+    """
+    if not folder.has_begun:
+        return None
     try:
         folder.set_status(status, message, summary, code)
     except CgmError as fault:

@@ -28,7 +28,8 @@ def begun(spec, folder: Path) -> Path:
     """The spec.yaml of a run folder that holds the spec."""
     handed = hand_over(spec)
     with RunDirectory.create("run", folder) as directory:
-        directory.begin(handed.text, "name: run\n", arrays=handed.arrays)
+        directory.keep(handed.arrays)
+        directory.begin(handed.text, "name: run\n")
     return folder / "spec.yaml"
 
 
