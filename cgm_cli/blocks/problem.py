@@ -9,14 +9,18 @@ import numpy as np
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
+from cgm_cli.blocks.fitting import positive, starting_point, wrong_size
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
+from cgm_cli.text import did_you_mean, quoted
 
 SMALLEST, LARGEST = 1e-70, 1e70
 """Constants outside this range are refused: products of four of them, as squares of images are, stay in range."""
+
+SENSES = ("minimise", "maximise")
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,9 @@ class Term:
 class CompositeProblem:
     """domain X, loss f (None: zero), terms g_i(A_i x), and where a run starts (None: the domain's own start).
 
-    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the
-    sign. Raises ProblemError if there is nothing to minimise, shapes do not fit, or constants are extreme.
+    start: an atom, or an array that lies in the domain up to rounding. sense: "minimise", or "maximise" when f stands
+    for the negative of what the user asked for; only reports turn the sign. Raises ProblemError if there is nothing to
+    minimise, two terms have one name, shapes do not fit, or constants are extreme.
     """
 
     domain: Domain
@@ -44,18 +49,51 @@ class CompositeProblem:
     sense: str = "minimise"
 
     def __post_init__(self) -> None:
+        self._take()
         if self.loss is None and not self.terms:
             raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
+        if self.sense not in SENSES:
+            hint = did_you_mean(str(self.sense), SENSES) or f"it is one of {', '.join(SENSES)}"
+            raise ProblemError(f"unknown sense `{quoted(str(self.sense))}`: {hint}")
+        self._refuse_shapes()
+        self._refuse_extremes()
+        if self.start is not None and not isinstance(self.start, Atom):
+            object.__setattr__(self, "start", starting_point(self.start, self.domain, "domain"))
+        if self.start is not None and self.start.shape != self.domain.shape:
+            raise ProblemError(
+                f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
+            )
+
+    def _take(self) -> None:
+        """Terms in any sequence, and blocks of the right kinds only."""
+        given = [self.terms] if isinstance(self.terms, Term) else list(self.terms)
+        object.__setattr__(self, "terms", tuple(given))  # before anybody sees the frozen fields
+        blocks = [("the domain", self.domain, Domain), ("the loss", self.loss, Loss | None)]
+        blocks += [(f"entry {index} of the terms", term, Term) for index, term in enumerate(given)]
+        for term in self.terms if all(isinstance(term, Term) for term in given) else ():
+            blocks += [(f"the map of `{term.name}`", term.map, LinearMap)]
+            blocks += [(f"the penalty of `{term.name}`", term.penalty, Penalty)]
+        for what, block, kind in blocks:
+            if not isinstance(block, kind):
+                expected = getattr(kind, "__name__", "Loss")
+                raise ProblemError(f"{what} is of type {type(block).__name__}, and not a {expected}")
+
+    def _refuse_shapes(self) -> None:
+        """What terms are called, and that maps and penalties fit onto each other."""
+        names = [term.name for term in self.terms]
+        for name in names:
+            if names.count(name) > 1:
+                raise ProblemError(f"two terms are called `{name}`: their duals are told apart by their names")
         for what, linear in [("objective", self.loss and self.loss.map), *((t.name, t.map) for t in self.terms)]:
             if linear is not None and linear.in_shape != self.domain.shape:
                 raise ProblemError(
                     f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}"
                 )
-        self._refuse_extremes()
-        if self.start is not None and self.start.shape != self.domain.shape:
-            raise ProblemError(
-                f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
-            )
+        for term in self.terms:
+            if term.penalty.shape != term.map.out_shape:
+                raise ProblemError(
+                    f"{term.name}: its map gives {term.map.out_shape}, but its penalty takes {term.penalty.shape}"
+                )
 
     def _refuse_extremes(self) -> None:
         """Products of two squares of these numbers must neither overflow nor vanish."""
@@ -69,17 +107,23 @@ class CompositeProblem:
             if not term.penalty.is_set:
                 sizes[f"the Lipschitz constant of `{term.name}`"] = term.penalty.lipschitz
         for what, size in sizes.items():
+            if not size >= 0.0:
+                raise ProblemError(f"{what} {wrong_size(size)}")
             if size != 0.0 and not SMALLEST <= size <= LARGEST:
                 raise ProblemError(
                     f"{what} is {size:.3g}; between {SMALLEST:g} and {LARGEST:g} it can be computed with: "
                     "choose other units"
                 )
+        for term in self.terms:
+            positive(term.weight, f"the weight of `{term.name}`")
         # What is added to images: that it may be small beside them is no matter.
         added = {f"the size of the numbers in `{term.name}`": term.penalty.away for term in self.terms}
         if self.loss is not None:
             gradient = self.loss.gradient(np.zeros(self.loss.map.out_shape))
             added["the norm of the objective's gradient at zero"] = safe_norm(gradient)
         for what, size in added.items():
+            if np.isnan(size):
+                raise ProblemError(f"{what} is not a number")
             if not size <= LARGEST:
                 raise ProblemError(
                     f"{what} is {size:.3g}; up to {LARGEST:g} it can be computed with: choose other units"
