@@ -14,7 +14,6 @@ import threadpoolctl
 from cgm_cli.errors import CgmError, DataError, NumericalError
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
-from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.threads import threads
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
@@ -22,7 +21,7 @@ from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.load import load_run
 from cgm_cli.runs.log import Late, RunLog
-from cgm_cli.runs.mapping import hand_over
+from cgm_cli.runs.mapping import Handed, hand_over
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
@@ -75,12 +74,11 @@ def execute(
     raises nothing: see `Execution.fault`.
     """
     former = None if resume is None else former_run(resume)
-    arrays: dict[str, Matrix] = {}
+    handed: Handed | None = None
     if isinstance(source, Mapping):
         handed = hand_over(source)
         with handed.in_words():
             spec, file = loads(handed.text, overrides), None
-        arrays = handed.arrays
     elif source is not None:
         spec = load(Path(source), overrides)
         file = None if spec.document is None else spec.document.path
@@ -104,7 +102,7 @@ def execute(
             if former.is_final:
                 return Execution(former.status, None, former.path, former.summary or {})
             folder.started = former.state.get("started", folder.started)
-        return _solve(spec, file, arrays, folder, former, observers, should_stop, stack)
+        return _solve(spec, file, handed, folder, former, observers, should_stop, stack)
 
 
 def _text_of(spec: Spec) -> str:
@@ -116,7 +114,7 @@ def _text_of(spec: Spec) -> str:
 def _solve(
     spec: Spec,
     file: Path | None,
-    arrays: dict[str, Matrix],
+    handed: Handed | None,
     folder: RunDirectory,
     former: Run | None,
     observers: Callable[[str], Sequence[Observer]],
@@ -129,7 +127,8 @@ def _solve(
     rows = {} if checkpoint is None or former is None else rows_before(former, at)
     text = _text_of(spec) if former is None else former.spec_text
     resolved = resolve(spec)
-    folder.keep(arrays)
+    if handed is not None:
+        folder.keep(handed.arrays)
     if former is None:
         folder.begin(text, resolved, file)
     stack.enter_context(folder.logging())
@@ -141,7 +140,8 @@ def _solve(
     expect = getattr(should_stop, "expect", lambda when: None)
     expect("before the first step")
     try:
-        with getattr(should_stop, "raising", nullcontext)():
+        in_words = nullcontext if handed is None else handed.in_words
+        with in_words(), getattr(should_stop, "raising", nullcontext)():
             # Of a spec without a file, the folder has the arrays.
             beside = file or folder.path / "spec.yaml"
             instance = build(spec, beside, None if checkpoint is None or former is None else former.form.get("kind"))
