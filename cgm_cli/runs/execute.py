@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
 
-from cgm_cli.errors import CgmError, DataError, NumericalError
+from cgm_cli.errors import CgmError, DataError, NumericalError, wrapped
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
 from cgm_cli.numerics.threads import threads
@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 _WHEN = {True: "before the next step, once the bound is certified", False: "once the bound is certified"}
 """When a run is left: in the loop, or behind it."""
+
+LEFT = "It was left at once, without a result."
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        _end(folder, Status.INTERRUPTED, "It was left at once, without a result.")
+        _end(folder, Status.INTERRUPTED, LEFT)
         raise
     except CgmError as error:
         # From here on nobody knows the spec any more, so the place in it goes into the message.
@@ -241,6 +243,9 @@ def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
         _end(folder, Status.FAILED, error.message, code=error.exit_code)
         raise
     except Exception as error:
+        if wrapped(error, KeyboardInterrupt) is not None:
+            _end(folder, Status.INTERRUPTED, LEFT)
+            raise KeyboardInterrupt from None
         logger.exception("unexpected error")
         _end(folder, Status.FAILED, f"{type(error).__name__}: {error}")
         raise
