@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -49,7 +51,8 @@ class CompositeProblem:
     sense: str = "minimise"
 
     def __post_init__(self) -> None:
-        self._take()
+        self._take_terms(self.terms)
+        self._refuse_kinds()
         if self.loss is None and not self.terms:
             raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
         if self.sense not in SENSES:
@@ -57,22 +60,31 @@ class CompositeProblem:
             raise ProblemError(f"unknown sense `{quoted(str(self.sense))}`: {hint}")
         self._refuse_shapes()
         self._refuse_extremes()
-        if self.start is not None and not isinstance(self.start, Atom):
-            object.__setattr__(self, "start", starting_point(self.start, self.domain, "domain"))
+        self._take_start(self.start)
         if self.start is not None and self.start.shape != self.domain.shape:
             raise ProblemError(
                 f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
             )
 
-    def _take(self) -> None:
-        """Terms in any sequence, and blocks of the right kinds only."""
-        given = [self.terms] if isinstance(self.terms, Term) else list(self.terms)
-        object.__setattr__(self, "terms", tuple(given))  # before anybody sees the frozen fields
-        blocks = [("the domain", self.domain, Domain), ("the loss", self.loss, Loss | None)]
-        blocks += [(f"entry {index} of the terms", term, Term) for index, term in enumerate(given)]
-        for term in self.terms if all(isinstance(term, Term) for term in given) else ():
-            blocks += [(f"the map of `{term.name}`", term.map, LinearMap)]
-            blocks += [(f"the penalty of `{term.name}`", term.penalty, Penalty)]
+    def _take_terms(self, given: Any) -> None:
+        """In any sequence, or a single one."""
+        if not isinstance(given, Iterable | Term):
+            raise ProblemError(f"the terms are of type {type(given).__name__}, and not a tuple of Terms")
+        terms = (given,) if isinstance(given, Term) else tuple(cast(Iterable[Any], given))
+        object.__setattr__(self, "terms", terms)  # before anybody sees the frozen fields
+
+    def _take_start(self, given: Any) -> None:
+        if given is not None and not isinstance(given, Atom):
+            object.__setattr__(self, "start", starting_point(given, self.domain, "domain"))
+
+    def _refuse_kinds(self) -> None:
+        """Blocks in the place of others."""
+        blocks: list[tuple[str, Any, Any]] = [("the domain", self.domain, Domain), ("the loss", self.loss, Loss | None)]
+        for index, term in enumerate(cast(tuple[Any, ...], self.terms)):
+            blocks.append((f"entry {index} of the terms", term, Term))
+            if isinstance(term, Term):
+                blocks.append((f"the map of `{term.name}`", term.map, LinearMap))
+                blocks.append((f"the penalty of `{term.name}`", term.penalty, Penalty))
         for what, block, kind in blocks:
             if not isinstance(block, kind):
                 expected = getattr(kind, "__name__", "Loss")

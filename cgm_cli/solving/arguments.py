@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from pydantic import ValidationError
@@ -22,8 +22,10 @@ _DEPTH = 20
 """Of mappings in mappings: deeper ones are nested in themselves."""
 
 
-def solver_of(method: str | Mapping[str, Any] | Method) -> SolverSpec:
-    """The solver section that `method` stands for; that of a Method says how x is kept, and nothing else of it counts.
+def solver_of(method: Any) -> SolverSpec:
+    """The solver section that `method`, a name, a mapping or a Method, stands for; of that of a Method, only how x is
+    kept counts.
+
     Raises TypeError for another type, ProblemError for what no solver section holds.
     """
     if isinstance(method, Method):
@@ -38,7 +40,7 @@ def solver_of(method: str | Mapping[str, Any] | Method) -> SolverSpec:
     )
 
 
-def stop_of(stop: Mapping[str, Any] | StopRules | None) -> StopSpec | StopRules | None:
+def stop_of(stop: Any) -> StopSpec | StopRules | None:
     """The stop section that `stop` stands for, where it is a mapping. Raises as `solver_of` does."""
     if stop is None or isinstance(stop, StopRules):
         return stop
@@ -50,13 +52,13 @@ def stop_of(stop: Mapping[str, Any] | StopRules | None) -> StopSpec | StopRules 
     )
 
 
-def seed_of(seed: int) -> int:
+def seed_of(seed: Any) -> int:
     """The seed. Raises TypeError unless it is a whole number, ProblemError if it is negative."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise TypeError(f"seed: expected a whole number, not a value of type {type(seed).__name__}")
     if seed < 0:
         raise ProblemError(f"seed: expected at least 0, got {seed}")
-    return int(seed)
+    return int(cast(Any, seed))
 
 
 def _validated(model: type[M], tree: dict[str, Any], argument: str, inside: bool = True) -> M:
@@ -81,10 +83,11 @@ def _plain(value: Any, place: str, depth: int = 0) -> Any:
     if depth > _DEPTH:
         raise TypeError(f"{place}: nested deeper than {_DEPTH} levels")
     if isinstance(value, Mapping):
-        for key in value:
+        given = cast(Mapping[Any, Any], value)
+        for key in given:
             if not isinstance(key, str):
                 raise TypeError(f"{place}: keys are text, and `{quoted(str(key))}` is of type {type(key).__name__}")
-        return {str(key): _plain(item, place, depth + 1) for key, item in value.items()}
+        return {str(key): _plain(item, place, depth + 1) for key, item in given.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, place, depth + 1) for item in value]
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+        return [_plain(item, place, depth + 1) for item in cast(Sequence[Any], value)]
+    return cast(Any, value).tolist() if isinstance(value, np.generic | np.ndarray) else value

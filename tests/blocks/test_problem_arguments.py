@@ -47,6 +47,7 @@ def term(name="h", penalty=None, **changes):
         ({"terms": (term(weight=np.nan),)}, "the weight of `h` is not a number"),
         ({"terms": (L1Norm((3,)),)}, "entry 0 of the terms is of type L1Norm, and not a Term"),
         ({"terms": (term(penalty=Identity((3,))),)}, "the penalty of `h` is of type Identity, and not a Penalty"),
+        ({"terms": None}, "the terms are of type NoneType, and not a tuple of Terms"),
         ({"loss": L1Norm((3,))}, "the loss is of type L1Norm, and not a Loss"),
         ({"loss": LeastSquares(Identity((3,)), np.array([1.0, np.nan, 0.0]))}, "gradient at zero is not a number"),
         ({"domain": "simplex"}, "the domain is of type str, and not a Domain"),
