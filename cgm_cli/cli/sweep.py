@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -144,9 +145,10 @@ def _submit(sweep: Sweep, manifest: Manifest, options: Options, per_task: int | 
         tell(f"all of {len(done)} runs are done already; nothing was submitted")
     else:
         job = slurm.submit(manifest, todo, sweep.spec.slurm, per_task, options.retries, options.most)
+        folder = shlex.quote(str(manifest.path))
         tell(
             f"submitted job {job.job}: {len(todo)} points in {job.tasks} tasks of {job.per_task}, {len(done)} done "
-            f"already. `cgm sweep status {manifest.path}` tells how it goes, `cgm sweep cancel` ends it"
+            f"already. `cgm sweep status {folder}` tells how it goes, `cgm sweep cancel {folder}` ends it"
         )
         there, submitted = [job.job], len(todo)
     if json:
@@ -203,7 +205,7 @@ def _print_end(progress: Any, manifest: Manifest, again: str) -> None:
         tell(f"best: {progress.best_line()}")
     if progress.done < progress.total:
         tell(f"nothing that was computed is lost; go on with: {again}")
-    tell(f"the table: cgm sweep collect {manifest.path}")
+    tell(f"the table: cgm sweep collect {shlex.quote(str(manifest.path))}")
 
 
 def _print_points(sweep: Sweep, folder: Path, workers: int | None, json: bool) -> None:
@@ -278,7 +280,8 @@ def cancel(
     if not result.told and not result.orphans:
         tell("nobody works on this sweep")
     elif result.running:
-        tell(f"told to stop, but {result.running} runs have not left yet: `cgm sweep status {folder}`")
+        command = f"cgm sweep status {shlex.quote(str(folder))}"
+        tell(f"told to stop, but {result.running} runs have not left yet: `{command}`")
         raise typer.Exit(4)
     else:
         who = ", ".join(result.told) or "runs without a driver"

@@ -163,6 +163,7 @@ def test_the_command_that_is_told_goes_on_with_the_same_sweep(tmp_path):
     _, errors = sweep(tmp_path, "my sweep.yaml", "--out", "else where", "--workers", "1", "--retries", "0", code=5)
     (told,) = [line.partition("go on with: ")[2] for line in errors.splitlines() if "go on with: " in line]
     assert told == "cgm sweep 'my sweep.yaml' --out 'else where' --workers 1 --retries 0"
+    assert "the table: cgm sweep collect 'else where'" in errors
     out, _ = sweep(tmp_path, "status", "else where")
     assert out.rstrip().endswith(f"go on with: cgm sweep '{tmp_path}/my sweep.yaml' --out 'else where'")
     sweep(tmp_path, *shlex.split(told)[2:], code=5)
