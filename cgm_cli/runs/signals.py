@@ -43,7 +43,9 @@ class StopRequest:
             yield
         except RuntimeError as error:
             request = wrapped(error, Leave) or wrapped(error, KeyboardInterrupt)
-            raise error if request is None else request from None
+            if request is None:
+                raise
+            raise request from None
         finally:
             self._raises = False
 
