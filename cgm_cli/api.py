@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,19 +41,23 @@ def solve(
     the run folder, whose spec.yaml names them: it can be solved again, and the run resumed and verified, like any
     other. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a single one may be given as it is. out: the
     run folder, else runs/<name>/<id> below the current folder. resume: instead, the folder of a run to go on with, as
-    by `cgm solve --resume`. on_record: called with each IterationRecord. quiet=False shows the progress on standard
-    error.
+    by `cgm solve --resume`; never beside `out`. on_record: called with each IterationRecord. quiet=False shows the
+    progress on standard error.
 
     In place of a spec there may be a CompositeProblem, built of the blocks in Python: then `method` is what stands
     under `solver` in a spec, or the name of a method, or a Method, `stop` what stands under `stop`, or StopRules
     (without it, a gap and an infeasibility of 1e-4), and no run folder is written: the answer's `run` is None.
 
-    Raises CgmError, and TypeError, with the place, for a value that no spec can hold; warns (RuntimeWarning) when the
-    result is there but the run folder could not be written to the end.
+    Raises CgmError, and TypeError, with the place, for a value that no spec can hold, or the argument, for one that is
+    none; warns (RuntimeWarning) when the result is there but the run folder could not be written to the end.
     """
+    if on_record is not None and not callable(on_record):
+        raise TypeError(f"on_record: expected a function of a record, not a value of type {type(on_record).__name__}")
     if isinstance(spec, Mapping | str | Path):
-        if stop is not None or method != "auto" or seed:
+        if stop is not None or method != "auto" or seed != 0:
             raise TypeError("a spec says `method`, `stop` and `seed` itself: change them by `overrides`")
+        if spec == "":
+            raise ProblemError("spec: expected the path of a file, got an empty text")
         return _solve_spec(spec, overrides, out, on_record, quiet, resume)
     if isinstance(spec, CompositeProblem):
         if overrides or out is not None or resume is not None:
@@ -84,15 +88,17 @@ def _solve_spec(
     quiet: bool,
     resume: str | Path | None,
 ) -> Answer:
-    if isinstance(overrides, str):
-        overrides = [overrides]
+    overrides = _overrides(overrides)
+    out, resume = _path(out, "out"), _path(resume, "resume")
+    if out is not None and resume is not None:
+        raise ProblemError("a run goes on in its own folder: give either `out` or `resume`")
     with ExitStack() as stack:
         outcome = execute(
             spec,
             overrides,
-            _path(out),
+            out,
             lambda sense: _observers(stack, sense, on_record, quiet),
-            resume=_path(resume),
+            resume=resume,
         )
     if outcome.result is None:
         raise ProblemError(f"{outcome.run} has ended and has nothing left to do; `load_run` reads its result.")
@@ -110,8 +116,29 @@ def _observers(
     return chosen
 
 
-def _path(name: str | Path | None) -> Path | None:
-    return None if name is None else Path(name)
+def _overrides(given: Sequence[str]) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+        raise TypeError(f'overrides: expected texts such as "solver.beta0=0.5", not {type(given).__name__}')
+    found = list(given)
+    for index, each in enumerate(found):
+        if not isinstance(each, str):
+            raise TypeError(
+                f'overrides[{index}]: expected a text such as "solver.beta0=0.5", not a value of type '
+                f"{type(each).__name__}"
+            )
+    return found
+
+
+def _path(name: str | Path | None, argument: str) -> Path | None:
+    if name is None:
+        return None
+    if not isinstance(name, str | Path):
+        raise TypeError(f"{argument}: expected the path of a folder, not a value of type {type(name).__name__}")
+    if name == "":
+        raise ProblemError(f"{argument}: expected the path of a folder, got an empty text")
+    return Path(name)
 
 
 @dataclass(frozen=True)

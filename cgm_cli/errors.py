@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
+
+E = TypeVar("E", bound=BaseException)
 
 MOST_TOLD = 50
 """Faults that are told at once, of however many there are."""
@@ -57,6 +60,16 @@ class NumericalError(CgmError):
     """Non-finite numbers or a factorisation that failed while solving."""
 
     exit_code = 4
+
+
+def wrapped(error: BaseException, kind: type[E]) -> E | None:
+    """The exception of that kind which the error was made of, or None. Up to Python 3.11, whatever a signal handler
+    raises while the body of a class is made, in an import for instance, comes out as a RuntimeError of `__set_name__`.
+    """
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, kind):
+        found = found.__cause__ or found.__context__
+    return found
 
 
 @contextmanager

@@ -12,11 +12,20 @@ from difflib import get_close_matches
 # What YAML counts as a line break; str.splitlines knows more of them and would shift the line numbers.
 LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
+WHOLE = 1000
+"""Characters of a file's name in a message, from where it is copied: it is not cut before it is no name any more."""
+
 
 def did_you_mean(given: str, known: Sequence[str]) -> str | None:
     """The hint that names the member of `known` closest to `given`, or None if none is close."""
-    close = get_close_matches(given, known, 1) or get_close_matches(given.lower().replace("_", "-"), known, 1)
+    # Letter by letter, `Hcgm` is closer to `cgm` than to `hcgm`.
+    same = [name for name in known if _plain(name) == _plain(given)]
+    close = same or get_close_matches(given, known, 1) or get_close_matches(_plain(given), known, 1)
     return f"did you mean `{close[0]}`?" if close else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def visible(text: str) -> str:

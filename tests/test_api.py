@@ -190,6 +190,17 @@ def test_faults_have_their_place(tmp_path, monkeypatch):
         solve(spec(target=np.ones(200)))
 
 
+def test_what_an_array_holds_is_told_by_its_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cut = {"template": "max-cut", "graph": np.triu(np.ones((20, 20)), 1)}
+    for graph in (cut["graph"], sp.csr_array(cut["graph"])):
+        with pytest.raises(DataError, match=r"problem\.graph: not the matrix of a graph") as caught:
+            solve({"problem": {**cut, "graph": graph}}, out=tmp_path / "run")
+        assert "arrays/" not in caught.value.message.partition("\n")[0]
+        assert load_run(tmp_path / "run").state["message"] == caught.value.message
+        shutil.rmtree(tmp_path / "run")
+
+
 KILLED = """
 import os, signal
 import numpy as np
@@ -366,3 +377,27 @@ def test_the_point_however_it_was_kept(kept, tmp_path):
 def test_without_a_bound_none_is_shown(tmp_path):
     answer = solve(spec(), ["bound.every=1000", "bound.certify=never", "solver.iterations=0"], out=tmp_path / "run")
     assert ("bound" in repr(answer)) is (answer.bound_is != "none")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"overrides": [3]}, r"^overrides\[0\]: expected a text such as .*, not a value of type int$"),
+        ({"overrides": 3}, "^overrides: expected texts such as"),
+        ({"overrides": {"solver.beta0": 1}}, "^overrides: expected texts such as"),
+        ({"out": 3}, "^out: expected the path of a folder, not a value of type int$"),
+        ({"out": ""}, "^out: expected the path of a folder, got an empty text$"),
+        ({"resume": 3}, "^resume: expected the path of a folder, not a value of type int$"),
+        ({"on_record": 3}, "^on_record: expected a function of a record, not a value of type int$"),
+        ({"seed": None}, "^a spec says `method`, `stop` and `seed` itself"),
+        ({"out": "R2", "resume": "R1"}, "^a run goes on in its own folder: give either `out` or `resume`$"),
+        ({"spec": ""}, "^spec: expected the path of a file, got an empty text$"),
+        ({"spec": {("a", "b"): 1}}, r"^the spec: keys are text, and `\('a', 'b'\)` is of type tuple$"),
+        ({"spec": {"problem": {3: 1}}}, "^problem: keys are text, and `3` is of type int$"),
+    ],
+)
+def test_an_argument_that_is_none_is_refused_at_once_by_its_name(arguments, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((TypeError, ProblemError), match=told):
+        solve(**{"spec": spec(), **arguments})
+    assert not list(tmp_path.iterdir())

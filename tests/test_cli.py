@@ -317,6 +317,22 @@ def test_a_signal_before_the_loop_ends_the_run_as_one_within_it(tmp_path, module
     assert load_run(tmp_path / "run").status.value == status
 
 
+def test_ctrl_c_while_a_class_is_made_is_silent(monkeypatch, capsys):
+    """In an import, where it may come out as a RuntimeError."""
+
+    class Attribute:
+        def __set_name__(self, owner, name):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def imports(*_, **__):
+        type("Imported", (), {"attribute": Attribute()})
+
+    monkeypatch.setattr("cgm_cli.cli.app", imports)
+    with pytest.raises(SystemExit) as stop:
+        main(["list"])
+    assert stop.value.code == 130 and capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("module", ["cgm_cli.cli", "typer", "cgm_cli.cli.solve"])
 def test_ctrl_c_while_the_command_line_is_imported_is_silent(tmp_path, module):
     done = signalled(module, "SIGINT", "list", cwd=tmp_path)

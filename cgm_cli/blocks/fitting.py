@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom
@@ -34,11 +35,32 @@ def named(shape: tuple[int, ...]) -> str:
     return f"a vector of {shape[0]}" if len(shape) == 1 else " x ".join(map(str, shape))
 
 
-def fit(array: np.ndarray, shape: tuple[int, ...], what: str, host: str) -> np.ndarray:
+def numbers(given: ArrayLike, what: str) -> np.ndarray:
+    """What is given, in lists for instance, as an array of doubles; ProblemError, with its name, if it is none."""
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ProblemError(f"{what} is no array of numbers") from None
+
+
+def positive(value: float, what: str) -> float:
+    """`value`, which must be more than zero. Raises ProblemError, with its name, otherwise."""
+    if not value > 0.0:
+        raise ProblemError(f"{what} {wrong_size(value)}")
+    return value
+
+
+def wrong_size(value: float) -> str:
+    """What is wrong with a size that is not positive, in words."""
+    return "is not a number" if np.isnan(value) else f"is {value:g}: it must be positive"
+
+
+def fit(array: ArrayLike, shape: tuple[int, ...], what: str, host: str) -> np.ndarray:
     """`array` with the given shape: a number fills it, and sides of length 1 (as .mat files add) may differ.
 
     Raises ProblemError saying both shapes; `what` names the array and `host` the thing whose shape it must have.
     """
+    array = numbers(array, what)
     if array.ndim == 0:
         return np.full(shape, float(array))
     if [side for side in array.shape if side != 1] != [side for side in shape if side != 1]:
@@ -54,7 +76,7 @@ def signs(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return labels
 
 
-def starting_point(given: np.ndarray, domain: Domain, called: str) -> Atom:
+def starting_point(given: ArrayLike, domain: Domain, called: str) -> Atom:
     """The point of the domain at, or within rounding of data of, the start that is given: any other would let a run
     report what no point of the domain, `called` what the user calls it, attains. Raises ProblemError if it is further
     away than NEAR of the radius.

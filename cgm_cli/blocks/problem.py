@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
+from cgm_cli.blocks.fitting import positive, starting_point, wrong_size
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
+from cgm_cli.text import did_you_mean, quoted
 
 SMALLEST, LARGEST = 1e-70, 1e70
 """Constants outside this range are refused: products of four of them, as squares of images are, stay in range."""
 
+SENSES = ("minimise", "maximise")
 
 OBJECTIVE_UNIT = 1e-6
 """Part of what the objective may change by over X that gaps are relative to where it is smaller: a small one, since the
@@ -41,8 +46,9 @@ class Term:
 class CompositeProblem:
     """domain X, loss f (None: zero), terms g_i(A_i x), and where a run starts (None: the domain's own start).
 
-    sense: "minimise", or "maximise" when f stands for the negative of what the user asked for; only reports turn the
-    sign. Raises ProblemError if there is nothing to minimise, shapes do not fit, or constants are extreme.
+    start: an atom, or an array that lies in the domain up to rounding. sense: "minimise", or "maximise" when f stands
+    for the negative of what the user asked for; only reports turn the sign. Raises ProblemError if there is nothing to
+    minimise, two terms have one name, shapes do not fit, or constants are extreme.
     """
 
     domain: Domain
@@ -52,18 +58,61 @@ class CompositeProblem:
     sense: str = "minimise"
 
     def __post_init__(self) -> None:
+        self._take_terms(self.terms)
+        self._refuse_kinds()
         if self.loss is None and not self.terms:
             raise ProblemError("the problem has neither an objective nor a penalty nor a constraint: nothing to solve")
+        if self.sense not in SENSES:
+            hint = did_you_mean(str(self.sense), SENSES) or f"it is one of {', '.join(SENSES)}"
+            raise ProblemError(f"unknown sense `{quoted(str(self.sense))}`: {hint}")
+        self._refuse_shapes()
+        self._refuse_extremes()
+        self._take_start(self.start)
+        if self.start is not None and self.start.shape != self.domain.shape:
+            raise ProblemError(
+                f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
+            )
+
+    def _take_terms(self, given: Any) -> None:
+        """In any sequence, or a single one."""
+        if not isinstance(given, Iterable | Term):
+            raise ProblemError(f"the terms are of type {type(given).__name__}, and not a tuple of Terms")
+        terms = (given,) if isinstance(given, Term) else tuple(cast(Iterable[Any], given))
+        object.__setattr__(self, "terms", terms)  # before anybody sees the frozen fields
+
+    def _take_start(self, given: Any) -> None:
+        if given is not None and not isinstance(given, Atom):
+            object.__setattr__(self, "start", starting_point(given, self.domain, "domain"))
+
+    def _refuse_kinds(self) -> None:
+        """Blocks in the place of others."""
+        blocks: list[tuple[str, Any, Any]] = [("the domain", self.domain, Domain), ("the loss", self.loss, Loss | None)]
+        for index, term in enumerate(cast(tuple[Any, ...], self.terms)):
+            blocks.append((f"entry {index} of the terms", term, Term))
+            if isinstance(term, Term):
+                blocks.append((f"the map of `{term.name}`", term.map, LinearMap))
+                blocks.append((f"the penalty of `{term.name}`", term.penalty, Penalty))
+        for what, block, kind in blocks:
+            if not isinstance(block, kind):
+                expected = getattr(kind, "__name__", "Loss")
+                raise ProblemError(f"{what} is of type {type(block).__name__}, and not a {expected}")
+
+    def _refuse_shapes(self) -> None:
+        """What terms are called, and that maps and penalties fit onto each other."""
+        names = [term.name for term in self.terms]
+        for name in names:
+            if names.count(name) > 1:
+                raise ProblemError(f"two terms are called `{name}`: their duals are told apart by their names")
         for what, linear in [("objective", self.loss and self.loss.map), *((t.name, t.map) for t in self.terms)]:
             if linear is not None and linear.in_shape != self.domain.shape:
                 raise ProblemError(
                     f"{what}: its map takes {linear.in_shape}, but the domain's points are {self.domain.shape}"
                 )
-        self._refuse_extremes()
-        if self.start is not None and self.start.shape != self.domain.shape:
-            raise ProblemError(
-                f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
-            )
+        for term in self.terms:
+            if term.penalty.shape != term.map.out_shape:
+                raise ProblemError(
+                    f"{term.name}: its map gives {term.map.out_shape}, but its penalty takes {term.penalty.shape}"
+                )
 
     def _refuse_extremes(self) -> None:
         """Products of two squares of these numbers must neither overflow nor vanish."""
@@ -77,17 +126,23 @@ class CompositeProblem:
             if not term.penalty.is_set:
                 sizes[f"the Lipschitz constant of `{term.name}`"] = term.penalty.lipschitz
         for what, size in sizes.items():
+            if not size >= 0.0:
+                raise ProblemError(f"{what} {wrong_size(size)}")
             if size != 0.0 and not SMALLEST <= size <= LARGEST:
                 raise ProblemError(
                     f"{what} is {size:.3g}; between {SMALLEST:g} and {LARGEST:g} it can be computed with: "
                     "choose other units"
                 )
+        for term in self.terms:
+            positive(term.weight, f"the weight of `{term.name}`")
         # What is added to images: that it may be small beside them is no matter.
         added = {f"the size of the numbers in `{term.name}`": term.penalty.away for term in self.terms}
         if self.loss is not None:
             gradient = self.loss.gradient(np.zeros(self.loss.map.out_shape))
             added["the norm of the objective's gradient at zero"] = safe_norm(gradient)
         for what, size in added.items():
+            if np.isnan(size):
+                raise ProblemError(f"{what} is not a number")
             if not size <= LARGEST:
                 raise ProblemError(
                     f"{what} is {size:.3g}; up to {LARGEST:g} it can be computed with: choose other units"

@@ -22,7 +22,7 @@ from cgm_cli.cli.solve import solve
 from cgm_cli.cli.streams import OutputError, is_unwritable, open_closed, settle, tell
 from cgm_cli.cli.sweep import app as sweep
 from cgm_cli.cli.verify import verify
-from cgm_cli.errors import CgmError
+from cgm_cli.errors import CgmError, wrapped
 
 app = typer.Typer(
     add_completion=False,
@@ -90,6 +90,10 @@ def _run(arguments: Sequence[str] | None) -> int | str | None:
         tell("out of memory")
         return 4
     except KeyboardInterrupt:
+        return 130
+    except RuntimeError as error:
+        if wrapped(error, KeyboardInterrupt) is None:
+            raise
         return 130
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -45,4 +46,5 @@ def init(
             temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise refusal(f"{path} cannot be written: {error.strerror}", error) from None
-    tell(f"wrote {path}; `cgm check {path}` checks it, `cgm solve {path}` solves it")
+    named = shlex.quote(str(path))
+    tell(f"wrote {path}; `cgm check {named}` checks it, `cgm solve {named}` solves it")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,12 +76,12 @@ def run(
 
     with stop_on_signals() as should_stop:
         from cgm_cli.sweeps.load import load_sweep
-        from cgm_cli.sweeps.manifest import displaced, write_manifest
+        from cgm_cli.sweeps.manifest import default_folder, displaced, going_on, write_manifest
 
         _choice(executor, ("local", "dask", "slurm"), "--executor")
         _choice(only, ("failed", "waiting"), "--only")
         sweep = load_sweep(file)
-        folder = out if out is not None else Path("runs") / sweep.name
+        folder = out if out is not None else default_folder(sweep.name)
         if dry_run:
             _print_points(sweep, folder, workers, json)
             return
@@ -90,6 +92,8 @@ def run(
         if former is not None:
             tell(f"{folder} was that of {former}, and is now of {file}; both keep their runs. --out tells them apart")
         manifest = write_manifest(sweep, folder)
+        given = {"executor": executor, "workers": workers, "scheduler": scheduler, "retries": retries}
+        again = going_on(file, folder, sweep.name, _as_given(given))
         from cgm_cli.sweeps.run import Options, dask_executor, drive, local_executor
 
         options = Options(
@@ -112,7 +116,7 @@ def run(
         try:
             code, progress = drive(manifest, options, compute, should_stop)
         except KeyboardInterrupt:
-            tell(f"left at once; every run goes on from its last checkpoint: cgm sweep {file}")
+            tell(f"left at once; every run goes on from its last checkpoint: {again}")
             raise typer.Exit(130) from None
         if json:
             _print_json(
@@ -125,7 +129,7 @@ def run(
                 }
             )
         elif not quiet:
-            _print_end(progress, manifest, file)
+            _print_end(progress, manifest, again)
     raise typer.Exit(code)
 
 
@@ -141,9 +145,10 @@ def _submit(sweep: Sweep, manifest: Manifest, options: Options, per_task: int | 
         tell(f"all of {len(done)} runs are done already; nothing was submitted")
     else:
         job = slurm.submit(manifest, todo, sweep.spec.slurm, per_task, options.retries, options.most)
+        folder = shlex.quote(str(manifest.path))
         tell(
             f"submitted job {job.job}: {len(todo)} points in {job.tasks} tasks of {job.per_task}, {len(done)} done "
-            f"already. `cgm sweep status {manifest.path}` tells how it goes, `cgm sweep cancel` ends it"
+            f"already. `cgm sweep status {folder}` tells how it goes, `cgm sweep cancel {folder}` ends it"
         )
         there, submitted = [job.job], len(todo)
     if json:
@@ -182,7 +187,12 @@ def _workers(manifest: Manifest) -> int:
     return max(1, cores // max(row.threads for row in manifest.rows))
 
 
-def _print_end(progress: Any, manifest: Manifest, file: Path) -> None:
+def _as_given(options: Mapping[str, Any]) -> list[str]:
+    """Options by their names, as they stand in a command; those that were not given are None."""
+    return [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+
+
+def _print_end(progress: Any, manifest: Manifest, again: str) -> None:
     import time
 
     from cgm_cli.display.formatting import duration
@@ -194,8 +204,8 @@ def _print_end(progress: Any, manifest: Manifest, file: Path) -> None:
     if progress.best is not None:
         tell(f"best: {progress.best_line()}")
     if progress.done < progress.total:
-        tell(f"nothing that was computed is lost; go on with: cgm sweep {file}")
-    tell(f"the table: cgm sweep collect {manifest.path}")
+        tell(f"nothing that was computed is lost; go on with: {again}")
+    tell(f"the table: cgm sweep collect {shlex.quote(str(manifest.path))}")
 
 
 def _print_points(sweep: Sweep, folder: Path, workers: int | None, json: bool) -> None:
@@ -270,7 +280,8 @@ def cancel(
     if not result.told and not result.orphans:
         tell("nobody works on this sweep")
     elif result.running:
-        tell(f"told to stop, but {result.running} runs have not left yet: `cgm sweep status {folder}`")
+        command = f"cgm sweep status {shlex.quote(str(folder))}"
+        tell(f"told to stop, but {result.running} runs have not left yet: `{command}`")
         raise typer.Exit(4)
     else:
         who = ", ".join(result.told) or "runs without a driver"

@@ -11,7 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.errors import DataError, NumericalError, ProblemError
+from cgm_cli.errors import DataError, NumericalError
 from cgm_cli.methods.budget import Budget, Request, seconds_to_save
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.checkpoints import Checkpoints, OnCheckpoint
@@ -60,12 +60,7 @@ def run(
     evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
     NumericalError on non-finite numbers.
     """
-    if method.smoothing.beta(1) is None and problem.has_constraints:
-        names = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
-        raise ProblemError(
-            f"`method: {method.name}` has no way to handle a constraint ({names}); use `method: hcgm`",
-            ("solver", "method"),
-        )
+    method.refuse(problem)
     point = point_at(problem, iterate, method.duals.is_centred, method.oracle.is_loose)
     rng = np.random.default_rng(seed)
     state = State(point, rng, method.correction.init(problem), method.duals.init(problem))

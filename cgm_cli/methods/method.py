@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.none import NoCorrection
 from cgm_cli.methods.duals.none import NoMultipliers
 from cgm_cli.methods.policies import Correction, DualUpdate, OracleAccuracy, Smoothing, Step
@@ -23,6 +25,20 @@ class Method:
     oracle: OracleAccuracy
     correction: Correction = field(default_factory=NoCorrection)
     duals: DualUpdate = field(default_factory=NoMultipliers)
+
+    def refuse(self, problem: CompositeProblem) -> None:
+        """Raise ProblemError where nothing is smoothed, and something needs it. Presets say it sooner, in their words;
+        this is for who puts a method together in Python.
+        """
+        if self.smoothing.beta(1) is not None:
+            return
+        sets = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
+        if sets:
+            raise ProblemError(
+                f"`{self.name}` smooths no terms, and has no way to handle a constraint ({sets}): give it a smoothing"
+            )
+        if self.duals.is_centred:
+            raise ProblemError(f"`{self.name}` smooths no terms, which its multipliers need: give it a smoothing")
 
     def beta(self, state: State, turn: int) -> float | None:
         """The smoothing of an iteration: that of the schedule, as much sharper as the dual update has made it."""

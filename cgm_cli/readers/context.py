@@ -21,7 +21,9 @@ from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.spec.fields import ArrayField, FileArray
 from cgm_cli.spec.model import SourceSpec, Spec
-from cgm_cli.text import quoted, visible
+from cgm_cli.text import WHOLE, quoted, visible
+
+_PROJECT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -65,13 +67,13 @@ class BuildContext:
                 self._found[name] = path
                 return path
             if found != NOTHING:
-                odd = odd or f"`{quoted(name)}` is {found}, and a data file is needed: {visible(str(path))}"
+                odd = odd or f"`{quoted(name, WHOLE)}` is {found}, and a data file is needed: {visible(str(path))}"
         if odd:
             raise DataError(odd)
         source = self.sources.get(name)
         looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
         get = f". {source.advice}" if source else ""
-        raise DataError(f"no data file `{quoted(name)}`{looked}{get}")
+        raise DataError(f"no data file `{quoted(name, WHOLE)}`{looked}{get}")
 
     def array(self, value: ArrayField, copies: int = 1) -> np.ndarray:
         """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise.
@@ -167,10 +169,14 @@ def _sha256(path: Path, name: str) -> str:
 
 
 def data_folders(spec_path: Path | None) -> tuple[Path, ...]:
-    """Beside the spec, each folder of $CGM_DATA, and the data/ folders of the working directory and of the project."""
+    """Beside the spec, each folder of $CGM_DATA, and the data/ folders of the working directory and, where this is a
+    checkout, of the project.
+    """
     folders = [spec_path.parent] if spec_path is not None else []
     folders += [Path(folder) for folder in os.environ.get("CGM_DATA", "").split(os.pathsep) if folder]
-    folders += [Path("data"), Path(__file__).parents[2] / "data"]
+    folders.append(Path("data"))
+    if (_PROJECT / "pyproject.toml").is_file():  # and not where packages are installed
+        folders.append(_PROJECT / "data")
     return tuple(dict.fromkeys(folders))
 
 

@@ -45,6 +45,7 @@ class RunDirectory:
         self.path = path
         self.started = utc_now()
         self.source: str | None = None
+        self.has_begun = False  # a former run whose folder was reopened is, until then, as it was
         self._lock = lock
 
     @classmethod
@@ -94,24 +95,21 @@ class RunDirectory:
                 left_over.unlink()
         return folder
 
-    def begin(
-        self,
-        spec_text: str,
-        resolved: str,
-        source: Path | None = None,
-        arrays: dict[str, Matrix] | None = None,
-    ) -> None:
-        """Write the spec as given, the resolved spec, and the status `running`; source: the file the spec came from.
+    def keep(self, arrays: dict[str, Matrix]) -> None:
+        """Write the arrays that the spec names, file relative to it -> array. They are taken out of the mapping: what
+        was made of a frame is not kept for the length of a solve. Raises CgmError if the disk refuses.
+        """
+        _write_arrays(self.path, arrays)
 
-        arrays: file that the spec names, relative to it -> array. They are written first, and taken out of the mapping:
-        what was made of a frame is not kept for the length of a solve. Raises CgmError if the disk refuses.
+    def begin(self, spec_text: str, resolved: str, source: Path | None = None) -> None:
+        """Write the spec as given, the resolved spec, and the status `running`; source: the file the spec came from.
+        Raises CgmError if the disk refuses.
         """
         self.source = None if source is None else os.path.abspath(source)
-        if arrays:
-            _write_arrays(self.path, arrays)
         write_atomically(self.path / "spec.yaml", spec_text)
         write_atomically(self.path / "resolved.yaml", resolved)
         self.set_status(Status.RUNNING)
+        self.has_begun = True
 
     def set_status(
         self,

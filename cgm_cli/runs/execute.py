@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import threadpoolctl
 
-from cgm_cli.errors import CgmError, DataError, NumericalError
+from cgm_cli.errors import CgmError, DataError, NumericalError, wrapped
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
-from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.threads import threads
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.files import utc_now
 from cgm_cli.runs.load import load_run
-from cgm_cli.runs.log import RunLog
-from cgm_cli.runs.mapping import hand_over
+from cgm_cli.runs.log import Late, RunLog
+from cgm_cli.runs.mapping import Handed, hand_over
 from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of, former_run, rows_before, spec_of
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
@@ -40,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 _WHEN = {True: "before the next step, once the bound is certified", False: "once the bound is certified"}
 """When a run is left: in the loop, or behind it."""
+
+LEFT = "It was left at once, without a result."
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,11 @@ def execute(
     raises nothing: see `Execution.fault`.
     """
     former = None if resume is None else former_run(resume)
-    arrays: dict[str, Matrix] = {}
+    handed: Handed | None = None
     if isinstance(source, Mapping):
         handed = hand_over(source)
         with handed.in_words():
             spec, file = loads(handed.text, overrides), None
-        arrays = handed.arrays
     elif source is not None:
         spec = load(Path(source), overrides)
         file = None if spec.document is None else spec.document.path
@@ -104,7 +104,7 @@ def execute(
             if former.is_final:
                 return Execution(former.status, None, former.path, former.summary or {})
             folder.started = former.state.get("started", folder.started)
-        return _solve(spec, file, arrays, folder, former, observers, should_stop, stack)
+        return _solve(spec, file, handed, folder, former, observers, should_stop, stack)
 
 
 def _text_of(spec: Spec) -> str:
@@ -116,7 +116,7 @@ def _text_of(spec: Spec) -> str:
 def _solve(
     spec: Spec,
     file: Path | None,
-    arrays: dict[str, Matrix],
+    handed: Handed | None,
     folder: RunDirectory,
     former: Run | None,
     observers: Callable[[str], Sequence[Observer]],
@@ -129,7 +129,10 @@ def _solve(
     rows = {} if checkpoint is None or former is None else rows_before(former, at)
     text = _text_of(spec) if former is None else former.spec_text
     resolved = resolve(spec)
-    folder.begin(text, resolved, file, arrays)
+    if handed is not None:
+        folder.keep(handed.arrays)
+    if former is None:
+        folder.begin(text, resolved, file)
     stack.enter_context(folder.logging())
     stack.enter_context(_ending_recorded(folder, spec))
     # The libraries are loaded by now, and a limit holds for loaded libraries only. BLAS gets one thread: the kernels
@@ -139,7 +142,8 @@ def _solve(
     expect = getattr(should_stop, "expect", lambda when: None)
     expect("before the first step")
     try:
-        with getattr(should_stop, "raising", nullcontext)():
+        in_words = nullcontext if handed is None else handed.in_words
+        with in_words(), getattr(should_stop, "raising", nullcontext)():
             # Of a spec without a file, the folder has the arrays.
             beside = file or folder.path / "spec.yaml"
             instance = build(spec, beside, None if checkpoint is None or former is None else former.form.get("kind"))
@@ -153,9 +157,18 @@ def _solve(
     if checkpoint is not None and former is not None:
         check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())
-    log = stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
+
+    def take_up() -> RunLog:
+        if not folder.has_begun:
+            folder.begin(text, resolved, file)
+        return stack.enter_context(RunLog(folder.path / "run.h5", origin, rows))
+
+    # Of a run that was there before, nothing is written over until the loop has taken it up.
+    log = Late(take_up)
+    if former is None:
+        log.make()
     every = None if spec.checkpoint.every == "never" else spec.checkpoint.every
-    checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=log.synchronise)
+    checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=lambda: log.made.synchronise())
     for family, choice in instance.choice.policies.items():
         logger.info("%s: %s, %s", family, choice.policy.name, choice.why)
     logger.info("x is kept as %s: %s", instance.form.kind, instance.form.reason)
@@ -165,6 +178,7 @@ def _solve(
         return status.resumable and (status.exit_code != 0 or spec.checkpoint.final)
 
     def keep(pack: Pack, status: Status | None) -> None:
+        log.make()
         expect(_WHEN[status is None])
         if status is None:
             checkpointer(pack)
@@ -194,12 +208,12 @@ def _solve(
     if wanted(result.status):
         checkpointer.write_once()
     ending = {"ended": utc_now(), "status": result.status.value}
-    log.finish(result.solution, result.duals, ending, result.loss_image)
-    log.close()
+    log.made.finish(result.solution, result.duals, ending, result.loss_image)
+    log.made.close()
     summary = summarise(result, folder.path)
     logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
     logger.info("%.3f of %.3f seconds went into checkpoints", checkpointer.seconds, result.record.seconds)
-    fault = log.fault or checkpointer.fault
+    fault = log.made.fault or checkpointer.fault
     if fault is None:
         fault = _end(folder, result.status, result.message, summary)
     else:
@@ -213,11 +227,13 @@ def _solve(
 
 @contextmanager
 def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
-    """Let status.json tell of whatever ends the run other than a result."""
+    """Let status.json tell of whatever ends the run other than a result; of one that was not taken up again, it tells
+    what it told before.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        _end(folder, Status.INTERRUPTED, "It was left at once, without a result.")
+        _end(folder, Status.INTERRUPTED, LEFT)
         raise
     except CgmError as error:
         # From here on nobody knows the spec any more, so the place in it goes into the message.
@@ -227,6 +243,9 @@ def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
         _end(folder, Status.FAILED, error.message, code=error.exit_code)
         raise
     except Exception as error:
+        if wrapped(error, KeyboardInterrupt) is not None:
+            _end(folder, Status.INTERRUPTED, LEFT)
+            raise KeyboardInterrupt from None
         logger.exception("unexpected error")
         _end(folder, Status.FAILED, f"{type(error).__name__}: {error}")
         raise
@@ -239,7 +258,11 @@ def _end(
     summary: Mapping[str, Any] | None = None,
     code: int | None = None,
 ) -> CgmError | None:
-    """Write the last status. The fault is returned, because by now there is something more important to tell."""
+    """Write the last status, of a run that has begun. The fault is returned, because by now there is something more
+    important to tell.
+    """
+    if not folder.has_begun:
+        return None
     try:
         folder.set_status(status, message, summary, code)
     except CgmError as fault:

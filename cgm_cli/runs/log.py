@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +213,28 @@ class RunLog:
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor, self._places, self._rows, self._room = descriptor, places, rows, room
+
+
+class Late:
+    """A RunLog from `make` on: whoever goes on with a run writes over its log no sooner than it must."""
+
+    def __init__(self, opener: Callable[[], RunLog]):
+        self._opener = opener
+        self._log: RunLog | None = None
+
+    def make(self) -> None:
+        """Make it, unless that was done."""
+        if self._log is None:
+            self._log = self._opener()
+
+    @property
+    def made(self) -> RunLog:
+        """The log, which is there by now."""
+        assert self._log is not None
+        return self._log
+
+    def on_record(self, record: IterationRecord) -> None:
+        self.made.on_record(record)
 
 
 def _key(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import CgmError, DataError
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.readers.checks import check_form, check_real, finished
 from cgm_cli.readers.content import name_of, parts
@@ -39,12 +39,14 @@ SHORT = 8
 @dataclass
 class Handed:
     """What a mapping was made into. tree: plain values. arrays: file, relative to the spec -> what it has to hold.
-    places: path in the tree -> the shape of the array for which a file is named there.
+    places: path in the tree -> the shape of the array for which a file is named there. names: file -> where it is named
+    first.
     """
 
     tree: dict[str, Any]
     arrays: dict[str, Matrix] = field(default_factory=dict)
     places: dict[TreePath, tuple[int, ...]] = field(default_factory=dict)
+    names: dict[str, TreePath] = field(default_factory=dict)
 
     @cached_property
     def text(self) -> str:
@@ -53,12 +55,19 @@ class Handed:
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        """Let a SpecError about `text` speak of arrays, not of the mappings that stand for them."""
+        """Let an error about `text`, or about what its files hold, speak of arrays, and not of the mappings and files
+        that stand for them.
+        """
         try:
             yield
         except SpecError as error:
             faults = list(dict.fromkeys(map(self._told, error.faults)))
             raise SpecError(faults, "<spec>", self.text, error.more) from None
+        except CgmError as error:
+            for each in error.each:
+                for name, place in self.names.items():
+                    each.message = each.message.replace(name, _dotted(place))
+            raise
 
     def _told(self, fault: Fault) -> Fault:
         steps = range(len(fault.path), 0, -1) if fault.override is None else ()
@@ -91,7 +100,7 @@ def _plain(value: Any, path: TreePath) -> Any:
     """The value in YAML's own types, but for its arrays, which are checked."""
     place = _dotted(path) or "the spec"
     if len(path) > MAX_DEPTH:
-        raise TypeError(f"{place}: nested deeper than {MAX_DEPTH} levels")
+        raise TypeError(f"{_dotted(path[:3])}...: nested deeper than {MAX_DEPTH} levels, or in itself")
     value = _from_pandas(value, place)
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
@@ -106,8 +115,10 @@ def _plain(value: Any, path: TreePath) -> Any:
     elif isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
-        return {_plain(key, path): _plain(item, (*path, str(key))) for key, item in value.items()}
+        return {_key(key, place): _plain(item, (*path, str(key))) for key, item in value.items()}
     if isinstance(value, list | tuple):
+        if value and all(isinstance(item, np.bool_) for item in value):
+            return [float(item) for item in value]  # as of the array that they would make
         return [_plain(item, (*path, index)) for index, item in enumerate(value)]
     if isinstance(value, Path):
         return str(value)
@@ -115,6 +126,12 @@ def _plain(value: Any, path: TreePath) -> Any:
         return value
     kind = type(value).__name__
     raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not a value of type {kind}")
+
+
+def _key(key: Any, place: str) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{place}: keys are text, and `{quoted(str(key))}` is of type {type(key).__name__}")
+    return str(key)
 
 
 def _dense(array: np.ndarray, place: str) -> np.ndarray:
@@ -149,7 +166,8 @@ def _from_pandas(value: Any, place: str) -> Any:
     columns = [(value.name, value.dtype)] if value.ndim == 1 else list(zip(value.columns, value.dtypes, strict=True))
     for name, dtype in columns:
         if dtype.kind not in "biuf":
-            raise TypeError(f"{place}: the column `{quoted(str(name))}` holds `{dtype}`; real numbers are needed")
+            what = "the series" if value.ndim == 1 and name is None else f"the column `{quoted(str(name))}`"
+            raise TypeError(f"{place}: {what} holds `{dtype}`; real numbers are needed")
     kinds = {dtype for _, dtype in columns}
     if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
         return value.to_numpy()
@@ -193,6 +211,7 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
     name = name_of(tree)
     handed.arrays[name] = tree
     handed.places[path] = tree.shape
+    handed.names.setdefault(name, path)
     return {"file": name}
 
 

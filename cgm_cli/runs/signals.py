@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from cgm_cli.errors import wrapped
 from cgm_cli.methods.status import Leave, Status
 
 _PREEMPTION = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -40,6 +41,11 @@ class StopRequest:
             if self.status is Status.PREEMPTED:
                 raise Leave(self.status)
             yield
+        except RuntimeError as error:
+            request = wrapped(error, Leave) or wrapped(error, KeyboardInterrupt)
+            if request is None:
+                raise
+            raise request from None
         finally:
             self._raises = False
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, in_range
 from cgm_cli.methods.method import Method
@@ -16,12 +14,13 @@ from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.readers.memory import available_memory
+from cgm_cli.solving.arguments import seed_of, solver_of, stop_of
 from cgm_cli.solving.form import choose_form
 from cgm_cli.solving.presets import chosen
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.solve import Solve
 from cgm_cli.solving.stop import stop_rules
-from cgm_cli.spec.model import SolverSpec, StopSpec
+from cgm_cli.spec.model import StopSpec
 
 
 class _Anything:
@@ -45,17 +44,18 @@ def solve_problem(
     (the problem is then not scaled). stop: what stands under `stop` in a spec, or StopRules; without it, a gap and an
     infeasibility of 1e-4.
 
-    Raises ProblemError where the method cannot take the problem, or a key or a value is none; NumericalError on
-    non-finite numbers.
+    Raises ProblemError where the method cannot take the problem, or a key or a value is none; TypeError for an argument
+    of another type; NumericalError on non-finite numbers.
     """
+    solver, seed = solver_of(method), seed_of(seed)
+    given = stop_of(stop)
     with in_range(ProblemError):
-        solver = SolverSpec() if isinstance(method, Method) else _solver(method)
         if isinstance(method, Method):
             policies = method
         else:
             problem = scaled(problem) if solver.scaling == "auto" else problem
             policies = chosen(solver, problem).method
-        rules = stop if isinstance(stop, StopRules) else _rules(stop, solver.iterations, problem)
+        rules = given if isinstance(given, StopRules) else stop_rules(given or StopSpec(), solver.iterations, problem)
         form = choose_form(solver, policies, problem, _Anything(), _has_room_for)
         plan = schedule or Schedule(refresh=solver.refresh)
     return Solve(problem, policies, rules, form, plan, seed)(observers, should_stop)
@@ -64,21 +64,3 @@ def solve_problem(
 def _has_room_for(nbytes: int) -> bool:
     available = available_memory()
     return available is None or nbytes <= available
-
-
-def _solver(method: str | Mapping[str, Any]) -> SolverSpec:
-    return _validated(SolverSpec, {"method": method} if isinstance(method, str) else dict(method), "method")
-
-
-def _rules(stop: Mapping[str, Any] | None, iterations: int, problem: CompositeProblem) -> StopRules:
-    given = _validated(StopSpec, dict(stop or {}), "stop")
-    return stop_rules(given, iterations, problem)
-
-
-def _validated(model: type[Any], tree: dict[str, Any], what: str) -> Any:
-    try:
-        return model.model_validate(tree, context={})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(step) for step in (what, *first["loc"]))
-        raise ProblemError(f"{place}: {first['msg'][:1].lower()}{first['msg'][1:]}") from error

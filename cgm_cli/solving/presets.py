@@ -16,6 +16,7 @@ from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.methods.policies import CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0
 from cgm_cli.methods.setting import Setting
+from cgm_cli.solving.refusals import SOLVERS, refuse
 from cgm_cli.spec import registry
 from cgm_cli.spec.fields import PolicySpec
 from cgm_cli.spec.model import SolverSpec
@@ -31,13 +32,11 @@ in the end.
 """
 
 FACTORISED, WRITTEN_OUT = 60, 300
-"""The largest order of the matrices that a projection factorises up to which `auto` projects: where x may be kept in
-factors, which descent then is faster for (max-cut with 100 nodes to 1e-3: 0.04 s against 0.15 s), and where a term asks
-for every entry of x (k-means with 150 points: 1.2 s against none; a photograph of 256 x 256: 2 s against none).
+"""The largest order of the matrices that a projection factorises up to which `auto` projects: in general, and where a
+term asks for every entry of an x that need not be of low rank. (Descent on factors against projections: max-cut with
+100 nodes to 1e-3: 0.04 s, 0.15 s; k-means of 60 points to 1e-4: 0.10 s, 0.10 s, of 300: 0.35 s, 15 s; a photograph of
+256 x 256 to 1e-3: none after 20 s, 2.0 s.)
 """
-
-SOLVERS = {"local-descent": "multipliers", "primal-dual": "adopted"}
-"""Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
         "duals": _choice(solver.duals),
     }
     policies = {family: choice or _preset(family, solver, problem) for family, choice in named.items()}
-    _refuse(solver, problem, policies)
+    refuse(solver, problem, {family: choice.policy.name for family, choice in policies.items()})
     beta0 = _beta0(solver, problem, policies)
     return Chosen(solver.method, _built(solver, problem, policies, beta0), policies, beta0)
 
@@ -130,7 +129,9 @@ def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
     domain, is_open = problem.domain, solver.smoothing is None and solver.duals is None and solver.dual_bound is None
     if not (is_open and domain.projects and solver.iterate in ("auto", "dense")):
         return False
-    return domain.factorised <= (WRITTEN_OUT if problem.needs_array else FACTORISED)
+    # What a linear objective is least at has low rank, or nearly so, and descent on factors is far ahead there.
+    high_rank = problem.needs_array and (domain.factors is None or problem.loss is None or not problem.loss.is_linear)
+    return domain.factorised <= (WRITTEN_OUT if high_rank else FACTORISED)
 
 
 def _choice(policy: PolicySpec | None) -> PolicyChoice | None:
@@ -158,32 +159,6 @@ def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> Polic
     if duals.name in SOLVERS.values():
         return PolicyChoice(_policy("smoothing", "constant"), "multipliers meet the constraints however wide it is")
     return PolicyChoice(_policy("smoothing", "homotopy"), f"of `{solver.method}`")
-
-
-def _refuse(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice]) -> None:
-    kinds = {family: choice.policy.name for family, choice in policies.items()}
-    plain = (kinds["step"], kinds["correction"], kinds["oracle"] == "additive") == ("classic", "none", False)
-    if problem.terms and kinds["smoothing"] == "none" and not plain:
-        raise ProblemError(
-            "`method: cgm` does not smooth its terms, which line search, corrections and additive oracles build on",
-            ("method",),
-        )
-    if problem.terms and kinds["smoothing"] == "none" and kinds["duals"] != "none":
-        raise ProblemError("multipliers need terms that are smoothed: leave out `smoothing: none`", ("smoothing",))
-    for correction, duals in SOLVERS.items():
-        if kinds["duals"] == duals and kinds["correction"] != correction:
-            raise ProblemError(
-                f"`duals: {duals}` are those of the points of a correction: `correction: {correction}`", ("duals",)
-            )
-    if problem.terms and kinds["correction"] == "primal-dual" and kinds["duals"] != "adopted":
-        raise ProblemError(
-            "`correction: primal-dual` moves the multipliers itself: `method: cgal`, and no other `duals`",
-            ("correction",),
-        )
-    if solver.dual_bound is not None and not (problem.terms and kinds["duals"] == "ascent"):
-        raise ProblemError("`dual_bound` is for `method: cgal` without local descent", ("dual_bound",))
-    if solver.dual_bound is not None and solver.duals is not None:
-        raise ProblemError("say the bound in one place, `duals: {kind: ascent, bound: ...}`", ("dual_bound",))
 
 
 def _beta0(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice]) -> float:

@@ -19,7 +19,7 @@ from cgm_cli.spec.yaml_reader import Document, TreePath, read
 from cgm_cli.sweeps.expansion import Assignment, expand, label, placed
 from cgm_cli.sweeps.identity import digest, files_of, identity
 from cgm_cli.sweeps.model import SweepSpec
-from cgm_cli.text import quoted
+from cgm_cli.text import WHOLE, quoted
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Sweep:
             except OSError as error:
                 source = spec.source.get(name)
                 get = f". {source.advice}" if source else ""
-                missing.append(DataError(f"no data file `{quoted(name)}`; looked in {error}{get}", path))
+                missing.append(DataError(f"no data file `{quoted(name, WHOLE)}`; looked in {error}{get}", path))
             else:
                 renamed[name] = new
         if missing:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -125,6 +126,19 @@ def read_manifest(path: Path) -> Manifest:
             f"{file} is not the manifest of a sweep, or is damaged. `cgm sweep FILE` writes it anew, and keeps "
             "what was computed."
         ) from error
+
+
+def default_folder(name: str) -> Path:
+    """Where a sweep of that name goes if nobody says otherwise."""
+    return Path("runs") / name
+
+
+def going_on(file: str | Path | None, folder: Path, name: str, options: Sequence[str] = ()) -> str:
+    """The command that goes on with the sweep in the folder, to be given where this one was; options: of that one."""
+    command = ["cgm", "sweep", "FILE" if file is None else str(file)]
+    if os.path.abspath(folder) != os.path.abspath(default_folder(name)):
+        command += ["--out", str(folder)]
+    return shlex.join([*command, *options])
 
 
 def displaced(sweep: Sweep, path: Path) -> str | None:

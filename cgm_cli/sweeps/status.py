@@ -10,7 +10,7 @@ from typing import Any
 from cgm_cli.display.formatting import duration
 from cgm_cli.sweeps import driver, lease
 from cgm_cli.sweeps.executors import slurm
-from cgm_cli.sweeps.manifest import Manifest, ManifestRow, read_manifest
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow, going_on, read_manifest
 from cgm_cli.sweeps.point_folder import Condition, PointState
 
 SHOWN = 20
@@ -62,7 +62,8 @@ class Standing:
             found.append(f"nobody drives it, but {running} runs go on to their ends")
         if not self.drivers and (self.counts["waiting"] or failed):
             who = "nobody works on the others" if running else "nobody works on it"
-            found.append(f"{who}; go on with: cgm sweep {self.manifest.file}")
+            command = going_on(self.manifest.file, self.manifest.path, self.manifest.name)
+            found.append(f"{who}; go on with: {command}")
         return found
 
     def as_dict(self) -> dict[str, Any]:

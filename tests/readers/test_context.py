@@ -51,6 +51,22 @@ def test_missing(tmp_path, name):
         BuildContext((tmp_path,)).find(name)
 
 
+def test_the_name_of_a_missing_file_is_told_whole(tmp_path):
+    name = f"arrays/{'0123456789abcdef' * 4}.npy"
+    with pytest.raises(DataError) as caught:
+        BuildContext((tmp_path,)).find(name)
+    assert f"`{name}`" in caught.value.message
+
+
+def test_where_packages_are_installed_no_data_are_looked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("CGM_DATA", raising=False)
+    (tmp_path / "data").mkdir()
+    monkeypatch.setattr(module, "_PROJECT", tmp_path)
+    assert data_folders(None) == (Path("data"),)
+    (tmp_path / "pyproject.toml").touch()
+    assert data_folders(None) == (Path("data"), tmp_path / "data")
+
+
 def make_socket(path):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))

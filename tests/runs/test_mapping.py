@@ -28,7 +28,8 @@ def begun(spec, folder: Path) -> Path:
     """The spec.yaml of a run folder that holds the spec."""
     handed = hand_over(spec)
     with RunDirectory.create("run", folder) as directory:
-        directory.begin(handed.text, "name: run\n", arrays=handed.arrays)
+        directory.keep(handed.arrays)
+        directory.begin(handed.text, "name: run\n")
     return folder / "spec.yaml"
 
 
@@ -163,6 +164,7 @@ def test_what_pandas_makes(frame, expected, tmp_path):
     [
         (pd.DataFrame({"a": [1.0], "city": ["Bonn"]}), "the column `city` holds `"),
         (pd.DataFrame({"a": [1.0], "when": pd.to_datetime(["2026-05-01"])}), "the column `when` holds `datetime64"),
+        (pd.Series(["x"]), "the series holds `"),
         (pd.Series(["x"], dtype="category", name="k\n"), "the column `k.` holds `category`"),
         (np.array([1.0, None]), "holds objects; real numbers are needed"),
         (np.ones(300, dtype=complex), "holds complex numbers; real numbers are needed"),
@@ -173,6 +175,8 @@ def test_what_pandas_makes(frame, expected, tmp_path):
         (np.ma.array([1.0, 2.0], mask=[True, False]), "an array with masked entries"),
         (np.complex128(1), "not a value of type complex"),
         ({1, 2}, "not a value of type set"),
+        ({("a", "b"): 1}, r"keys are text, and `\('a', 'b'\)` is of type tuple"),
+        ({None: 1}, "keys are text, and `None` is of type NoneType"),
     ],
 )
 def test_what_no_array_can_be(value, message):
@@ -219,7 +223,7 @@ def test_an_array_that_will_not_fit_into_memory_is_refused_before_anything_is_wr
 def test_a_mapping_that_holds_itself():
     spec: dict = {}
     spec["a"] = spec
-    with pytest.raises(TypeError, match="nested deeper than 64 levels"):
+    with pytest.raises(TypeError, match=r"^a\.a\.a\.\.\.: nested deeper than 64 levels, or in itself$"):
         hand_over(spec)
 
 
@@ -243,6 +247,12 @@ def test_small_arrays_stand_in_the_text():
     assert tree["double"] == [0.1, -0.0, 5e-324, 1e300]
     assert tree["sizes"] == [3, 0.5, True, "a", 7, 0.5]
     assert [type(value) for value in tree["sizes"]] == [int, float, bool, str, int, float]
+
+
+def test_a_list_of_truth_values_of_numpy_is_the_array_they_would_make():
+    tree = parse(hand_over({"a": list(np.array([True, False])), "b": np.True_, "c": [True, False]}).text).tree
+    assert tree == {"a": [1.0, 0.0], "b": True, "c": [True, False]}
+    assert [type(value) for value in tree["a"]] == [float, float]
 
 
 def test_many_small_arrays_do_not_fill_the_text():

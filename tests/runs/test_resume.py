@@ -11,7 +11,8 @@ import pytest
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods import best_bound
-from cgm_cli.methods.status import Status
+from cgm_cli.methods.state import State
+from cgm_cli.methods.status import Leave, Status
 from cgm_cli.runs.checkpoint import SCHEMA, read_checkpoint
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.execute import execute
@@ -237,7 +238,77 @@ def test_data_that_changed_is_named(tmp_path):
     assert execute(None, resume=tmp_path / "run").result.record.k == 20
 
 
-# Checkpoints that are of no use leave the run as it is.
+# Whoever cannot go on with a run leaves it as it is.
+
+
+def contents(run):
+    """Of all but the log for people, which tells of every attempt."""
+    return {path.name: path.read_bytes() for path in run.iterdir() if path.is_file() and path.name != "log.txt"}
+
+
+def lose(path):
+    path.unlink()
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def flip(path):
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
+
+
+@pytest.fixture
+def spent(tmp_path):
+    """A run that has spent its budget, from a mapping with an array that has a file of its own."""
+    matrix = np.random.default_rng(0).standard_normal((20, 30))
+    loss = {"kind": "least-squares", "map": {"kind": "matrix", "matrix": matrix}, "target": 1.0}
+    problem = {"domain": {"kind": "simplex", "size": 30}, "objective": loss}
+    execute({"problem": problem, "solver": {"iterations": 20}}, [], tmp_path / "spent")
+    return tmp_path / "spent"
+
+
+@pytest.mark.parametrize("overrides", [[], ["solver.iterations=90"]])
+@pytest.mark.parametrize("harm", [lose, truncate, flip])
+def test_without_its_data_a_run_keeps_its_result(spent, harm, overrides):
+    (array,) = (spent / "arrays").iterdir()
+    whole, before = array.read_bytes(), contents(spent)
+    harm(array)
+    with pytest.raises(DataError, match=array.name):
+        execute(None, overrides, resume=spent)
+    assert contents(spent) == before
+    assert load_run(spent).summary["status"] == "iteration-limit"
+    assert array.name in (spent / "log.txt").read_text()
+    array.write_bytes(whole)
+    assert execute(None, ["solver.iterations=90"], resume=spent).result.record.k == 90
+
+
+def test_a_checkpoint_that_does_not_fit_the_problem_is_found_before_anything_is_written(spent, monkeypatch):
+    before = contents(spent)
+
+    def unpack(self, tree):
+        raise ValueError("of another shape")
+
+    monkeypatch.setattr(State, "unpack", unpack)
+    with pytest.raises(DataError, match="does not fit this problem"):
+        execute(None, ["solver.iterations=90"], resume=spent)
+    assert contents(spent) == before
+
+
+def test_a_run_that_is_left_before_it_goes_on_keeps_its_result(spent, monkeypatch):
+    before = contents(spent)
+
+    def build(*_):
+        raise Leave(Status.PREEMPTED)
+
+    monkeypatch.setattr("cgm_cli.runs.execute.build", build)
+    again = execute(None, ["solver.iterations=90"], resume=spent)
+    assert again.status is Status.PREEMPTED and again.result is None
+    assert contents(spent) == before
+
+
+# Checkpoints that are of no use do so, too.
 
 
 def damage_schema(path):

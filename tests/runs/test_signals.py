@@ -66,6 +66,28 @@ def test_work_that_cannot_ask_is_begun_after_an_interrupt_and_left_at_the_next()
     assert begun == [1]
 
 
+class Attribute:
+    """Sends a signal while the body of a class is made, as one may come in an import."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __set_name__(self, owner, name):
+        send(self.number)
+
+
+def test_a_request_while_a_class_is_made_is_one_to_leave():
+    with pytest.raises(Leave) as caught, stop_on_signals() as request, request.raising():
+        type("Imported", (), {"attribute": Attribute(signal.SIGTERM)})
+    assert caught.value.status is Status.PREEMPTED
+    with pytest.raises(KeyboardInterrupt), stop_on_signals() as request:
+        send(signal.SIGINT)
+        with request.raising():
+            type("Imported", (), {"attribute": Attribute(signal.SIGINT)})
+    with pytest.raises(RuntimeError, match="of its own"), stop_on_signals() as request, request.raising():
+        raise RuntimeError("of its own")
+
+
 HELD_UP = """
 import hashlib
 from cgm_cli.runs.signals import stop_on_signals

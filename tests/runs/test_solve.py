@@ -245,6 +245,16 @@ def test_an_error_on_the_way_is_recorded(instance, spec, tmp_path, error):
     assert found.trace["k"].tolist() == list(range(14))
 
 
+def test_an_interrupt_that_python_has_wrapped_is_one(instance, spec, tmp_path):
+    from cgm_cli import solve
+
+    instance.error = RuntimeError("Error calling __set_name__ on 'cached_property'")
+    instance.error.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        solve(spec, out=tmp_path / "run")
+    assert load_run(tmp_path / "run").status is Status.INTERRUPTED
+
+
 def test_a_disk_that_fails_late_costs_the_folder_and_not_the_result(instance, spec, tmp_path, monkeypatch):
     from cgm_cli import solve
     from cgm_cli.runs import storage

@@ -1,6 +1,7 @@
 """Sweeps on this machine: what is done stays done, one failure is one failure, and a stop loses nothing."""
 
 import os
+import shlex
 import signal
 import socket
 import time
@@ -153,6 +154,20 @@ def test_one_failure_is_one_failure(tmp_path):
     assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [1, 1]
     sweep(tmp_path, "s.yaml", "--only", "failed", "--retries", "1", code=5)
     assert [task(point)["attempts"] for point in points(tmp_path, "s")] == [3, 1]
+
+
+def test_the_command_that_is_told_goes_on_with_the_same_sweep(tmp_path):
+    broken(tmp_path, [3, 2])
+    (tmp_path / "s.yaml").rename(tmp_path / "my sweep.yaml")
+    _, errors = sweep(tmp_path, "my sweep.yaml", "--out", "else where", "--workers", "1", "--quiet", code=5)
+    _, errors = sweep(tmp_path, "my sweep.yaml", "--out", "else where", "--workers", "1", "--retries", "0", code=5)
+    (told,) = [line.partition("go on with: ")[2] for line in errors.splitlines() if "go on with: " in line]
+    assert told == "cgm sweep 'my sweep.yaml' --out 'else where' --workers 1 --retries 0"
+    assert "the table: cgm sweep collect 'else where'" in errors
+    out, _ = sweep(tmp_path, "status", "else where")
+    assert out.rstrip().endswith(f"go on with: cgm sweep '{tmp_path}/my sweep.yaml' --out 'else where'")
+    sweep(tmp_path, *shlex.split(told)[2:], code=5)
+    assert [each.name for each in tmp_path.iterdir() if each.is_dir() and each.name != ".store"] == ["else where"]
 
 
 @pytest.mark.parametrize(("option", "failures"), [(["--fail-fast"], 1), (["--max-failures", "2"], 2)])

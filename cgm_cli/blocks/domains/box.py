@@ -12,7 +12,7 @@ from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.fitting import ShapeField, as_shape, fit
+from cgm_cli.blocks.fitting import ShapeField, as_shape, fit, numbers
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
@@ -55,6 +55,7 @@ class Box(Domain):
 
     def __init__(self, lower: np.ndarray, upper: np.ndarray):
         """Raises ProblemError if a bound is not finite or a lower bound exceeds its upper bound."""
+        lower, upper = numbers(lower, "the lower bound"), numbers(upper, "the upper bound")
         if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(upper))):
             raise ProblemError("a box needs finite bounds: without them it is not compact")
         if np.any(lower > upper):

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cgm_cli.blocks.fitting import fit, named
+from cgm_cli.blocks.fitting import fit, named, numbers
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.errors import ProblemError
-from cgm_cli.numerics.arrays import Matrix
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.convexity import eigenvalue_floor
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
@@ -53,6 +53,7 @@ class Quadratic(Loss):
 
     def __init__(self, matrix: Matrix, linear: np.ndarray, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix does not fit, is not symmetric, or is not positive semidefinite."""
+        matrix = matrix if is_sparse(matrix) else numbers(matrix, "the matrix")
         self.map = Identity(in_shape)
         self.linear = fit(linear, in_shape, "the linear term", "the domain")
         self.factor: float | None = None

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, SparseAtom
 from cgm_cli.blocks.directions import DenseDirection, Direction
-from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.fitting import named, numbers
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.arrays import Matrix, is_sparse
@@ -42,6 +42,7 @@ class MatrixMap(LinearMap):
 
     def __init__(self, matrix: Matrix, in_shape: tuple[int, ...]):
         """Raises ProblemError if the matrix has not one column per entry of the point."""
+        matrix = matrix if is_sparse(matrix) else numbers(matrix, "the matrix")
         size = math.prod(in_shape)
         if matrix.ndim != 2:
             raise ProblemError(f"a matrix map needs a matrix, but what was given is {named(matrix.shape)}")

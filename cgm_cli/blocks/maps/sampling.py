@@ -55,6 +55,9 @@ class Sampling(LinearMap):
 
     def __init__(self, indices: np.ndarray, in_shape: tuple[int, ...]):
         """`indices` (k,): whole numbers. Raises ProblemError if there are none, or one is out of range or repeated."""
+        indices = np.asarray(indices)
+        if indices.dtype.kind not in "iuf":
+            raise ProblemError("the indices of a sampling are whole numbers")
         size = math.prod(in_shape)
         with np.errstate(invalid="ignore"):  # what no integer can hold differs from what it becomes
             whole = indices.astype(np.intp)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from cgm_cli.blocks.fitting import positive
 from cgm_cli.blocks.penalties.base import ConvexSet
 from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball
 from cgm_cli.readers.context import BuildContext
@@ -29,8 +30,9 @@ class L1BallSet(ConvexSet):
             return L1BallSet(shape, self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
+        """Raises ProblemError unless the radius is positive."""
         self.shape = shape
-        self.radius = radius
+        self.radius = positive(radius, "the radius of a ball")
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return project_l1_ball(z, self.radius)
@@ -67,8 +69,9 @@ class L2BallSet(ConvexSet):
             return L2BallSet(shape, self.radius)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
+        """Raises ProblemError unless the radius is positive."""
         self.shape = shape
-        self.radius = radius
+        self.radius = positive(radius, "the radius of a ball")
 
     def project(self, z: np.ndarray) -> np.ndarray:
         return project_l2_ball(z, self.radius)

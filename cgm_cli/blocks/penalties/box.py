@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.bound_checks import check_bounds
-from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.fitting import fit, numbers
 from cgm_cli.blocks.penalties.base import ConvexSet, Dual
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.box_passes import box_dual, box_slope
@@ -53,11 +53,14 @@ class BoxSet(ConvexSet):
 
     def __init__(self, shape: tuple[int, ...], lower: np.ndarray, upper: np.ndarray):
         """Bounds of shape () or `shape`. Raises ProblemError if they do not fit, or a lower exceeds an upper one."""
+        lower, upper = numbers(lower, "the lower bound"), numbers(upper, "the upper bound")
         self.shape = shape
         self.uniform = lower.ndim == 0 and upper.ndim == 0
         if not self.uniform:
             lower = np.ascontiguousarray(fit(lower, shape, "the lower bound", "the image"))
             upper = np.ascontiguousarray(fit(upper, shape, "the upper bound", "the image"))
+        if np.any(np.isnan(lower)) or np.any(np.isnan(upper)):
+            raise ProblemError("a bound is not a number")
         if np.any(lower > upper):
             raise ProblemError("a lower bound exceeds its upper bound")
         self.lower, self.upper = lower, upper

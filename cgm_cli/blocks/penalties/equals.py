@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.fitting import fit, numbers
 from cgm_cli.blocks.penalties.base import ConvexSet
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
@@ -33,6 +33,7 @@ class Equals(ConvexSet):
 
     def __init__(self, shape: tuple[int, ...], target: np.ndarray):
         """Raises ProblemError if the target does not have that shape."""
+        target = numbers(target, "the value")
         self.shape = shape
         self.uniform = target.ndim == 0
         self.target = fit(target, shape, "the value", "the image")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cgm_cli.blocks.fitting import signs
+from cgm_cli.blocks.fitting import numbers, positive, signs
 from cgm_cli.blocks.penalties.base import Dual, Penalty
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, Positive
@@ -38,7 +38,8 @@ class Hinge(Penalty):
             return Hinge(shape, self.scale, context.array(self.labels), self.reduction == "mean")
 
     def __init__(self, shape: tuple[int, ...], scale: float, labels: np.ndarray, mean: bool = False):
-        """Raises ProblemError if the labels do not fit the shape, or are not all +1 or -1."""
+        """Raises ProblemError if labels do not fit the shape or are not +1 or -1, or the scale is not positive."""
+        labels, scale = numbers(labels, "the array of labels"), positive(scale, "the scale of a penalty")
         self.shape = shape
         self.uniform = labels.ndim == 0
         self.labels = signs(labels, shape)

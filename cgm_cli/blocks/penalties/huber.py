@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from cgm_cli.blocks.fitting import positive
 from cgm_cli.blocks.penalties.base import Dual, Penalty
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
@@ -38,9 +39,10 @@ class Huber(Penalty):
             return Huber(shape, self.scale, self.delta)
 
     def __init__(self, shape: tuple[int, ...], scale: float, delta: float):
+        """Raises ProblemError unless both are positive."""
         self.shape = shape
-        self.scale = scale
-        self.delta = delta
+        self.scale = positive(scale, "the scale of a penalty")
+        self.delta = positive(delta, "the delta of a Huber penalty")
         self.lipschitz = scale * math.sqrt(math.prod(shape))
 
     def value(self, z: np.ndarray) -> float:

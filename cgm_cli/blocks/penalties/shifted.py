@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cgm_cli.blocks.fitting import fit
+from cgm_cli.blocks.fitting import fit, numbers
 from cgm_cli.blocks.penalties.base import Dual, Penalty
 from cgm_cli.numerics.projections import safe_norm
 
@@ -19,6 +19,7 @@ class Shifted(Penalty):
 
     def __init__(self, inner: Penalty, offset: np.ndarray):
         """`offset` of shape () or of the shape of `inner`; ProblemError otherwise."""
+        offset = numbers(offset, "the offset")
         self.inner = inner
         self.shape = inner.shape
         self.lipschitz = inner.lipschitz

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from cgm_cli.blocks.fitting import positive
 from cgm_cli.blocks.penalties.base import ConvexSet
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, project_simplex_rows
@@ -39,12 +40,12 @@ class SimplexSet(ConvexSet):
             return SimplexSet(shape, self.radius, self.sum == "at-most", self.length)
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0, at_most: bool = False, length: int | None = None):
-        """Raises ProblemError if the entries do not divide into runs of that length."""
+        """Raises ProblemError if the entries do not divide into runs of that length, or the radius is not positive."""
         size = math.prod(shape)
         if length is not None and size % length:
             raise ProblemError(f"{size} entries do not divide into runs of {length}", ("length",))
         self.shape = shape
-        self.radius = radius
+        self.radius = positive(radius, "the radius of a simplex")
         self.at_most = at_most
         self.length = length
         self.uniform = length is None

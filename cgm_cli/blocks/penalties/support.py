@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
+from cgm_cli.blocks.fitting import positive
 from cgm_cli.blocks.penalties.base import Dual, Penalty
 
 
@@ -21,8 +22,9 @@ class SupportFunction(Penalty):
     """
 
     def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
+        """Raises ProblemError unless the scale is positive."""
         self.shape = shape
-        self.scale = scale
+        self.scale = positive(scale, "the scale of a penalty")
 
     @abstractmethod
     def project_dual(self, z: np.ndarray, radius: float) -> np.ndarray:
