@@ -15,7 +15,7 @@ from cgm_cli.runs.execute import execute
 
 _DOCS = Path(__file__).resolve().parent
 _SPEC = _DOCS.parent / "configs" / "digits-kmeans.yaml"
-_ROWS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_ROWS = (0, 1, 2, 3, 5, 8, 12)
 
 
 def main() -> None:

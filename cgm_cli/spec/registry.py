@@ -131,7 +131,7 @@ FAMILIES = {
 MethodName = Literal["auto", "hcgm", "cgal", "cgm"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
-METHODS: dict[MethodName, str] = {
+METHODS: dict[str, str] = {
     "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with full corrections, or hcgm "
     "where there is neither constraint nor penalty",
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
