@@ -112,7 +112,7 @@ def test_a_maximisation_is_told_in_the_sense_of_the_user(tmp_path, cgm_here):
 
 
 def test_a_spec_converges_to_its_tolerances(tmp_path, cgm_here):
-    changes = ["--set", "stop.gap=0.05", "--set", "stop.infeasibility=0.05", "--set", "solver.iterations=5000"]
+    changes = ["--set", "stop.gap=0.05", "--set", "stop.infeasibility=0.05", "--set", "solver={}"]
     code, out, _ = cgm_here("solve", write(tmp_path, SMALL), "--json", *changes)
     found = json.loads(out)
     assert (code, found["status"]) == (0, "converged")

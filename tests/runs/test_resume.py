@@ -265,7 +265,11 @@ def spent(tmp_path):
     matrix = np.random.default_rng(0).standard_normal((20, 30))
     loss = {"kind": "least-squares", "map": {"kind": "matrix", "matrix": matrix}, "target": 1.0}
     problem = {"domain": {"kind": "simplex", "size": 30}, "objective": loss}
-    execute({"problem": problem, "solver": {"iterations": 20}}, [], tmp_path / "spent")
+    execute(
+        {"problem": problem, "solver": {"method": "hcgm", "iterations": 20}, "stop": {"gap": None}},
+        [],
+        tmp_path / "spent",
+    )
     return tmp_path / "spent"
 
 
