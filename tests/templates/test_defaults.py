@@ -1,0 +1,37 @@
+"""What a user gets without asking: every example of a template, and every spec that `cgm init` writes, converges under
+the defaults, with a certified bound. Iterations and status, not seconds.
+"""
+
+import pytest
+
+from cgm_cli.methods.status import Status
+from cgm_cli.runs.execute import execute
+from cgm_cli.spec import registry
+from cgm_cli.spec.load import dump, loads
+from cgm_cli.spec.skeleton import skeleton
+from cgm_cli.templates.build import build
+
+EXAMPLES = [
+    pytest.param(example, id=f"{name}-{number}")
+    for name in registry.TEMPLATES
+    for number, example in enumerate(registry.lookup("template", name).Spec.examples)
+]
+MOST = 2000
+"""Turns; most of these take ten."""
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_converges(example):
+    result = build(loads(dump({"problem": example}))).solve()
+    assert result.status is Status.CONVERGED
+    assert result.bound_is == "certified"
+    assert result.record.gap <= 1e-4 and result.record.infeasibility <= 1e-4
+    assert result.record.k <= MOST
+
+
+@pytest.mark.parametrize("name", registry.TEMPLATES)
+def test_every_spec_of_init_converges(name, tmp_path):
+    (tmp_path / "spec.yaml").write_text(skeleton(name), encoding="utf-8")
+    outcome = execute(tmp_path / "spec.yaml", [], tmp_path / "run")
+    assert outcome.status is Status.CONVERGED
+    assert outcome.result.bound_is == "certified" and outcome.result.record.k <= MOST
