@@ -135,8 +135,8 @@ class _Operator:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the plain step will do: X is a point, or f linear and alone, and the oracle's atom minimises it."""
-        return self._problem.domain.diameter == 0.0 or self._norm == self._curvature == 0.0
+        """Whether the plain step will do: f is linear and alone, and the oracle's atom minimises it."""
+        return not self._problem.terms and self._curvature == 0.0
 
     @property
     def usual_weight(self) -> float:
@@ -190,7 +190,7 @@ class _Operator:
     def _steps(self, weight: float) -> tuple[float, float]:
         """tau and sigma."""
         if self._norm == 0.0:
-            return 1.0 / self._curvature, weight
+            return 1.0 / (self._curvature or 1.0), weight
         sigma = SAFE * weight / self._norm
         return 1.0 / (sigma * (self._norm / SAFE) ** 2 + self._curvature), sigma
 
