@@ -315,11 +315,13 @@ def problem(number: int) -> tuple[dict[str, Any], Cones]:
     }, cones  # fmt: skip
 
 
-def examine(number: int) -> tuple[str, str]:
+def examine(number: int, defaults: bool = False) -> tuple[str, str]:
     """What came of it: "right", "wrong bound", "called infeasible", "broke", "converged elsewhere" or "no reference";
-    and what there is to say.
+    and what there is to say. defaults: by what a spec that says nothing of method and tolerances gets, in five seconds.
     """
     spec, cones = problem(number)
+    if defaults:
+        spec |= {"solver": {}, "stop": {"time": 5}}
     status, optimum = cones.solve()
     if "Solved" not in status or "Almost" in status:
         return "no reference", status
@@ -345,7 +347,15 @@ def examine(number: int) -> tuple[str, str]:
         if abs(record.total - optimum) > 2.0 * allowed:
             return "converged elsewhere", f"{told}, infeasibility {record.infeasibility:.1e}, owed {record.owed:.1e}"
         return "right", "converged"
+    if defaults:
+        return "right", f"{result.status.value}, of kind {', '.join(_kinds(spec['problem']))}"
     return "right", result.status.value
+
+
+def _kinds(body: dict[str, Any]) -> list[str]:
+    """Of the blocks of a problem."""
+    terms = [*body["constraints"], *body["penalties"]]
+    return [block["kind"] for block in (body["domain"], body.get("objective"), *terms) if block is not None]
 
 
 FAULTS = ("wrong bound", "called infeasible", "broke", "converged elsewhere")
@@ -356,14 +366,17 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--first", type=int, default=0, help="number of the first problem")
     parser.add_argument("--only", type=int, help="the problem of this number alone, with its spec")
+    parser.add_argument(
+        "--defaults", action="store_true", help="by the default method to the default tolerances, in 5 s"
+    )
     options = parser.parse_args()
     if options.only is not None:
         print(dump(problem(options.only)[0]))
-        print(*examine(options.only), sep=": ")
+        print(*examine(options.only, options.defaults), sep=": ")
         return 0
     counts: Counter[str] = Counter()
     for number in range(options.first, options.first + options.count):
-        kind, told = examine(number)
+        kind, told = examine(number, options.defaults)
         counts[f"{kind}, {told}" if kind == "right" else kind] += 1
         if kind in (*FAULTS, "refused"):
             print(f"{number}: {kind}: {told}", flush=True)
