@@ -67,7 +67,7 @@ class Ending:
 
     def _stagnated(self, record: IterationRecord) -> Status | None:
         self._state.progress = self._state.progress.after(record)
-        return self._stop.stagnated(record.k - self._state.progress.k)
+        return self._stop.stagnated(record.k - self._state.progress.k, record.k)
 
     def _is_proven_by_multipliers(self) -> bool:
         """The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at."""

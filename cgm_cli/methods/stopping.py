@@ -11,19 +11,29 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 
+PATIENCE = 300
+"""The fewest iterations without progress that end a run where nobody says how many."""
+
 
 @dataclass(frozen=True)
 class Stagnation:
-    """smallest: of all max(gap, infeasibility) that counted as progress, the last, reached at k."""
+    """smallest: of all max(gap, infeasibility) that counted as progress, the last. bound: at the last progress, at k;
+    None before the first.
+    """
 
     smallest: float = np.inf
+    bound: float | None = None
     k: int = 0
 
     def after(self, record: IterationRecord) -> Stagnation:
-        """With one more record: it is progress where the figure has fallen by a hundredth."""
+        """With one more record: it is progress where the figure has fallen by a hundredth. So it is where the bound has
+        moved by a thousandth, as it does on its way to prove that the constraints cannot hold, beyond all objectives.
+        """
         figure = max(record.gap, record.infeasibility)
         if figure < 0.99 * self.smallest or np.isnan(figure):
-            return Stagnation(figure if np.isfinite(figure) else np.inf, record.k)
+            return Stagnation(figure if np.isfinite(figure) else np.inf, record.bound, record.k)
+        if self.bound is not None and abs(record.bound - self.bound) > 1e-3 * max(abs(record.bound), abs(record.total)):
+            return Stagnation(self.smallest, record.bound, record.k)
         return self
 
 
@@ -106,9 +116,18 @@ class StopRules:
         """Whether the time is spent."""
         return self.time is not None and seconds >= self.time
 
-    def stagnated(self, iterations: int) -> Status | None:
-        """STAGNATED after so many iterations without progress, if that is too many."""
-        return Status.STAGNATED if self.stagnation is not None and iterations >= self.stagnation else None
+    def patience(self, k: int) -> float:
+        """How many iterations without progress end a run that has come to k. Where nobody says, and a tolerance is to
+        be met, it is half of all: even where errors fall as 1 / sqrt(k), a hundredth takes a fiftieth.
+        """
+        if self.stagnation is not None:
+            return self.stagnation
+        asked = self.objective is None and (self.allowed(1.0) > 0.0 or self.infeasibility is not None)
+        return max(PATIENCE, 0.5 * k) if asked else np.inf
+
+    def stagnated(self, iterations: int, k: int) -> Status | None:
+        """STAGNATED after so many iterations without progress, of k in all, if that is too many."""
+        return Status.STAGNATED if iterations >= self.patience(k) else None
 
 
 def _given(limits: list[tuple[float, float | None]]) -> list[tuple[float, float]]:

@@ -48,6 +48,7 @@ def summarise(result: Result, run: Path) -> dict[str, Any]:
             "iterations": record.k,
             "seconds": record.seconds,
             "run": str(run),
+            "active_bounds": list(result.active_bounds),
             "metrics": result.metrics,
         }
     )
@@ -61,7 +62,11 @@ def unbegun(status: Status, run: Path) -> dict[str, Any]:
         "iterations": 0,
         "seconds": 0.0,
         "run": str(run),
+        "active_bounds": [],
         "metrics": {},
     }
-    names = "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run metrics"
+    names = (
+        "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run active_bounds"
+    )
+    names += " metrics"
     return {name: known.get(name) for name in names.split()}

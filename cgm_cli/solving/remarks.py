@@ -7,6 +7,9 @@ from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
 
+NOTICEABLE = 1e-3
+"""Part of the objective that a bound of twice the size would change it by, at the least, to be called active."""
+
 
 def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Method) -> dict[str, float]:
     """Objective and infeasibilities of the x that is saved, in the user's sense, where it was recovered from a sketch,
@@ -25,6 +28,15 @@ def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Me
     return figures | {"truncation": iterate.truncation}
 
 
+def active_bounds(problem: CompositeProblem, outcome: Outcome) -> tuple[str, ...]:
+    """The parameters of the domain that stop the objective: with X = r B, F* falls by -min <v, s> / r per unit of r, v
+    the direction of the bound; where that is within what gap and rounding leave open, nothing is said.
+    """
+    name, record = problem.domain.sizing, outcome.record
+    gained = -record.lmo_value / max(problem.unit, abs(record.total), abs(record.bound))
+    return (name,) if name is not None and gained > max(NOTICEABLE, 10.0 * record.gap) else ()
+
+
 def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
     """What a reader of the summary might stumble over."""
     record, unconverged = outcome.record, outcome.state.oracle.unconverged
@@ -41,6 +53,13 @@ def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
             f"The constraints are nearly dependent: x misses them by {record.infeasibility:.1e}, but to meet them it "
             f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
+        )
+    for name in active_bounds(problem, outcome):
+        better = "lower" if problem.sense_sign > 0.0 else "higher"
+        gain = -0.01 * record.lmo_value
+        found.append(
+            f"The `{name}` of the domain stops the objective: were it a hundredth larger, that would be some "
+            f"{gain:.2g} {better}."
         )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0:

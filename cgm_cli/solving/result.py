@@ -17,7 +17,8 @@ class Result:
     loss_image: M x at the point of that bound, None without a bound or an objective.
 
     bound_is: "certified", "probable", "estimated" or "none". certificate: of the best estimate, if one was certified.
-    metrics: of the rounding. record, certificate and metrics are in the user's units and sense.
+    active_bounds: parameters of the domain that stop the objective. metrics: of the rounding. record, certificate and
+    metrics are in the user's units and sense.
     """
 
     status: Status
@@ -30,3 +31,4 @@ class Result:
     message: str = ""
     loss_image: np.ndarray | None = None
     certificate: Certificate | None = None
+    active_bounds: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from cgm_cli.methods.status import Leave, Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
 from cgm_cli.solving.form import Form
-from cgm_cli.solving.remarks import figures_of_the_saved, remarks
+from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, remarks
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
 
@@ -118,6 +118,7 @@ class Solve:
             " ".join(filter(None, [outcome.message, *told])),
             None if bound is None else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
+            active_bounds(self.problem, outcome),
         )
 
     def _in_users_sense(self, certificate: Certificate | None) -> Certificate | None:

@@ -139,7 +139,8 @@ class StopSpec(StrictModel):
     )
     stagnation: Size | None = Field(
         default=None,
-        description="iterations in which the larger of gap and infeasibility has not fallen by a hundredth",
+        description="iterations in which the larger of gap and infeasibility has not fallen by a hundredth; left out, "
+        "beside a tolerance: half of all, and 300 at the least",
     )
 
     @model_validator(mode="before")

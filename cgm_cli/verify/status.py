@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import numpy as np
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.budget import SHARE
 from cgm_cli.methods.status import Status
+from cgm_cli.methods.stopping import PATIENCE
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import TOLERANCE, Spec
 from cgm_cli.verify.claims import Claims
@@ -115,10 +117,12 @@ def _stagnated(ending: Evidence) -> str:
     """max(gap, infeasibility) may not have fallen since. The last row has another bound than the rule looked at, and so
     may one whose bound is of another kind than that before.
     """
-    window, trace = ending.spec.stop.stagnation, ending.run.trace
-    if window is None:
+    end, trace, stop = ending.last("k"), ending.run.trace, ending.spec.stop
+    window, asked = stop.stagnation, bool(ending.tolerances) or stop.gap_absolute is not None
+    if window is None and asked:
+        window = math.ceil(max(PATIENCE, 0.5 * end))
+    if window is None or (stop.stagnation is None and stop.objective is not None):
         return "the spec has no limit of stagnation"
-    end = ending.last("k")
     if end < window:
         return f"{end:.0f} iterations are fewer than {window} without progress"
     since = (trace["k"] >= end - window) & (trace["k"] < end)

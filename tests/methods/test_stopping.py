@@ -13,6 +13,7 @@ from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.solving.direct import solve_problem
 from tests.methods.problems import (
     hcgm,
     lasso,
@@ -124,3 +125,16 @@ def test_a_gap_in_the_units_of_the_objective():
     assert not both.converged(record(2e-3, 1200.0, 1198.0))
     assert not both.converged(record(np.nan, 1200.0, np.nan))
     assert both.allowed(10.0) == 0.5 and both.allowed(1e4) == 10.0 and StopRules(9).allowed(1.0) == 0.0
+
+
+def test_a_run_that_can_gain_no_more_digits_ends():
+    """Rounding leaves a gap of some 1e-16; what asks for less is told so, long before its budget is spent."""
+    problem, _ = linear_programme()
+    stop = StopRules(10**6, gap=1e-18, infeasibility=1e-18)
+    outcome = solve_problem(problem, "auto", stop)
+    assert outcome.status is Status.STAGNATED and outcome.record.k < 2000
+    assert outcome.record.gap < 1e-9
+    # Half of all, not before the fewest; as many as somebody says; none where no tolerance is to be met.
+    assert StopRules(9, gap=0.1).patience(10) == 300 and StopRules(9, gap=0.1).patience(2000) == 1000.0
+    assert StopRules(9, gap=0.1, stagnation=7).patience(2000) == 7
+    assert StopRules(9).patience(10**6) == StopRules(9, gap=0.1, objective=1.0).patience(10**6) == np.inf

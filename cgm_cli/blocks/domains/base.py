@@ -82,6 +82,13 @@ class Domain(ABC):
     projects: bool = False
 
     @property
+    def sizing(self) -> str | None:
+        """The parameter that X grows with about zero, X = size B with 0 in B, so that a larger one only adds points;
+        None where there is none.
+        """
+        return None
+
+    @property
     def factorised(self) -> int:
         """The order, smaller side, of the largest matrix that `project` factorises; 0 where it factorises none."""
         return min(self.shape) if self.spectral else 0

@@ -47,6 +47,10 @@ class GroupL1Ball(Domain):
         self.radius = radius
         self.diameter = 2.0 * radius
 
+    @property
+    def sizing(self) -> str | None:
+        return "radius"
+
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = -r max_G |g_G|, at -r g_G / |g_G| on the first such group; zero for g = 0."""
         g = direction.dense()

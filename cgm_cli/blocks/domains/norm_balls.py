@@ -42,6 +42,10 @@ class L1Ball(Domain):
         self.radius = radius
         self.diameter = 2.0 * radius
 
+    @property
+    def sizing(self) -> str | None:
+        return "radius"
+
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = -r max |g_i|, at -r sign(g_i) e_i for the lowest such i; -r e_0 for g = 0."""
         g = direction.dense().reshape(-1)
@@ -87,6 +91,10 @@ class L2Ball(Domain):
         self.radius = radius
         self.diameter = 2.0 * radius
 
+    @property
+    def sizing(self) -> str | None:
+        return "radius"
+
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = -r |g|, at -r g / |g|; zero for g = 0. g is divided by max |g_i| before it is squared."""
         g = direction.dense()
@@ -129,3 +137,7 @@ class LinfBall(Box):
 
     def __init__(self, shape: tuple[int, ...], radius: float = 1.0):
         super().__init__(np.full(shape, -radius), np.full(shape, radius))
+
+    @property
+    def sizing(self) -> str | None:
+        return "radius"

@@ -50,6 +50,10 @@ class NuclearBall(SpectralDomain):
         self.radius = self.trace = radius
         self.diameter = 2.0 * radius
 
+    @property
+    def sizing(self) -> str | None:
+        return "radius"
+
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         scale, allowance = self.radius * peak, request.allowance
 

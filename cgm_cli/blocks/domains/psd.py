@@ -54,6 +54,10 @@ class PSDTrace(EigenDomain):
         else:
             self.diameter = 0.0 if fixed_trace else radius
 
+    @property
+    def sizing(self) -> str | None:
+        return None if self.fixed_trace else "radius"
+
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         found = super().extreme(direction, peak, request)
         if self.fixed_trace or found.value < 0.0:

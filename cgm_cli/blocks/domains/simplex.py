@@ -44,6 +44,10 @@ class Simplex(Domain):
         # [0, r].
         self.diameter = float(np.sqrt(2.0) * radius) if size > 1 else radius * at_most
 
+    @property
+    def sizing(self) -> str | None:
+        return "radius" if self.at_most else None
+
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = r min_i g_i at r e_i (the lowest such i), or 0 at zero if the sum may be less and g >= 0."""
         g = direction.dense()

@@ -30,8 +30,10 @@ SAFE = 0.99
 ROWS, WORK = 300, 1e8
 """The most rows of a constraint that are made orthonormal, and operations that it may take to multiply them out."""
 
-SMALLEST = 1e-8
-"""Part of the largest eigenvalue of A A^T that smaller ones are raised to."""
+SMALLEST, NONE = 1e-8, 1e-13
+"""Parts of the largest eigenvalue of A A^T: what smaller ones are raised to; and up to which rows are dependent: only
+rounding is left of one of them, and what rounding makes b miss must not be multiplied.
+"""
 
 
 class SaddleOperator:
@@ -116,7 +118,7 @@ class _Orthonormal:
 
     def __init__(self, term: Term, target: np.ndarray, gram: np.ndarray):
         values, vectors = scipy.linalg.eigh(gram)
-        values = np.maximum(values, SMALLEST * values[-1])
+        values = np.where(values > NONE * values[-1], np.maximum(values, SMALLEST * values[-1]), values[-1])
         self._weight, self._target = term.weight, target
         self._gram, self._inverse = (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
 

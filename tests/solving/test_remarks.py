@@ -1,0 +1,50 @@
+"""What a result tells beside its figures: what of the domain stops the objective."""
+
+import numpy as np
+import pytest
+
+from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
+from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.solving.direct import solve_problem
+
+TARGET = np.array([0.6, 0.3, 0.2])
+BALLS = {
+    "l1": (lambda r: L1Ball((3,), r), 1.1),
+    "l2": (lambda r: L2Ball((3,), r), 0.7),
+    "linf": (lambda r: LinfBall((3,), r), 0.6),
+    "simplex": (lambda r: Simplex(3, r, at_most=True), 1.1),
+}
+"""With the least radius that holds the target."""
+
+
+@pytest.mark.parametrize("kind", BALLS)
+def test_a_radius_that_binds_is_told_and_one_that_does_not_is_not(kind):
+    make, least = BALLS[kind]
+    for radius in (0.5 * least, 1.5 * least):
+        problem = CompositeProblem(make(radius), LeastSquares(Identity((3,)), TARGET))
+        result = solve_problem(problem, "auto", {"gap": 1e-6})
+        binds = radius < least
+        assert result.active_bounds == (("radius",) if binds else ())
+        assert ("`radius` of the domain stops the objective" in result.message) == binds
+
+
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+def test_what_it_is_worth(sense):
+    """min <c, x> over |x|_2 <= r is -r |c|."""
+    problem = CompositeProblem(L2Ball((3,), 2.0), Linear(np.array([3.0, 0.0, 4.0]), (3,)), sense=sense)
+    better = "lower" if sense == "minimise" else "higher"
+    assert f"a hundredth larger, that would be some 0.1 {better}" in solve_problem(problem).message
+
+
+def test_matrices():
+    cost = Linear(np.diag([1.0, -1.0]), (2, 2))
+    assert solve_problem(CompositeProblem(PSDTrace(2, 5.0, False), cost)).active_bounds == ("radius",)
+    # That the trace is five is part of the problem.
+    assert solve_problem(CompositeProblem(PSDTrace(2, 5.0, True), cost)).active_bounds == ()
+    assert solve_problem(CompositeProblem(NuclearBall((2, 2), 5.0), cost)).active_bounds == ("radius",)
