@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from benchmarks.suite.machine import described, machine
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
@@ -58,15 +64,17 @@ def game(m: int, n: int) -> tuple[CompositeProblem, Peer]:
     )
 
 
-def programme(matrix: np.ndarray, right: np.ndarray, cost: np.ndarray, upper: float) -> tuple[CompositeProblem, Peer]:
-    tree = {"template": "linear-program", "cost": cost.tolist(), "matrix": matrix.tolist(), "equals": right.tolist()}
-    return composed({**tree, "lower": 0, "upper": upper}), lambda: linprog(
-        cost, A_eq=matrix, b_eq=right, bounds=(0, upper)
-    )
+def programme(matrix: Matrix, right: np.ndarray, cost: np.ndarray, upper: float) -> tuple[CompositeProblem, Peer]:
+    size = len(cost)
+    rows = Term("rows", MatrixMap(matrix, (size,)), Equals(right.shape, right))
+    problem = CompositeProblem(Box(np.zeros(size), np.full(size, upper)), Linear(cost, (size,)), (rows,))
+    return problem, lambda: linprog(cost, A_eq=matrix, b_eq=right, bounds=(0, upper))
 
 
 def transport(rng: np.random.Generator, m: int, n: int) -> tuple[CompositeProblem, Peer]:
-    sums = np.vstack([np.kron(np.eye(m), np.ones(n)), np.kron(np.ones(m), np.eye(n))])
+    sums = sp.vstack(
+        [sp.kron(sp.eye_array(m), np.ones((1, n))), sp.kron(np.ones((1, m)), sp.eye_array(n))], format="csr"
+    )
     inside = rng.random(m * n)
     return programme(sums, sums @ inside, rng.random(m * n), float((sums @ inside).max()))
 
