@@ -191,7 +191,7 @@ def main(names: list[str]) -> int:
     if not names:
         text = (
             "# What `auto` takes\n\nWritten by `python -m benchmarks.auto`: seconds of solving to that gap and "
-            f"infeasibility, with a certified bound; one thread, the fastest of three. {described(machine())}.\n\n"
+            f"infeasibility, with a certified bound; one thread, the fastest of three. {described(machine())}\n\n"
         )
         PAGE.write_text(text + "\n".join(lines) + "\n", encoding="utf-8")
     return 0

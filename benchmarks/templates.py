@@ -124,7 +124,8 @@ CASES = [
     # Affine constraints
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form"),
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form", ("problem.nonnegative=true",)),
-    Case("lovasz-theta", "lovasz-theta.yaml", lambda built: programs.theta(built.neighbours), "ADMM"),
+    # Clarabel 0.11 finds 11.0000002, and the graph has an independent set of 11; ADMM is 2e-3 off after its steps.
+    Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 11.0, "Clarabel"),
     Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 5**0.5, "closed form", ("problem.graph={cycle: 5}",)),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
     # Splitting
