@@ -261,6 +261,8 @@ def _result_rows(result: Result, summary: dict[str, Any]) -> list[tuple[str, str
         rows.append(("owed to infeasibility", f"{ratio(record.owed)} of the objective"))
     rows += [(pretty(name), _metric(value)) for name, value in result.metrics.items()]
     rows.append(("iterations", f"{record.k} in {duration(record.seconds)}"))
+    if summary["method"]:
+        rows.append(("method", summary["method"]))
     rows.append(("run", summary["run"]))
     return rows
 

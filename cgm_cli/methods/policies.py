@@ -133,9 +133,12 @@ class Move:
 
 
 class Correction(Protocol):
-    """needs_array: it works on all entries of x, which has to be kept as an array."""
+    """needs_array: it works on all entries of x, which has to be kept as an array. replaces: its points take the place
+    of x, so that what factors of x need does not add up from step to step.
+    """
 
     needs_array: ClassVar[bool]
+    replaces: ClassVar[bool]
 
     def init(self, problem: CompositeProblem) -> Any:
         """What it remembers at first: a frozen dataclass, or None."""

@@ -210,7 +210,7 @@ def _solve(
     ending = {"ended": utc_now(), "status": result.status.value}
     log.made.finish(result.solution, result.duals, ending, result.loss_image)
     log.made.close()
-    summary = summarise(result, folder.path)
+    summary = summarise(result, folder.path, instance.choice)
     logger.info("%s after %d iterations. %s", result.status.value, result.record.k, result.status.sentence)
     logger.info("%.3f of %.3f seconds went into checkpoints", checkpointer.seconds, result.record.seconds)
     fault = log.made.fault or checkpointer.fault

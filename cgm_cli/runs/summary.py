@@ -9,6 +9,7 @@ from cgm_cli.runs.files import plain
 
 if TYPE_CHECKING:
     from cgm_cli.methods.status import Status
+    from cgm_cli.solving.presets import Chosen
     from cgm_cli.solving.result import Result
 
 
@@ -28,10 +29,11 @@ def _certificate(result: Result) -> dict[str, Any] | None:
     }
 
 
-def summarise(result: Result, run: Path) -> dict[str, Any]:
+def summarise(result: Result, run: Path, choice: Chosen | None = None) -> dict[str, Any]:
     """The summary, in the user's units and sense, with None where a number is unknown or not finite.
 
-    `objective` includes the finite penalties, because that is the number which `bound` bounds and `gap` compares.
+    choice: the method that was taken. `objective` includes the finite penalties, because that is the number which
+    `bound` bounds and `gap` compares.
     """
     record = result.record
     return plain(
@@ -48,6 +50,7 @@ def summarise(result: Result, run: Path) -> dict[str, Any]:
             "iterations": record.k,
             "seconds": record.seconds,
             "run": str(run),
+            "method": None if choice is None else choice.in_words,
             "active_bounds": list(result.active_bounds),
             "metrics": result.metrics,
         }
@@ -65,8 +68,6 @@ def unbegun(status: Status, run: Path) -> dict[str, Any]:
         "active_bounds": [],
         "metrics": {},
     }
-    names = (
-        "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run active_bounds"
-    )
-    names += " metrics"
+    names = "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run method "
+    names += "active_bounds metrics"
     return {name: known.get(name) for name in names.split()}

@@ -25,6 +25,9 @@ FACTOR_BYTES = 2 * 10**8
 
 BEGUN = "the run was begun with it"
 
+REPLACED = 1000
+"""The most steps whose columns are counted where points take the place of x: few of them in a row are plain ones."""
+
 SKETCH_RANK = 50
 """Columns of a sketch where the spec names none: solutions with few constraints have small ranks."""
 
@@ -80,7 +83,7 @@ def choose_form(
         kind, reason = _suggested(solver, method, problem, needs, has_room_for) if suggested else (kept, BEGUN)
     _refuse(kind, solver, method, problem, needs)
     columns = {"dense": lambda: 0, "samples": lambda: SAMPLES, "sketch": lambda: _rank(solver, problem)}
-    width = columns.get(kind, lambda: _columns(problem, solver.iterations))()
+    width = columns.get(kind, lambda: _columns(problem, _steps(solver, method)))()
     return Form(kind, width, _bytes(kind, width, problem), reason)
 
 
@@ -91,7 +94,8 @@ def _suggested(
         return "dense", "every entry of x is looked at"
     if _written_out(solver, method, problem):
         return "dense", "a map, the start, the oracle or the correction needs every entry of x"
-    columns, exact = _columns(problem, solver.iterations), _exact_columns(problem, solver.iterations)
+    steps = _steps(solver, method)
+    columns, exact = _columns(problem, steps), _exact_columns(problem, steps)
     nbytes = _bytes("factored", max(columns, exact), problem)
     if columns >= exact and has_room_for(nbytes):
         return "factored", f"{exact} columns hold every step, in {human(nbytes)}"
@@ -157,6 +161,11 @@ def _bytes(kind: str, columns: int, problem: CompositeProblem) -> int:
     sides = problem.domain.shape
     per_column = {"factored": sum(sides), "sketch": 5 * sides[0], "samples": sides[0]}
     return problem.domain.memory if kind == "dense" else 8 * columns * per_column[kind]
+
+
+def _steps(solver: SolverSpec, method: Method) -> int:
+    """How many steps may add columns, one after the other."""
+    return min(solver.iterations, REPLACED) if method.correction.replaces else solver.iterations
 
 
 def _columns(problem: CompositeProblem, iterations: int) -> int:

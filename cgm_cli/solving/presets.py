@@ -58,6 +58,13 @@ class Chosen:
     policies: Mapping[str, PolicyChoice]
     beta0: float
 
+    @property
+    def in_words(self) -> str:
+        """The method and its correction and, where `auto` has chosen, why."""
+        correction = self.policies["correction"]
+        parts = [self.name] + ([] if correction.policy.name == "none" else [f"correction {correction.policy.name}"])
+        return ", ".join(parts) + (f" ({correction.why})" if correction.why.startswith("auto") else "")
+
 
 def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     """The policies that a solver section comes to for a (scaled) problem. Raises ProblemError, with a path in the

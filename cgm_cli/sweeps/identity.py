@@ -18,7 +18,7 @@ from typing import Any
 from cgm_cli.readers.files import sha256
 from cgm_cli.spec.yaml_reader import TreePath
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of what a run computes from a spec; counts up when the same spec comes to mean something else."""
 
 

@@ -65,6 +65,7 @@ class Result:
     message: str = ""
     loss_image: np.ndarray | None = field(default_factory=lambda: np.array(2.0))
     certificate: Certificate | None = None
+    active_bounds: tuple[str, ...] = ()
 
 
 @dataclass
@@ -77,7 +78,7 @@ class Instance:
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
     form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
-    choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}))
+    choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}, in_words="hcgm"))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, on_checkpoint: Any, rounding: Any) -> Result:
         status = Status.ITERATION_LIMIT

@@ -31,6 +31,8 @@ KEYS = [
     "iterations",
     "seconds",
     "run",
+    "method",
+    "active_bounds",
     "metrics",
     "x",
 ]

@@ -41,6 +41,13 @@ def test_auto_is_exact_where_that_fits_and_a_sketch_where_not():
     assert found.kind == "factored" and "the largest are kept" in found.reason
 
 
+def test_columns_do_not_add_up_where_points_take_the_place_of_x():
+    """The default budget is large, and would have every larger problem kept as a sketch."""
+    problem = {"template": "max-cut", "graph": {"nodes": 5000, "edges": 6000}, "hyperplanes": 10}
+    assert form(problem, method="auto", iterations=100_000).kind == "factored"
+    assert form(problem, method="hcgm", iterations=100_000).kind == "sketch"
+
+
 def test_auto_asks_the_machine(monkeypatch):
     problem = {"template": "max-cut", "graph": {"nodes": 5000, "edges": 6000}, "hyperplanes": 10}
     assert form(problem, iterations=1000).kind == "factored"

@@ -70,6 +70,7 @@ class Accelerated:
 
     iterations: int = 16
     needs_array: ClassVar[bool] = True
+    replaces: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> AcceleratedState:
         return AcceleratedState()

@@ -67,6 +67,7 @@ class FullyCorrective:
     atoms: int = 20
     evaluations: int = 10
     needs_array: ClassVar[bool] = False
+    replaces: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> Memory:
         return Memory()

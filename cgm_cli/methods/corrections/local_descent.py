@@ -112,6 +112,7 @@ class LocalDescent:
     fallback: FullyCorrective = field(default_factory=FullyCorrective)
     guarded: bool = True
     needs_array: ClassVar[bool] = False
+    replaces: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> DescentState:
         return DescentState()

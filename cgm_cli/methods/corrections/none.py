@@ -27,6 +27,7 @@ class NoCorrection:
             return NoCorrection()
 
     needs_array: ClassVar[bool] = False
+    replaces: ClassVar[bool] = False
 
     def init(self, problem: CompositeProblem) -> None:
         """It remembers nothing."""

@@ -61,6 +61,7 @@ class Pairwise:
 
     atoms: int = 1000
     needs_array: ClassVar[bool] = False
+    replaces: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> PairwiseState:
         return PairwiseState()

@@ -81,6 +81,7 @@ class PrimalDual:
     operator: SaddleOperator
     iterations: int = 64
     needs_array: ClassVar[bool] = True
+    replaces: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
         x = np.array(problem.first.dense(), dtype=float)
