@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.best_bound import Bound
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
+from cgm_cli.methods.status import Status
+
+TOLD, WEIGHTLESS = 8, 0.02
+"""The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
 
 NOTICEABLE = 1e-3
 """Part of the objective that a bound of twice the size would change it by, at the least, to be called active."""
@@ -41,6 +48,8 @@ def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
     """What a reader of the summary might stumble over."""
     record, unconverged = outcome.record, outcome.state.oracle.unconverged
     found: list[str] = []
+    if outcome.status is Status.INFEASIBLE and outcome.bound is not None:
+        found.append(_contradiction(problem, outcome.bound))
     if unconverged:
         found.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
@@ -62,9 +71,25 @@ def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
             f"{gain:.2g} {better}."
         )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
-    if beyond and record.infeasibility > 0.0:
+    if beyond and record.infeasibility > 0.0 and outcome.status is not Status.INFEASIBLE:
         found.append("The objective lies beyond the bound, as it may: x misses its constraints.")
     return found
+
+
+def _contradiction(problem: CompositeProblem, bound: Bound) -> str:
+    """The combination of constraints that no point of the domain meets (Farkas): by the duals of the bound."""
+    weights: list[tuple[float, str]] = []
+    for term, y in zip(problem.terms, bound.dual.duals, strict=True):
+        if term.penalty.is_set:
+            flat = y.reshape(-1)
+            for place in np.argsort(-np.abs(flat), kind="stable")[: TOLD + 1]:
+                weights.append((float(flat[place]), f"`{term.name}`" + (f"[{place}]" if flat.size > 1 else "")))
+    weights.sort(key=lambda weight: -abs(weight[0]))
+    peak = abs(weights[0][0])
+    counted = [(weight / peak, name) for weight, name in weights if abs(weight) > WEIGHTLESS * peak]
+    said = " ".join(f"{weight:+.3g} {name}" for weight, name in counted[:TOLD]).removeprefix("+")
+    more = " + ..." if len(counted) > TOLD else ""
+    return f"What contradicts itself, with the domain, is {said}{more} (entries count from 0; the duals have them all)."
 
 
 def _unmoved(problem: CompositeProblem, objective: float) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -10,7 +11,10 @@ from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.status import Status
 from cgm_cli.solving.direct import solve_problem
 
 TARGET = np.array([0.6, 0.3, 0.2])
@@ -48,3 +52,13 @@ def test_matrices():
     # That the trace is five is part of the problem.
     assert solve_problem(CompositeProblem(PSDTrace(2, 5.0, True), cost)).active_bounds == ()
     assert solve_problem(CompositeProblem(NuclearBall((2, 2), 5.0), cost)).active_bounds == ("radius",)
+
+
+def test_a_contradiction_is_told_by_the_constraints_that_make_it():
+    """x + y >= 24.5 beside x, y <= 12 of the domain; and a third row that has nothing to do with it."""
+    rows = MatrixMap(np.array([[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), (3,))
+    term = Term("rows", rows, BoxSet((2,), np.array([0.0, 24.5]), np.array([1.0, np.inf])))
+    problem = CompositeProblem(Box(np.zeros(3), np.full(3, 12.0)), Linear(-np.ones(3), (3,)), (term,))
+    result = solve_problem(problem)
+    assert result.status is Status.INFEASIBLE
+    assert "What contradicts itself, with the domain, is -1 `rows`[1] (entries" in result.message
