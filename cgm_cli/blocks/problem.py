@@ -26,7 +26,10 @@ SMALLEST, LARGEST = 1e-70, 1e70
 
 SENSES = ("minimise", "maximise")
 
-OBJECTIVE_UNIT = 1e-6
+NOUGHT = 1e-12
+"""Part of the largest image that is zero, but for rounding."""
+
+OBJECTIVE_UNIT = 1e-8
 """Part of what the objective may change by over X that gaps are relative to where it is smaller: a small one, since the
 domain may be much larger than what a run meets of it.
 """
@@ -171,7 +174,7 @@ class CompositeProblem:
 
     @cached_property
     def unit(self) -> float:
-        """What gaps are relative to at the least, so that an optimum of zero can be reached: a millionth of
+        """What gaps are relative to at the least, so that an optimum of zero can be reached: 1e-8 of
         |grad f(x_1)| r + sum of L_i |A_i| r over the finite g_i, or of L_f r^2 / 2 where that is zero; 1 where that is
         zero, too. In other units of objective or data it is as many times larger as F is.
         """
@@ -182,12 +185,14 @@ class CompositeProblem:
         size += sum(t.penalty.lipschitz * t.map.norm * r for t in self.terms if not t.penalty.is_set)
         return OBJECTIVE_UNIT * (size or curved) or 1.0
 
-    def image_unit(self, term: Term, length: float) -> float:
-        """What the infeasibility of a constraint is relative to at the least: |A| |x| / sqrt(m), m the entries of A x,
-        which is the size of an image whose entries are as large as one may be; 1 where that is zero. length: |x|, or
-        the radius of X, which is near it for matrices of bounded trace or nuclear norm.
+    def image_scale(self, term: Term, size: float, length: float) -> float:
+        """What the infeasibility of a constraint is relative to. size: |p|, p the nearest point of the set, which it is
+        unless that is zero, but for rounding: then |A| |x| / sqrt(m), m the entries of A x, which is the size of an
+        image whose entries are as large as one may be; 1 where that is zero, too. length: |x|, or the radius of X,
+        which is near it for matrices of bounded trace or nuclear norm.
         """
-        return term.map.norm * length / math.sqrt(math.prod(term.map.out_shape)) or 1.0
+        largest = term.map.norm * length
+        return size if size > NOUGHT * largest else largest / math.sqrt(math.prod(term.map.out_shape)) or 1.0
 
     def relative(self, difference: float, *values: float) -> float:
         """A difference of objectives, relative to the largest of these values and the unit."""

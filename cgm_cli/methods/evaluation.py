@@ -74,7 +74,7 @@ def evaluate(
     length: float,
 ) -> Evaluation:
     """At a point with these images; beta None asks for plain subgradients. room: gives an array of the shape of a point
-    that a direction may be written to. length: that of the point (see `CompositeProblem.image_unit`). Non-finite
+    that a direction may be written to. length: that of the point (see `CompositeProblem.image_scale`). Non-finite
     numbers pass through, to be found.
     """
     sums = Sums(problem, beta, length)
@@ -147,7 +147,7 @@ class Sums:
             self.objective,
             float(sum(dual.value for _, dual in duals)),
             {
-                term.name: dual.distance / max(self.problem.image_unit(term, self.length), dual.reference)
+                term.name: dual.distance / self.problem.image_scale(term, dual.reference, self.length)
                 for term, dual in duals
                 if term.penalty.is_set
             },

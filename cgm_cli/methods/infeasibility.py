@@ -9,7 +9,7 @@ is: with its y_i, and K_i the sets,
 
     bound <= F(x) + sum_i |y_i| dist(A_i x, K_i)     for all x in X,
 
-so that where an infeasibility of tau would do, the bound has to be higher by tau sum_i |y_i| max(v_i, |p_i|).
+so that where an infeasibility of tau would do, the bound has to be higher by tau sum_i |y_i| |p_i|.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ class InfeasibilityTest:
         needed = 0.0
         for term, y, z in zip(self._problem.terms, bound.dual.duals, self._state.point.images.terms, strict=True):
             if term.penalty.is_set:
-                unit = self._problem.image_unit(term, self._state.point.length)
-                size = max(unit, term.penalty.smoothed(z, 1.0).reference)
+                size = self._problem.image_scale(
+                    term, term.penalty.smoothed(z, 1.0).reference, self._state.point.length
+                )
                 needed += self._tolerance * float(np.linalg.norm(y)) * size
         return height > needed
 

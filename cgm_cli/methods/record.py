@@ -24,11 +24,11 @@ class IterationRecord:
     upper bound).
 
     k: steps taken, 0 for the start. seconds: wall time since the solve began. objective: f. penalty: sum of the finite
-    g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / max(v, |p|).
+    g_i. total: objective + penalty. infeasibility: the largest of `infeasibilities`, each |A x - p| / v.
     owed: an estimate of what the total owes to missing constraints, relative as the gap is: the sum of |y_i| |A_i x -
     p|, or what it costs to mend x (cgm_cli.methods.repair) where that was looked at and is more. bound: best bound so
     far (nan before the first), `certified` or not. bound_failure: the probability that it is none; 0 if it is
-    certified, nan if it is an estimate. gap: |total - bound| / max(u, |total|, |bound|). u, v: `unit` and `image_unit`
+    certified, nan if it is an estimate. gap: |total - bound| / max(u, |total|, |bound|). u, v: `unit` and `image_scale`
     of the problem. beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three
     are nan where the oracle was broken off to leave. phases: seconds of this iteration by phase. metrics: of the

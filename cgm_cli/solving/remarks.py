@@ -64,11 +64,11 @@ def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
         )
     for name in active_bounds(problem, outcome):
-        better = "lower" if problem.sense_sign > 0.0 else "higher"
+        better = "lower" if problem.sense_sign > 0.0 else "higher"  # at most: other constraints may be as tight
         gain = -0.01 * record.lmo_value
         found.append(
-            f"The `{name}` of the domain stops the objective: were it a hundredth larger, that would be some "
-            f"{gain:.2g} {better}."
+            f"The `{name}` of the domain stops the objective: were it a hundredth larger, that could be {better} by "
+            f"up to {gain:.2g}."
         )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0 and outcome.status is not Status.INFEASIBLE:

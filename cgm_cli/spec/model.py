@@ -123,11 +123,15 @@ class StopSpec(StrictModel):
     Where no tolerance and no `objective` stands there, gap and infeasibility are 1e-4; `gap: null` asks for none.
     """
 
-    gap: Positive | None = Field(default=None, description="relative gap between objective and bound")
+    gap: Positive | None = Field(
+        default=None, description="relative gap between objective and bound; 1e-4 where no tolerance is named"
+    )
     gap_absolute: Positive | None = Field(
         default=None, description="the same in the units of the objective; beside `gap`, either will do"
     )
-    infeasibility: Positive | None = Field(default=None, description="largest relative infeasibility of a term")
+    infeasibility: Positive | None = Field(
+        default=None, description="largest relative infeasibility of a term; the gap where only that is named"
+    )
     time: Duration | None = Field(
         default=None,
         description="wall time of a run, once its data are read: seconds, or 90s, 10m, 1h30m; certificates and "

@@ -132,8 +132,8 @@ MethodName = Literal["auto", "hcgm", "cgal", "cgm"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
-    "auto": "cgal with local descent over psd, fantope-face, nuclear-ball; else cgal with full corrections, or hcgm "
-    "where there is neither constraint nor penalty",
+    "auto": "what suits: primal-dual or accelerated steps where projections onto the domain are cheap; cgal with local "
+    "descent over matrices of low rank; else full corrections",
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
     "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",

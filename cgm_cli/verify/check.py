@@ -263,7 +263,7 @@ class _Solution:
         distance, size = norm(image.value - target), norm(target)
         domain = self.problem.domain
         length = domain.radius if domain.spectral else float(np.linalg.norm(point.written_out()))
-        scale = max(self.problem.image_unit(term, length), float(size))
+        scale = self.problem.image_scale(term, float(size), length)
         relative = float(distance) / scale
         # Both the distance and |p| move by at most the drift.
         error = RELATIVE * float(norm(image.value) + size + term.penalty.shift) + image.drift

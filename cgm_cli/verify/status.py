@@ -129,8 +129,9 @@ def _stagnated(ending: Evidence) -> str:
     kind = kinds(trace)[since]
     if ending.spec.log.every > 1 or not kind.size or (kind != kind[0]).any():
         raise Unchecked("the rows that were logged do not show what its rule looked at")
-    figures = np.maximum(trace["gap"], trace["infeasibility"])[since]
-    return f"gap or infeasibility fell within {window} iterations" if (figures < STALLED * figures[0]).any() else ""
+    figures = np.maximum(trace["gap"], trace["infeasibility"])
+    figures, best = figures[since], np.nanmin(figures[: int(np.argmax(since)) + 1])
+    return f"gap or infeasibility fell within {window} iterations" if (figures < STALLED * best).any() else ""
 
 
 def _infeasible(ending: Evidence) -> str:

@@ -88,3 +88,16 @@ def test_a_run_stops_alike_in_other_units(make, method):
         assert other.record.gap == pytest.approx(one.record.gap, rel=1e-3)
         assert other.record.infeasibility == pytest.approx(one.record.infeasibility, rel=1e-3, abs=1e-14)
         assert other.record.total / c == pytest.approx(one.record.total, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("right", [2.1, 0.5])
+def test_variables_in_units_of_their_own_hide_no_residual(right):
+    """0.001 x + 1000 y = b, x <= 1000, y <= 0.001: at most 2. What |A| |x| is here, a million, says nothing of b."""
+    rows = Term("row", MatrixMap(np.array([[0.001, 1000.0]]), (2,)), Equals((1,), np.array([right])))
+    problem = CompositeProblem(
+        Box(np.zeros(2), np.array([1000.0, 0.001])), Linear(np.array([-1.0, 0.0]), (2,)), (rows,)
+    )
+    result = solve_problem(problem, "auto", {"gap": 1e-4, "infeasibility": 1e-4})
+    x = result.solution["x"]
+    assert result.record.infeasibility == pytest.approx(abs(0.001 * x[0] + 1000.0 * x[1] - right) / right, rel=1e-6)
+    assert result.status is not Status.CONVERGED or result.record.total == pytest.approx(-500.0, rel=2e-4)

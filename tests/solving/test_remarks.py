@@ -43,7 +43,7 @@ def test_what_it_is_worth(sense):
     """min <c, x> over |x|_2 <= r is -r |c|."""
     problem = CompositeProblem(L2Ball((3,), 2.0), Linear(np.array([3.0, 0.0, 4.0]), (3,)), sense=sense)
     better = "lower" if sense == "minimise" else "higher"
-    assert f"a hundredth larger, that would be some 0.1 {better}" in solve_problem(problem).message
+    assert f"a hundredth larger, that could be {better} by up to 0.1" in solve_problem(problem).message
 
 
 def test_matrices():

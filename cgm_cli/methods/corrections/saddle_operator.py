@@ -27,12 +27,13 @@ Pair = tuple[np.ndarray, ...]
 SAFE = 0.99
 """Part of the largest sigma |A|^2 that is taken."""
 
-ROWS, WORK = 300, 1e8
+ROWS, WORK = 600, 5e8
 """The most rows of a constraint that are made orthonormal, and operations that it may take to multiply them out."""
 
-SMALLEST, NONE = 1e-8, 1e-13
-"""Parts of the largest eigenvalue of A A^T: what smaller ones are raised to; and up to which rows are dependent: only
-rounding is left of one of them, and what rounding makes b miss must not be multiplied.
+SMALLEST, NONE, DEPENDENT = 1e-8, 1e-13, 1e-4
+"""Parts of the largest eigenvalue of A A^T, once all rows are equally long: what smaller ones are raised to; and up to
+which rows are dependent: only rounding is left of one of them; and what such ones are set to, so that what rounding
+makes b miss is not multiplied by much, and what contradicts itself still shows soon.
 """
 
 
@@ -117,10 +118,14 @@ class _Orthonormal:
     """sigma is a matrix, in which the rows of A are orthonormal, but for their size; gram: A A^T / |A|^2."""
 
     def __init__(self, term: Term, target: np.ndarray, gram: np.ndarray):
-        values, vectors = scipy.linalg.eigh(gram)
-        values = np.where(values > NONE * values[-1], np.maximum(values, SMALLEST * values[-1]), values[-1])
+        sizes = np.sqrt(np.diag(gram))
+        sizes[sizes == 0.0] = 1.0
+        scale = np.outer(sizes, sizes)  # first of all rows are made equally long, then orthogonal
+        values, vectors = scipy.linalg.eigh(gram / scale)
+        peak = values[-1]
+        values = np.where(values > NONE * peak, np.maximum(values, SMALLEST * peak), DEPENDENT * peak)
         self._weight, self._target = term.weight, target
-        self._gram, self._inverse = (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
+        self._gram, self._inverse = (vectors * values) @ vectors.T * scale, (vectors / values) @ vectors.T / scale
 
     def step(self, y: np.ndarray, image: np.ndarray, sigma: float) -> np.ndarray:
         off = (image - self._target).reshape(-1)
