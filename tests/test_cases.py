@@ -82,6 +82,7 @@ def test_nearly_dependent_rows_are_not_called_converged(tmp_path):
     result, run = solved(tmp_path, problem, {"gap": 1e-3}, **corrected, iterations=400)
     assert result.status.value == "iteration-limit"
     assert result.record.infeasibility <= 1e-3 < result.record.owed
+    assert abs(result.record.total - result.record.bound) <= 1e-3
     assert "constraints are nearly dependent" in result.message
     assert run.summary["owed"] == result.record.owed
 

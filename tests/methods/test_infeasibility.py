@@ -126,3 +126,11 @@ def test_what_can_be_met_within_the_tolerance_is_not_called_impossible(tolerance
     apart = replace(problem.terms[0], penalty=Equals((5,), masses + 1e-3 * np.eye(5)[0]))
     stop = {"gap": tolerance, "infeasibility": tolerance}
     assert solve_problem(replace(problem, terms=(apart,)), "auto", stop).status is Status.INFEASIBLE
+
+
+def test_rows_in_units_of_their_own_hide_no_contradiction():
+    """The sum of four entries of [0, 1] is at most 4; the other row is a million times as long."""
+    rows = np.array([[1.0, 1.0, 1.0, 1.0], [1e6, -1e6, 2e6, 0.0]])
+    term = Term("rows", MatrixMap(rows, (4,)), Equals((2,), np.array([5.0, 0.0])))
+    problem = CompositeProblem(Box(np.zeros(4), np.ones(4)), Linear(np.array([1.0, 2.0, -3.0, -1.0]), (4,)), (term,))
+    assert solve_problem(problem).status is Status.INFEASIBLE

@@ -101,3 +101,11 @@ def test_a_fair_game_has_a_bound_of_zero(tmp_path):
     problem = {"template": "matrix-game", "payoff": [[0.0, 1.0], [-1.0, 0.0]]}
     report = verified({"name": "game", "problem": problem}, tmp_path / "run", short=["solver.iterations=200"])
     assert report.holds and row(report, "exploitability").verdict is Verdict.HOLDS
+
+
+def test_a_run_that_gains_no_more_digits_is_honest(tmp_path):
+    """Its figures go up and down, and no lower than before."""
+    rows = {"matrix": [[1, 1, 1, 1], [1e6, -1e6, 0, 0]], "equals": [1, 0], "lower": 0, "upper": 1}
+    problem = {"template": "linear-program", "cost": [1, 2, -3, -1], **rows}
+    report = verified({"name": "lp", "problem": problem, "stop": {"gap": 1e-15}}, tmp_path / "run", short=[])
+    assert report.status == "stagnated" and row(report, "status").verdict is Verdict.HOLDS
