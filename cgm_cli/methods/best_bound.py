@@ -84,13 +84,14 @@ def certify_probably(
     dual: DualPoint,
     failure: float,
     rng: np.random.Generator,
+    slack: float = 0.0,
     deadline: Deadline = NEVER,
 ) -> float | None:
     """The same but for a probability of failure; None where there is no such method, or no time."""
     if not problem.is_provable:
         return None
     with blas_threads(min(problem.domain.shape)):
-        minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng, deadline)
+        minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng, slack, deadline)
     return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
 
 
@@ -107,6 +108,11 @@ def estimate(domain: Domain, direction: Direction, constant: float, margin: floa
 def _allowance(margin: float, minimum: float) -> float:
     return margin + 8 * _EPS * abs(minimum)
 
+
+PROBABLY = 10.0
+"""How many times the slack of a proof that of a bound which is only probable is: what it loses falls with the square of
+its price.
+"""
 
 LATENESS = 4
 """The j-th dual point weighs as j^4 in the mean: of a thousand, the last two hundred make two thirds of it."""
@@ -209,7 +215,7 @@ class BestBound:
             self.offer(Bound.proven(value, dual))
         elif budget.failure > 0.0:
             share = budget.failure / ((self.drawn + 1) * (self.drawn + 2))
-            value = certify_probably(problem, dual, share, budget.rng, deadline)
+            value = certify_probably(problem, dual, share, budget.rng, PROBABLY * slack, deadline)
             if value is not None:
                 self.drawn += 1
                 self.offer(Bound(value, False, dual, budget.failure))

@@ -72,7 +72,7 @@ class Ending:
     def _is_proven_by_multipliers(self) -> bool:
         """The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at."""
         final = self._state.bounds.final
-        return self._state.duals.is_decisive and final is not None and final.certified
+        return self._state.duals.is_decisive and final is not None and final.kind != "estimated"
 
     def _finish(self, turn: Turn, ending: Status) -> None:
         self._checkpoints.before_certificates(ending)

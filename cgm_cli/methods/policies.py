@@ -108,13 +108,14 @@ class PlainStep:
 @dataclass(frozen=True)
 class Solution:
     """A point that nearly minimises F_beta, in multipliers c: its A_i x, its duals y_i, and better ones where a closed
-    form has them (None: there is none).
+    form has them (None: there is none). is_decisive: see `DualState`, of multipliers that are adopted.
     """
 
     beta: float
     images: Sequence[np.ndarray]
     duals: Sequence[np.ndarray]
     fitted: Sequence[np.ndarray] | None = None
+    is_decisive: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,15 @@ class Move:
 
 class Correction(Protocol):
     """needs_array: it works on all entries of x, which has to be kept as an array. replaces: its points take the place
-    of x, so that what factors of x need does not add up from step to step.
+    of x, so that what factors of x need does not add up from step to step. width: how many columns they have at the
+    least, where every step goes to one of them; None: plain steps come between.
     """
 
     needs_array: ClassVar[bool]
     replaces: ClassVar[bool]
+
+    @property
+    def width(self) -> int | None: ...
 
     def init(self, problem: CompositeProblem) -> Any:
         """What it remembers at first: a frozen dataclass, or None."""

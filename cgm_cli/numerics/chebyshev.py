@@ -38,14 +38,15 @@ def random_floor(
     failure: float,
     rng: np.random.Generator,
     degree: int = DEGREE,
+    slack: float = 0.0,
     deadline: Deadline = NEVER,
 ) -> float | None:
     """A number that is at most the smallest eigenvalue of the symmetric n x n matrix A, but for a `failure`
     probability over what is drawn here; multiply(b) = A b for b of shape (n, r). None where rounding hides it, or the
     deadline comes before the first step.
 
-    guess: about the smallest eigenvalue; the better it is, the better is the bound, which lies below it. deadline: the
-    bound is that of the steps that were taken by then.
+    guess: about the smallest eigenvalue; the better it is, the better is the bound, which lies below it. slack: how far
+    below is near enough. deadline: the bound is that of the steps that were taken by then.
 
     With x = (lambda_min - middle) / half the place of lambda_min relative to an interval, T_m the Chebyshev polynomial,
     u the unit eigenvector and b a Gaussian vector, |T_m(x)| |<u, b>| <= |T_m((A - middle) / half) b|. Of r vectors b
@@ -65,7 +66,7 @@ def random_floor(
     for _ in range(WIDENINGS):
         if deadline.should_stop():
             return None
-        floor = _floor(multiply, start, low, high, seen, degree, deadline)
+        floor = _floor(multiply, start, low, high, seen, guess - slack, degree, deadline)
         if floor is not None:
             return floor
         # The interval began so far above that the vectors grew until their rounding errors hid what is sought.
@@ -95,9 +96,18 @@ def _interval(multiply: Multiply, n: int, guess: float, deadline: Deadline) -> t
 
 
 def _floor(
-    multiply: Multiply, start: np.ndarray, low: float, high: float, seen: float, degree: int, deadline: Deadline
+    multiply: Multiply,
+    start: np.ndarray,
+    low: float,
+    high: float,
+    seen: float,
+    enough: float,
+    degree: int,
+    deadline: Deadline,
 ) -> float | None:
-    """The best that one interval proves with up to so many steps, or those before the deadline; None for nothing."""
+    """The best that one interval proves with up to so many steps, with those that are `enough`, or those before the
+    deadline; None for nothing.
+    """
     middle, half, size = 0.5 * (low + high), 0.5 * (high - low), max(abs(low), abs(high))
     rounding = 2.0 * (start.shape[0] + 8) * _EPS * size / half  # |e_j| relative to the vectors of the step
     former, current = start, (multiply(start) - middle * start) / half
@@ -112,7 +122,7 @@ def _floor(
                 break
             floor = middle - half * float(np.cosh(np.arccosh(max(1.0, after / left)) / m)) - 8 * _EPS * size
             best = floor if best is None else max(best, floor)
-        if last:
+        if last or (best is not None and best >= enough):
             break
         following = multiply(current)
         following -= middle * current

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.methods.policies import CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
@@ -30,6 +31,14 @@ DESCENT_TOLERANCE = 1e-3
 """The oracle's, where `auto` chooses descent: it makes up for an atom that is not the best, and the bound is certified
 in the end.
 """
+
+MIXING_TOLERANCE = 1e-2
+"""The same for the mixing method: its factor has the eigenvectors of the slack matrix that are near zero, and to tell
+them apart takes the oracle long.
+"""
+
+MIXED_FROM = 700
+"""The order from which `auto` chooses the mixing method: code that is compiled takes half a second to be loaded."""
 
 FACTORISED, WRITTEN_OUT = 60, 300
 """The largest order of the matrices that a projection factorises up to which `auto` projects: in general, and where a
@@ -116,6 +125,13 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
         update: dict[str, Any] = {"method": method, "correction": _policy("correction", correction)}
         return solver.model_copy(update=update), {"correction": "auto: projections onto the domain are cheap"}
+    if open_to_all and _mixes(solver, problem):
+        why = "auto: a sparse cost, and rows of the factor whose lengths the diagonal gives"
+        update = {"method": "cgal", "correction": _policy("correction", "mixing")}
+        accuracy = accuracy_of(solver)
+        if accuracy.tolerance is None:
+            update["oracle"] = accuracy.model_copy(update={"tolerance": MIXING_TOLERANCE})
+        return solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why)
     if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
         update = {"method": "cgal", "correction": _policy("correction", "local-descent")}
@@ -129,6 +145,14 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
     why = "auto: projections are not cheap, and there is no descent"
     update = {"method": method, "correction": _policy("correction", "fully-corrective")}
     return solver.model_copy(update=update), {"correction": why}
+
+
+def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:
+    """Whether the problem is one for the mixing method, and its size, and no policy is named that it has no use for."""
+    is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
+    return (
+        is_open and solver.iterate in ("auto", "factored") and problem.domain.shape[0] >= MIXED_FROM and mixes(problem)
+    )
 
 
 def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:

@@ -10,7 +10,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.spec.model import SolverSpec
 
-SOLVERS = {"local-descent": "multipliers", "primal-dual": "adopted"}
+SOLVERS = {"local-descent": "multipliers", "primal-dual": "adopted", "mixing": "adopted"}
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 
 
@@ -18,14 +18,13 @@ def refuse(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[str, st
     """Raise ProblemError, with a path in the solver section, for policies that cannot be. kinds: family -> policy."""
     if kinds["smoothing"] == "none":
         _refuse_unsmoothed(solver, problem, kinds)
-    for correction, duals in SOLVERS.items():
-        if kinds["duals"] == duals and kinds["correction"] != correction:
-            raise ProblemError(
-                f"`duals: {duals}` are those of the points of a correction: `correction: {correction}`", ("duals",)
-            )
-    if problem.terms and kinds["correction"] == "primal-dual" and kinds["duals"] != "adopted":
+    correction, duals = kinds["correction"], kinds["duals"]
+    if duals in SOLVERS.values() and SOLVERS.get(correction) != duals:
+        solvers = " or ".join(f"`{name}`" for name, solved in SOLVERS.items() if solved == duals)
+        raise ProblemError(f"`duals: {duals}` are those of the points of a correction: {solvers}", ("duals",))
+    if problem.terms and SOLVERS.get(correction) == "adopted" and duals != "adopted":
         raise ProblemError(
-            "`correction: primal-dual` moves the multipliers itself: `method: cgal`, and no other `duals`",
+            f"`correction: {correction}` moves the multipliers itself: `method: cgal`, and no other `duals`",
             ("correction",),
         )
     if solver.dual_bound is not None:

@@ -106,6 +106,7 @@ CORRECTIONS = {
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
+    "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
 }
 DUALS = {
     "none": "cgm_cli.methods.duals.none:NoMultipliers",

@@ -132,7 +132,12 @@ class Domain(ABC):
         return answer.lower - self.rounding(direction) if answer.exact else None
 
     def probable_minimum(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+        self,
+        direction: Direction,
+        failure: float,
+        rng: np.random.Generator,
+        slack: float = 0.0,
+        deadline: Deadline = NEVER,
     ) -> float | None:
         """The same, but for a probability `failure` over what is drawn from `rng`, of which the direction must not
         depend on anything that is yet to be drawn. For where a proof is out of reach; None if there is no such method.

@@ -62,6 +62,11 @@ GUESS, SINGLE = 1e-6, 1e-8
 their values nearly its square counts, so that the first shift fits: each digit less costs another factorisation.
 """
 
+COARSE, COARSE_RESIDUAL = 1e-3, 1e-4
+"""The same for a bound that is only probable, and what does not matter of a residual beside the largest entry: such a
+bound loses about as much as the guess is wrong by.
+"""
+
 ORDERING = 1e-6
 """Seconds that it takes to find out how wide a band is, per entry of the matrix; an upper estimate."""
 
@@ -126,7 +131,7 @@ class EigenvalueSum:
         return self._by_cholesky(direction, sparse, slack, deadline)
 
     def probable(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline
+        self, direction: Direction, failure: float, rng: np.random.Generator, slack: float, deadline: Deadline
     ) -> float | None:
         """At most the sum, but for a probability `failure` over what is drawn here."""
 
@@ -137,10 +142,11 @@ class EigenvalueSum:
             def multiply(b: np.ndarray) -> np.ndarray:
                 return products(b) + lifting @ (vectors.T @ b)
 
-            found = random_floor(multiply, self.n, guess / peak, failure, rng, deadline=deadline)
+            found = random_floor(multiply, self.n, guess / peak, failure, rng, slack=slack / peak, deadline=deadline)
             return None if found is None else peak * found
 
-        return self._by_definiteness(direction, Guess(), floor, deadline.part(GUESSING))
+        coarse = Guess(COARSE, max(slack, COARSE_RESIDUAL * direction.peak()))
+        return self._by_definiteness(direction, coarse, floor, deadline.part(GUESSING))
 
     def seconds(self, direction: Direction, product: float) -> float:
         """What `certified` takes, or else `probable`, roughly; as if there was no band: to find it takes longer than it
@@ -269,9 +275,9 @@ class LargestSingularValue:
         return self._minimum(peak, error - floor)
 
     def probable(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline
+        self, direction: Direction, failure: float, rng: np.random.Generator, slack: float, deadline: Deadline
     ) -> float | None:
-        """The same, but for a probability `failure` over what is drawn here."""
+        """The same, but for a probability `failure` over what is drawn here; so much less than it might be."""
         peak = direction.peak()
         if peak == 0.0:
             return 0.0
@@ -283,7 +289,11 @@ class LargestSingularValue:
         top = largest_singular_triplet(
             forth, back, sides, tolerance=GUESS, rng=np.random.default_rng(0), should_stop=should_stop
         )
-        floor = random_floor(lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng, deadline=deadline)
+        # The square of the largest singular value may be larger by so much.
+        room = 2.0 * top.value * slack / (self.radius * peak)
+        floor = random_floor(
+            lambda b: -back(forth(b)), sides[1], -(top.value**2), failure, rng, slack=room, deadline=deadline
+        )
         return None if floor is None else self._minimum(peak, -floor)
 
     def seconds(self, product: float) -> float:

@@ -108,9 +108,14 @@ class FantopeFace(SpectralDomain):
         return self._whole(direction, self._inner.certified_minimum(self._complement(direction), slack, deadline))
 
     def probable_minimum(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+        self,
+        direction: Direction,
+        failure: float,
+        rng: np.random.Generator,
+        slack: float = 0.0,
+        deadline: Deadline = NEVER,
     ) -> float | None:
-        least = self._inner.probable_minimum(self._complement(direction), failure, rng, deadline)
+        least = self._inner.probable_minimum(self._complement(direction), failure, rng, slack, deadline)
         return self._whole(direction, least)
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:

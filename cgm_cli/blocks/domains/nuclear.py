@@ -85,9 +85,14 @@ class NuclearBall(SpectralDomain):
         return self._largest.certified(direction, deadline)
 
     def probable_minimum(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+        self,
+        direction: Direction,
+        failure: float,
+        rng: np.random.Generator,
+        slack: float = 0.0,
+        deadline: Deadline = NEVER,
     ) -> float | None:
-        return self._largest.probable(direction, failure, rng, deadline)
+        return self._largest.probable(direction, failure, rng, slack, deadline)
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:
         return self._largest.seconds(product)

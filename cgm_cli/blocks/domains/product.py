@@ -78,14 +78,19 @@ class Product(Domain):
         return _total([block.certified_minimum(piece, share, deadline) for block, piece in pairs])
 
     def probable_minimum(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+        self,
+        direction: Direction,
+        failure: float,
+        rng: np.random.Generator,
+        slack: float = 0.0,
+        deadline: Deadline = NEVER,
     ) -> float | None:
         """Each block may fail with its share of the probability; those that can be proven are."""
         minima: list[float | None] = []
+        share, part = failure / len(self.blocks), slack / len(self.blocks)
         for block, piece in zip(self.blocks, self._pieces(direction), strict=True):
-            least = block.certified_minimum(piece, deadline=deadline)
-            share = failure / len(self.blocks)
-            minima.append(block.probable_minimum(piece, share, rng, deadline) if least is None else least)
+            least = block.certified_minimum(piece, part, deadline)
+            minima.append(block.probable_minimum(piece, share, rng, part, deadline) if least is None else least)
         return _total(minima)
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:

@@ -121,9 +121,14 @@ class EigenDomain(SpectralDomain):
         return None if found is None else self.least(found)
 
     def probable_minimum(
-        self, direction: Direction, failure: float, rng: np.random.Generator, deadline: Deadline = NEVER
+        self,
+        direction: Direction,
+        failure: float,
+        rng: np.random.Generator,
+        slack: float = 0.0,
+        deadline: Deadline = NEVER,
     ) -> float | None:
-        found = self._sum.probable(direction, failure, rng, deadline)
+        found = self._sum.probable(direction, failure, rng, slack / (self.weight * self.count), deadline)
         return None if found is None else self.least(found)
 
     def certificate_seconds(self, direction: Direction, product: float) -> float:

@@ -71,6 +71,7 @@ class Accelerated:
     iterations: int = 16
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[bool] = True
+    width: ClassVar[int | None] = None
 
     def init(self, problem: CompositeProblem) -> AcceleratedState:
         return AcceleratedState()

@@ -68,6 +68,7 @@ class FullyCorrective:
     evaluations: int = 10
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[bool] = True
+    width: ClassVar[int | None] = None
 
     def init(self, problem: CompositeProblem) -> Memory:
         return Memory()

@@ -113,6 +113,7 @@ class LocalDescent:
     guarded: bool = True
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[bool] = True
+    width: ClassVar[int | None] = None
 
     def init(self, problem: CompositeProblem) -> DescentState:
         return DescentState()

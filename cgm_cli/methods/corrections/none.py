@@ -28,6 +28,7 @@ class NoCorrection:
 
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[bool] = False
+    width: ClassVar[int | None] = None
 
     def init(self, problem: CompositeProblem) -> None:
         """It remembers nothing."""

@@ -82,6 +82,7 @@ class PrimalDual:
     iterations: int = 64
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[bool] = True
+    width: ClassVar[int | None] = None
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
         x = np.array(problem.first.dense(), dtype=float)

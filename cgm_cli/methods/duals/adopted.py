@@ -41,5 +41,5 @@ class AdoptedDuals:
         beta = smoothing.beta(state.k + 1)
         if move.solution is None or beta is None:
             return
-        state.duals = replace(state.duals, sharpness=beta / move.solution.beta)
+        state.duals = replace(state.duals, sharpness=beta / move.solution.beta, is_decisive=move.solution.is_decisive)
         state.point.multipliers = list(move.solution.duals)
