@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from cgm_cli.spec.fields import PolicySpec
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
+
+Replacing = Literal["never", "mostly", "always"]
 
 Allowance = Callable[[float], float]
 """Given <v, s~>, how far it may lie above min <v, .>."""
@@ -134,16 +136,12 @@ class Move:
 
 
 class Correction(Protocol):
-    """needs_array: it works on all entries of x, which has to be kept as an array. replaces: its points take the place
-    of x, so that what factors of x need does not add up from step to step. width: how many columns they have at the
-    least, where every step goes to one of them; None: plain steps come between.
+    """needs_array: it works on all entries of x, which has to be kept as an array. replaces: how often its points take
+    the place of x, so that what factors of x need does not add up from step to step.
     """
 
     needs_array: ClassVar[bool]
-    replaces: ClassVar[bool]
-
-    @property
-    def width(self) -> int | None: ...
+    replaces: ClassVar[Replacing]
 
     def init(self, problem: CompositeProblem) -> Any:
         """What it remembers at first: a frozen dataclass, or None."""
@@ -154,7 +152,7 @@ class Correction(Protocol):
         ...
 
     def memory(self, problem: CompositeProblem) -> int:
-        """Bytes that it takes for a dense x, beside what is kept of it anyway."""
+        """Bytes that it takes beside what is kept of x anyway, where they are many."""
         ...
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:

@@ -83,7 +83,7 @@ def choose_form(
         kind, reason = _suggested(solver, method, problem, needs, has_room_for) if suggested else (kept, BEGUN)
     _refuse(kind, solver, method, problem, needs)
     columns = {"dense": lambda: 0, "samples": lambda: SAMPLES, "sketch": lambda: _rank(solver, problem)}
-    width = columns.get(kind, lambda: method.correction.width or _columns(problem, _steps(solver, method)))()
+    width = columns.get(kind, lambda: _columns(problem, _steps(solver, method)))()
     return Form(kind, width, _bytes(kind, width, problem), reason)
 
 
@@ -94,7 +94,7 @@ def _suggested(
         return "dense", "every entry of x is looked at"
     if _written_out(solver, method, problem):
         return "dense", "a map, the start, the oracle or the correction needs every entry of x"
-    if method.correction.width is not None:
+    if method.correction.replaces == "always":
         return "factored", "every step goes to a point of few columns"
     steps = _steps(solver, method)
     columns, exact = _columns(problem, steps), _exact_columns(problem, steps)
@@ -167,7 +167,8 @@ def _bytes(kind: str, columns: int, problem: CompositeProblem) -> int:
 
 def _steps(solver: SolverSpec, method: Method) -> int:
     """How many steps may add columns, one after the other."""
-    return min(solver.iterations, REPLACED) if method.correction.replaces else solver.iterations
+    most = {"never": solver.iterations, "mostly": REPLACED, "always": 1}
+    return min(solver.iterations, most[method.correction.replaces])
 
 
 def _columns(problem: CompositeProblem, iterations: int) -> int:

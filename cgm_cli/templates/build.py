@@ -121,8 +121,9 @@ def _reserve(problem: CompositeProblem, spec: Spec, method: Method, form: Form, 
             context.reserve("best and averaged dual variables", 2 * domain.memory)
             if method.duals.is_centred:
                 context.reserve("multipliers", 3 * domain.memory)
-        if method.correction.memory(problem) > 0:
-            context.reserve("descent", method.correction.memory(problem))
+    descends = form.kind == "dense" or method.correction.replaces == "always"
+    if descends and method.correction.memory(problem) > 0:
+        context.reserve("descent", method.correction.memory(problem))
     # A direction is as dense as x is kept, or sparse.
     proven = spec.bound.certify != "never" and min(domain.shape) <= domain.provable(form.kind == "dense")
     if proven or (domain.spectral and spec.solver.oracle.name == "exact"):

@@ -20,7 +20,7 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.spec.fields import Size
@@ -70,8 +70,7 @@ class Accelerated:
 
     iterations: int = 16
     needs_array: ClassVar[bool] = True
-    replaces: ClassVar[bool] = True
-    width: ClassVar[int | None] = None
+    replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> AcceleratedState:
         return AcceleratedState()

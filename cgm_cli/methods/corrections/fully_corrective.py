@@ -14,7 +14,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.factorable import Factorable
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.corrections.active_set import ActiveSet
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.projections import project_simplex
@@ -67,8 +67,7 @@ class FullyCorrective:
     atoms: int = 20
     evaluations: int = 10
     needs_array: ClassVar[bool] = False
-    replaces: ClassVar[bool] = True
-    width: ClassVar[int | None] = None
+    replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> Memory:
         return Memory()

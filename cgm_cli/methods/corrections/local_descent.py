@@ -20,7 +20,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.factors import Chart, objective, on_sphere
 from cgm_cli.methods.corrections.fully_corrective import FullyCorrective, Memory
 from cgm_cli.methods.corrections.quartic import image_size, is_diagonal, is_quartic, quartic
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Solution
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
 from cgm_cli.methods.steps.line_search import minimiser
 from cgm_cli.numerics import rows
@@ -112,8 +112,7 @@ class LocalDescent:
     fallback: FullyCorrective = field(default_factory=FullyCorrective)
     guarded: bool = True
     needs_array: ClassVar[bool] = False
-    replaces: ClassVar[bool] = True
-    width: ClassVar[int | None] = None
+    replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> DescentState:
         return DescentState()

@@ -26,7 +26,7 @@ from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.quartic import is_diagonal
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Solution
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics import sweeps
 from cgm_cli.numerics.deadline import Deadline
@@ -113,11 +113,7 @@ class Mixing:
     most: int
     sweeps: int = 30
     needs_array: ClassVar[bool] = False
-    replaces: ClassVar[bool] = True
-
-    @property
-    def width(self) -> int:
-        return self.columns
+    replaces: ClassVar[Replacing] = "always"
 
     def init(self, problem: CompositeProblem) -> MixingState:
         return MixingState()
@@ -126,8 +122,8 @@ class Mixing:
         sweeps.warm_up()
 
     def memory(self, problem: CompositeProblem) -> int:
-        """Nothing that grows with the entries of x."""
-        return 0
+        """The factor, here and as x, that of the pass before, and what a turn makes of it."""
+        return 6 * 8 * len(self.lengths) * self.columns
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         memory = state.correction
@@ -144,7 +140,7 @@ class Mixing:
         beta = state.point.problem.terms[0].weight * float(np.linalg.norm(squares)) / (size or 1.0)
         solution = Solution(beta, [row_products(factor, factor)], [duals], is_decisive=True)
         following = MixingState(factor, min(math.ceil(MORE * count), LONGEST), memory.wanting and all_needed)
-        found = LowRankAtom.symmetric(factor, np.ones(factor.shape[1]))
+        found = LowRankAtom.symmetric(factor, np.ones_like(factor[0]))
         return Move(found, 1.0, following, solution, is_elsewhere=True)
 
     def _start(self, state: State, memory: MixingState, plain: PlainStep) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
 
@@ -27,8 +27,7 @@ class NoCorrection:
             return NoCorrection()
 
     needs_array: ClassVar[bool] = False
-    replaces: ClassVar[bool] = False
-    width: ClassVar[int | None] = None
+    replaces: ClassVar[Replacing] = "never"
 
     def init(self, problem: CompositeProblem) -> None:
         """It remembers nothing."""

@@ -19,7 +19,7 @@ from pydantic import Field
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.active_set import ActiveSet
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.methods.steps.line_search import minimiser
 from cgm_cli.numerics.deadline import Deadline
@@ -61,8 +61,7 @@ class Pairwise:
 
     atoms: int = 1000
     needs_array: ClassVar[bool] = False
-    replaces: ClassVar[bool] = True
-    width: ClassVar[int | None] = None
+    replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> PairwiseState:
         return PairwiseState()

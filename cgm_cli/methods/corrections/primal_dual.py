@@ -23,7 +23,7 @@ from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.saddle_operator import Pair, SaddleOperator
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Solution
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.spec.fields import Size
@@ -81,8 +81,7 @@ class PrimalDual:
     operator: SaddleOperator
     iterations: int = 64
     needs_array: ClassVar[bool] = True
-    replaces: ClassVar[bool] = True
-    width: ClassVar[int | None] = None
+    replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
         x = np.array(problem.first.dense(), dtype=float)
