@@ -17,6 +17,11 @@ from cgm_cli.numerics.deadline import Deadline
 GRACE, GRACE_SHARE = 1.0, 0.1
 """What may be spent beyond the limit on what a run ends with: seconds, or this part of the limit if that is more."""
 
+ANSWER, ANSWER_SHARE = 2.0, 0.02
+"""Seconds, or this part of the time so far if that is more, in which a request to end is answered: half of it by
+certificates, and what is left by the rounding.
+"""
+
 SHARE = 1.0 / 3.0
 """The largest part of the limit that is kept for what a run ends with."""
 
@@ -40,8 +45,8 @@ class Budget:
     """limit: seconds of the clock, or None. elapsed: those that have passed. request: how somebody wants the run to
     end.
 
-    turns: when the loop has to be left. ending: when certificates have to be; nobody but who is told to leave at once
-    gives them up for a request.
+    turns: when the loop has to be left. ending: when certificates have to be; after a request they have little time,
+    and none where it is to leave at once.
     """
 
     def __init__(self, limit: float | None, elapsed: Callable[[], float], request: Callable[[], Status | None]):
@@ -50,8 +55,9 @@ class Budget:
         self._elapsed, self._request = elapsed, request
         self._kept = 0.0
         self._last = self._limit + self._grace
+        self._asked: float | None = None  # when a request was first seen
         self.turns = Deadline(lambda: self._limit - self._kept - elapsed(), lambda: request() is not None)
-        self.ending = Deadline(lambda: self._last - elapsed(), self._at_once)
+        self.ending = Deadline(lambda: min(self._last, self._answered(0.5)) - elapsed(), self._at_once)
 
     @property
     def limited(self) -> bool:
@@ -74,13 +80,22 @@ class Budget:
 
     def rounding(self) -> Deadline:
         """When a rounding that begins now has to be done with."""
-        last = max(self._limit + self._grace, self._elapsed() + GRACE)
-        return Deadline(lambda: last - self._elapsed(), self._at_once)
+        soon = self._elapsed() + GRACE
+        last = max(self._limit + self._grace, soon)
+        return Deadline(lambda: min(last, max(soon, self._answered(1.0))) - self._elapsed(), self._at_once)
 
     @property
     def spent(self) -> bool:
         """Whether the time is up: for turns, or for a certificate that a turn has needed."""
         return self.turns.left() <= 0.0 or (self.ending.missed and not self._at_once())
+
+    def _answered(self, share: float) -> float:
+        """When so much of the time is over in which a request is to be answered; infinite without one."""
+        if self._asked is None and self._request() is not None:
+            self._asked = self._elapsed()
+        if self._asked is None:
+            return math.inf
+        return self._asked + share * max(ANSWER, ANSWER_SHARE * self._asked)
 
     def _at_once(self) -> bool:
         return self._request() is Status.PREEMPTED
