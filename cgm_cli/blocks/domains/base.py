@@ -88,6 +88,12 @@ class Domain(ABC):
         """
         return None
 
+    def gains(self, direction: Direction) -> dict[str, float]:
+        """What min <v, x> over X would fall by, at the rate at which they move, were parameters twice what they are: of
+        those that X grows with about zero, by their names.
+        """
+        return {} if self.sizing is None else {self.sizing: -self.lmo(direction, OracleRequest()).value}
+
     @property
     def entry_limits(self) -> np.ndarray | None:
         """The largest |x_j| over X, entry by entry, where they differ; None where no more is known than the radius."""

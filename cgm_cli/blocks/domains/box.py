@@ -85,6 +85,14 @@ class Box(Domain):
     def parallel(self, direction: np.ndarray) -> np.ndarray:
         return np.where(self.lower < self.upper, direction, 0.0)
 
+    def gains(self, direction: Direction) -> dict[str, float]:
+        """Of the bounds; one that is zero would not move, and where both are the same they are a value."""
+        v, apart = direction.dense(), self.lower < self.upper
+        return {
+            "upper": float(np.vdot(np.maximum(-v, 0.0), np.abs(self.upper) * apart)),
+            "lower": float(np.vdot(np.maximum(v, 0.0), np.abs(self.lower) * apart)),
+        }
+
     @property
     def units(self) -> np.ndarray:
         return np.arange(math.prod(self.shape)).reshape(self.shape)

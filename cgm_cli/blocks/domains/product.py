@@ -107,6 +107,11 @@ class Product(Domain):
         parts = zip(self.blocks, self.parts(direction), strict=True)
         return np.concatenate([block.parallel(part).reshape(-1) for block, part in parts])
 
+    def gains(self, direction: Direction) -> dict[str, float]:
+        pieces = zip(self.blocks, self._pieces(direction), strict=True)
+        found = [block.gains(piece) for block, piece in pieces]
+        return {f"blocks[{place}].{name}": gain for place, each in enumerate(found) for name, gain in each.items()}
+
     @property
     def entry_limits(self) -> np.ndarray:
         own = ((block, block.entry_limits) for block in self.blocks)

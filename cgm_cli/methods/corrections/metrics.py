@@ -43,6 +43,11 @@ to which rows are dependent: only rounding is left of one of them; and what such
 makes b miss is not multiplied by much, and what contradicts itself still shows soon.
 """
 
+CONSTANT = 1e-7
+"""Part of a row of A up to which that of A Pi is rounding, which A Pi A^T has as much of as its square: there A x is
+constant on X.
+"""
+
 FEW, ACCURACY = 8, 1e-4
 """Entries of an image up to which a Gram matrix takes less than an iteration; and that of a norm, which has to be less
 than what a step is shortened by anyway.
@@ -103,12 +108,15 @@ class PrimalMetric:
         )
 
     def gram(self, linear: LinearMap) -> np.ndarray:
-        """A C A^T, entry by entry."""
+        """A C A^T, entry by entry; zero where nothing but rounding is left of a row."""
         rows = math.prod(linear.out_shape)
-        found = np.empty((rows, rows))
+        found, kept = np.empty((rows, rows)), np.zeros(rows, dtype=bool)
         for row, unit in enumerate(np.eye(rows)):
-            found[row] = self.through(linear, unit.reshape(linear.out_shape)).reshape(-1)
-        return 0.5 * (found + found.T)
+            direction = linear.adjoint(unit.reshape(linear.out_shape)).dense()
+            whole = _square(direction if self._unit is None else self._unit * direction)
+            found[row] = linear.forward(self.times(direction)).reshape(-1)
+            kept[row] = found[row, row] > CONSTANT**2 * whole
+        return np.where(np.outer(kept, kept), 0.5 * (found + found.T), 0.0)
 
     def lengths(self, linear: LinearMap) -> np.ndarray | None:
         """Of the rows of A C^1/2; None where it would take long."""
@@ -118,7 +126,7 @@ class PrimalMetric:
             return np.sqrt((scaled * scaled).sum(axis=1)).reshape(linear.out_shape)
         if not is_small(linear):
             return None
-        return np.sqrt(np.diag(self.gram(linear))).reshape(linear.out_shape)
+        return np.sqrt(np.maximum(np.diag(self.gram(linear)), 0.0)).reshape(linear.out_shape)
 
     def curvature(self, loss: Loss | None) -> float:
         """L_f in this norm."""
@@ -187,11 +195,11 @@ def dual_metric(primal: PrimalMetric, term: Term) -> DualMetric:
         if gram.any():
             return Orthonormal(term, target, gram)
     lengths = primal.lengths(linear) if term.penalty.separable else None
-    sizes = 1.0 if lengths is None or not lengths.any() else 1.0 / np.where(lengths > 0.0, lengths, lengths.max())
-    if np.ndim(sizes) > 0 and np.ptp(sizes) <= 1e-9 * np.max(sizes):
-        sizes = 1.0  # in one pass, where it can
-    norm = primal.norm(linear, sizes)
-    return Entrywise(term, (linear.norm * sizes / norm) ** 2 if norm > NONE * linear.norm * np.max(sizes) else 1.0)
+    if lengths is not None and np.ptp(lengths) > 1e-9 * lengths.max():
+        sizes = 1.0 / np.where(lengths > 0.0, lengths, lengths.max())
+        return Entrywise(term, (linear.norm * sizes / primal.norm(linear, sizes)) ** 2)
+    norm = primal.norm(linear)
+    return Entrywise(term, (linear.norm / norm) ** 2 if norm > CONSTANT * linear.norm else 1.0)
 
 
 def is_small(linear: LinearMap) -> bool:
