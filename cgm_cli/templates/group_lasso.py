@@ -40,7 +40,9 @@ class GroupLasso(LinearModel):
         )
         penalty: Positive | None = Field(None, description="factor of sum |w_G|; left out: the norm is bounded instead")
         radius: Positive | None = Field(
-            None, description="r; left out: 1, or with a `penalty` one that is sure to hold the solution"
+            None,
+            description="r; left out: 1, or with a `penalty` one that is sure to hold the solution; a smaller one that "
+            "still does is faster",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [

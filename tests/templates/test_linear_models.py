@@ -111,7 +111,7 @@ CASES = [
     # With a penalty, or not smooth at all: O(1/sqrt k)
     (
         "group-lasso",
-        {"data": "diabetes", "groups": APART, "penalty": 0.1},
+        {"data": "diabetes", "groups": APART, "penalty": 0.1, "radius": 1.0},
         lambda built: references.group_lasso(built, APART, 0.1),
         "auto",
         4000,
@@ -119,7 +119,7 @@ CASES = [
     ),
     (
         "group-lasso",
-        {"data": "diabetes", "groups": OVERLAPPING, "penalty": 0.05},
+        {"data": "diabetes", "groups": OVERLAPPING, "penalty": 0.05, "radius": 1.0},
         lambda built: references.overlapping_group_penalty(built, OVERLAPPING, 0.05),
         20.0,
         500,

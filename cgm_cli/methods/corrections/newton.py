@@ -23,12 +23,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg
-import threadpoolctl
 
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.numerics.threads import one_thread
 
 SIZE, WORK = 120, 2e7
 """The most entries of x, and operations that it may take to multiply out a Hessian: some milliseconds."""
@@ -62,8 +62,7 @@ def takes(problem: CompositeProblem) -> bool:
 
 def newton(problem: CompositeProblem, x: np.ndarray, deadline: Deadline) -> np.ndarray | None:
     """A better point of X, by some steps; None where there is none. Raises OutOfTime at the deadline."""
-    # Matrices as small as these are multiplied by one thread; to wait for others takes many times as long.
-    with threadpoolctl.threadpool_limits(1):
+    with one_thread():
         return _improved(problem, x, deadline)
 
 
