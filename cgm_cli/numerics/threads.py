@@ -41,7 +41,7 @@ def allowed() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and LAPACK use one thread: for many small matrices, where to wait for others takes many times as long."""
+    """Let BLAS and LAPACK use one thread: for many small matrices, where others are waited for many times as long."""
     import threadpoolctl
 
     with threadpoolctl.threadpool_limits(1):
