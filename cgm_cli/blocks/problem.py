@@ -194,6 +194,23 @@ class CompositeProblem:
         largest = term.map.norm * length
         return size if size > NOUGHT * largest else largest / math.sqrt(math.prod(term.map.out_shape)) or 1.0
 
+    @cached_property
+    def image_limits(self) -> dict[str, np.ndarray]:
+        """At least the largest |(A_i x)_k| over X, entry by entry, by the name of the term, where the matrix of A_i and
+        the limits of the entries of x are known.
+        """
+        limits = self.domain.entry_limits
+        matrices = {term.name: term.map.explicit for term in self.terms}
+        if limits is None:
+            return {}
+        return {name: abs(matrix) @ limits.reshape(-1) for name, matrix in matrices.items() if matrix is not None}
+
+    def reach(self, term: Term, y: np.ndarray) -> float:
+        """At least the sum of |y_k| |(A x)_k| for every x in X."""
+        limits = self.image_limits.get(term.name)
+        whole = safe_norm(y) * term.map.norm * self.domain.radius
+        return whole if limits is None else min(whole, float(np.vdot(np.abs(y), limits)))
+
     def relative(self, difference: float, *values: float) -> float:
         """A difference of objectives, relative to the largest of these values and the unit."""
         return difference / max(self.unit, *map(abs, values))

@@ -120,10 +120,15 @@ class Sums:
         off = slope if centre is None else float(np.linalg.norm(dual.y - centre))
         # The size of what was subtracted to get y: the image, the constants inside the term, and p = z - step y.
         size = float(np.linalg.norm(image)) + term.penalty.shift + step * (slope + off)
-        rounding = size * slope + abs(dual.conjugate) + abs(dual.value)
-        self.add_dual(place, dual, pairing, slope, off, step, rounding)
+        fixed = term.penalty.conjugate_size(dual.y)
+        rounding = size * slope if fixed is None else fixed * max(1.0, dual.y.size / 8)  # of n eps, where 8 eps follows
+        self.add_dual(place, dual, pairing, slope, off, step, rounding + abs(dual.conjugate) + abs(dual.value))
         if step > 0.0:
-            self.margin += size / step * term.map.norm * self.problem.domain.radius
+            # Of y, by what it was subtracted from; and of A^T y alone, where any y will do.
+            if term.penalty.takes_rounded_duals:
+                self.margin += self.problem.reach(term, dual.y)
+            else:
+                self.margin += size / step * term.map.norm * self.problem.domain.radius
         return piece_of(self.problem, term, dual.y, self.beta)
 
     def add_dual(

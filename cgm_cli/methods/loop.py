@@ -181,10 +181,15 @@ class _Loop:
         return Ending(self.problem, state, self.stop, budget, *rooms, self.request, certifies)
 
     def _outcome(self, status: Status, record: IterationRecord) -> Outcome:
-        state, budget, message = self.state, self.budget, ""
+        state, budget, messages = self.state, self.budget, list[str]()
         bound, certificate = state.bounds.final, state.certificate
         if budget.ending.missed and (bound is None or not bound.certified):
-            message = f"There was no time {'for a bound' if bound is None else 'to certify the best bound'}."
+            messages.append(f"There was no time {'for a bound' if bound is None else 'to certify the best bound'}.")
+        if status not in (Status.CONVERGED, Status.INFEASIBLE) and self.stop.fails_by_debt_alone(record):
+            messages.append(
+                "Gap and infeasibility are within what was asked for, and `owed` is not: the objective of an x that "
+                f"meets its constraints may be worse by {record.owed:.1e} of it, where {self.stop.debt:.1e} is allowed."
+            )
         self.checkpoints.undo_turn()
         rest = budget.rounding()
-        return Outcome(status, record, state, bound, message, certificate, self.debt.mend(), rest)
+        return Outcome(status, record, state, bound, " ".join(messages), certificate, self.debt.mend(), rest)

@@ -76,6 +76,10 @@ class StopRules:
         is_near = not of_gap or any(value <= limit for value, limit in of_gap)
         return is_near and all(value <= limit for value, limit in given)
 
+    def fails_by_debt_alone(self, record: IterationRecord) -> bool:
+        """Whether what the objective owes to infeasibility is all that stands between this record and convergence."""
+        return not self.converged(record) and self.converged(replace(record, owed=0.0))
+
     def refuse_hidden_gap(self, problem: CompositeProblem, record: IterationRecord) -> None:
         """Raise ProblemError once it is plain that no gap as small as that asked for can be shown, because f is not
         quite convex: without constraints F* lies between bound and total, so that the gap can never be less than

@@ -40,6 +40,15 @@ def allowed() -> int:
 
 
 @contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS and LAPACK use one thread: for many small matrices, where others are waited for many times as long."""
+    import threadpoolctl
+
+    with threadpoolctl.threadpool_limits(1):
+        yield
+
+
+@contextmanager
 def blas_threads(order: int) -> Iterator[None]:
     """Let BLAS and LAPACK use as many threads, for a factorisation of a large order; else they have one
     (cgm_cli.runs.execute).

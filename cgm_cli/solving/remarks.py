@@ -36,12 +36,22 @@ def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Me
 
 
 def active_bounds(problem: CompositeProblem, outcome: Outcome) -> tuple[str, ...]:
-    """The parameters of the domain that stop the objective: with X = r B, F* falls by -min <v, s> / r per unit of r, v
-    the direction of the bound; where that is within what gap and rounding leave open, nothing is said.
+    """The parameters of the domain that stop the objective."""
+    return tuple(_gains(problem, outcome))
+
+
+def _gains(problem: CompositeProblem, outcome: Outcome) -> dict[str, float]:
+    """What F* would fall by, were a parameter twice what it is, at the rate at which it falls, by the names of those
+    that matter: with X = r B, F* falls by -min <v, s> / r per unit of r, v the direction of the bound. Where that is
+    within what gap and rounding leave open, nothing is said.
     """
-    name, record = problem.domain.sizing, outcome.record
-    gained = -record.lmo_value / max(problem.unit, abs(record.total), abs(record.bound))
-    return (name,) if name is not None and gained > max(NOTICEABLE, 10.0 * record.gap) else ()
+    domain, record, bound = problem.domain, outcome.record, outcome.bound
+    if domain.sizing is not None:
+        found = {domain.sizing: -record.lmo_value}
+    else:
+        found = {} if bound is None else domain.gains(bound.dual.direction(problem))
+    size = max(problem.unit, abs(record.total), abs(record.bound))
+    return {name: gain for name, gain in found.items() if gain / size > max(NOTICEABLE, 10.0 * record.gap)}
 
 
 def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
@@ -63,12 +73,12 @@ def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
             f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
         )
-    for name in active_bounds(problem, outcome):
+    for name, gain in _gains(problem, outcome).items():
         better = "lower" if problem.sense_sign > 0.0 else "higher"  # at most: other constraints may be as tight
-        gain = -0.01 * record.lmo_value
+        further = "larger" if name.endswith("radius") else "further out"
         found.append(
-            f"The `{name}` of the domain stops the objective: were it a hundredth larger, that could be {better} by "
-            f"up to {gain:.2g}."
+            f"The `{name}` of the domain stops the objective: were it a hundredth {further}, that could be {better} by "
+            f"up to {0.01 * gain:.2g}."
         )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0 and outcome.status is not Status.INFEASIBLE:

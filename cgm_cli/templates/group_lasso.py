@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -38,7 +39,11 @@ class GroupLasso(LinearModel):
             description="the features in each group, counted from 0, each in at least one"
         )
         penalty: Positive | None = Field(None, description="factor of sum |w_G|; left out: the norm is bounded instead")
-        radius: Positive = Field(1.0, description="r; with a `penalty`, so large that it does not matter")
+        radius: Positive | None = Field(
+            None,
+            description="r; left out: 1, or with a `penalty` one that is sure to hold the solution; a smaller one that "
+            "still does is faster",
+        )
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "group-lasso", "data": "diabetes", "groups": [[0, 1], [2, 3], [3, 4, 5, 6, 7, 8, 9]]},
@@ -63,16 +68,32 @@ class GroupLasso(LinearModel):
             return GroupLasso(table, self.loss, self.groups, self.radius, self.penalty)
 
     def __init__(
-        self, table: SampleTable, loss: str, groups: list[list[int]], radius: float = 1.0, penalty: float | None = None
+        self,
+        table: SampleTable,
+        loss: str,
+        groups: list[list[int]],
+        radius: float | None = None,
+        penalty: float | None = None,
     ):
-        """Raises ProblemError if the groups are not of the features of the table."""
+        """radius: None for 1, or beside a penalty for `enough`. Raises ProblemError if the groups are not of the
+        features of the table.
+        """
         count = 1 + max(map(max, groups))
         if count != table.size:
             raise ProblemError(f"the groups are of {count} features, but there are {table.size}", ("groups",))
         if penalty is None:
-            super().__init__(table, loss, LatentGroupBall(groups, radius))
+            super().__init__(table, loss, LatentGroupBall(groups, radius or 1.0))
         else:
+            radius = enough(table, loss, penalty) if radius is None else radius
             super().__init__(table, loss, L2Ball((count,), radius), (_group_norms(groups, count, penalty),))
+
+
+def enough(table: SampleTable, loss: str, penalty: float) -> float:
+    """A radius that holds the solution w: penalty |w|_2 <= penalty sum_G |w_G|_2 <= the objective at zero, since no
+    loss is negative, and every feature is in a group.
+    """
+    at_zero = 0.5 * float(np.mean(table.target**2)) if loss == "least-squares" else math.log(2.0)
+    return at_zero / penalty or 1.0
 
 
 def _group_norms(groups: list[list[int]], size: int, scale: float) -> Term:

@@ -312,6 +312,49 @@ def test_the_projection_is_the_nearest_point(example, seed):
     np.testing.assert_allclose(x.project(inside), inside, atol=1e-6 * x.radius)
 
 
+@every_example
+@few
+@seeds
+def test_what_is_not_parallel_is_the_same_everywhere(example, seed):
+    """And moves no projection; what is parallel stays as it is."""
+    x, rng = domain(**example), np.random.default_rng(seed)
+    direction = random_direction(x, rng).dense()
+    along = x.parallel(direction)
+    across = direction - along
+    np.testing.assert_allclose(x.parallel(along), along, atol=1e-12 * np.linalg.norm(direction))
+    values = [np.vdot(across, point) for point in several(x, rng)]
+    assert np.ptp(values) <= 1e-12 * np.linalg.norm(direction) * max(1.0, x.radius) * np.prod(x.shape)
+    if x.projects:
+        point = random_point(x, rng) + x.radius * random_direction(x, rng).dense()
+        np.testing.assert_allclose(x.project(point + 3.0 * across), x.project(point), atol=1e-8 * max(1.0, x.radius))
+
+
+@every_example
+@few
+@seeds
+def test_entries_that_share_no_unit_are_projected_in_any(example, seed):
+    """<D (y - p), x - p> <= 0 for every x in X, with D positive, and constant where `units` are."""
+    x, rng = domain(**example), np.random.default_rng(seed)
+    if x.units is None:
+        return
+    weights = 10.0 ** rng.uniform(-3, 3, 1 + int(x.units.max()))[x.units]
+    far = random_point(x, rng) + 3.0 * x.radius * random_direction(x, rng).dense()
+    nearest = x.project(far)
+    for point in several(x, rng):
+        off = weights * (far - nearest) * (point - nearest)
+        assert off.sum() <= 1e-9 * np.abs(off).sum()
+
+
+@every_example
+@few
+@seeds
+def test_no_entry_passes_its_limit(example, seed):
+    x, rng = domain(**example), np.random.default_rng(seed)
+    if x.entry_limits is not None:
+        for point in several(x, rng):
+            assert (np.abs(point) <= x.entry_limits * (1.0 + 1e-12)).all()
+
+
 def orthonormal(rng, rows, columns, known=None):
     """Random orthonormal columns whose span contains those that are `known`."""
     parts = [] if known is None else [known]

@@ -128,6 +128,42 @@ def test_dual_point(blocks, seed, beta):
 @every
 @few_of_many
 @seeds
+def test_separable_functions_are_smoothed_entry_by_entry(blocks, seed, beta):
+    """y is a subgradient of g at z - s y, whatever the s of every entry are."""
+    rng = np.random.default_rng(seed)
+    for g in (g for g in blocks if g.separable):
+        z, steps = 3.0 * rng.standard_normal(g.shape), beta * 10.0 ** rng.uniform(-2, 2, g.shape)
+        y = g.duals(z, steps)
+        p = g.prox(z - steps * y, 1e-13) if g.is_set else z - steps * y
+        np.testing.assert_allclose(p, z - steps * y, rtol=1e-12, atol=1e-12 * largest(z))
+        for q in points(g, rng, 5):
+            allowed = rounding(z, p, q) * max(1.0, largest(y))
+            assert g.value(q) - g.value(p) - np.vdot(y, q - p) >= -allowed
+        np.testing.assert_allclose(g.duals(z, np.full(g.shape, beta)), g.smoothed(z, beta).slope, rtol=1e-9, atol=1e-12)
+
+
+@every
+@few_of_many
+@seeds
+def test_what_a_conjugate_is_summed_from(blocks, seed, beta):
+    """Its size is no less than the conjugate; and where any y will do, the conjugate is that of y as it was rounded."""
+    rng = np.random.default_rng(seed)
+    for g in blocks:
+        z = 3.0 * rng.standard_normal(g.shape)
+        dual = g.smoothed(z, beta)
+        size = g.conjugate_size(dual.y)
+        assert g.takes_rounded_duals <= (size is not None)
+        if size is not None:
+            assert abs(dual.conjugate) <= size * (1.0 + 1e-12) + 1e-300
+        if g.takes_rounded_duals:
+            for q in points(g, rng, 5):
+                excess = np.vdot(dual.y, q) - g.value(q) - dual.conjugate
+                assert excess <= 1e-14 * g.shape[0] ** 2 * (np.vdot(np.abs(dual.y), np.abs(q)) + size + abs(g.value(q)))
+
+
+@every
+@few_of_many
+@seeds
 def test_moreau_identity(blocks, seed, beta):
     """y = prox_{g*/beta}(z / beta): no other dual point w has a smaller g*(w) + beta |w - z/beta|^2 / 2."""
     rng = np.random.default_rng(seed)

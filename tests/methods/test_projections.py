@@ -9,6 +9,7 @@ from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
@@ -43,6 +44,82 @@ def test_linear_programs(seed):
     assert result.record.total == pytest.approx(optimum, rel=3e-8, abs=3e-8)
     x = result.solution["x"]
     assert x.min() >= 0.0 and x.max() <= 2.0
+
+
+def ranged(right, is_equation):
+    """A x = b, or A x <= b."""
+    size = right.shape
+    return Equals(size, right) if is_equation else BoxSet(size, np.full(size, -np.inf), right)
+
+
+@pytest.mark.parametrize("is_equation", [True, False])
+@pytest.mark.parametrize(("scaled_rows", "scaled_columns"), [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_and_columns_in_units_of_their_own(seed, scaled_rows, scaled_columns, is_equation):
+    """From 1e-3 to 1e3 each: the optimum is that of the program in one unit, by HiGHS."""
+    rng = np.random.default_rng(seed)
+    matrix, cost = rng.standard_normal((10, 20)), rng.standard_normal(20)
+    right = matrix @ rng.uniform(0.0, 1.0, 20)
+    sides = {"A_eq": matrix, "b_eq": right} if is_equation else {"A_ub": matrix, "b_ub": right}
+    optimum = linprog(cost, **sides, bounds=(0.0, 1.0)).fun
+    r, s = 10.0 ** rng.uniform(-3, 3, 10) ** scaled_rows, 10.0 ** rng.uniform(-3, 3, 20) ** scaled_columns
+    term = Term("rows", MatrixMap(r[:, None] * matrix * s, (20,)), ranged(r * right, is_equation))
+    problem = CompositeProblem(Box(np.zeros(20), 1.0 / s), Linear(cost * s, (20,)), (term,))
+    result = solve_problem(problem, "auto", {"gap": 1e-6, "infeasibility": 1e-6})
+    assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
+    assert result.record.total == pytest.approx(optimum, rel=3e-6)
+    assert optimum * (1.0 - 2e-6 * np.sign(optimum)) <= result.record.bound <= optimum + 1e-9 * abs(optimum)
+
+
+def test_a_long_row_beside_a_short_one():
+    """min -sum x over [0, 1]^4 with sum x <= 1 and 100 x1 - 100 x2 + 200 x3 <= 100: -1."""
+    rows = MatrixMap(np.array([[1.0, 1.0, 1.0, 1.0], [100.0, -100.0, 200.0, 0.0]]), (4,))
+    term = Term("rows", rows, ranged(np.array([1.0, 100.0]), False))
+    problem = CompositeProblem(Box(np.zeros(4), np.ones(4)), Linear(-np.ones(4), (4,)), (term,))
+    result = solve_problem(problem, "auto", {"gap": 1e-6, "infeasibility": 1e-6})
+    assert result.status is Status.CONVERGED
+    assert result.record.total == pytest.approx(-1.0, abs=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equations_whose_lengths_differ_by_eight_digits(seed):
+    rng = np.random.default_rng(seed)
+    matrix, cost = rng.standard_normal((4, 12)), rng.standard_normal(12)
+    right, r = matrix @ rng.uniform(0.0, 1.0, 12), np.array([1e8, 1e5, 1e3, 1.0])
+    term = Term("rows", MatrixMap(r[:, None] * matrix, (12,)), Equals((4,), r * right))
+    problem = CompositeProblem(Box(np.zeros(12), np.ones(12)), Linear(cost, (12,)), (term,))
+    result = solve_problem(problem, "auto", {"gap": 1e-6, "infeasibility": 1e-6})
+    optimum = linprog(cost, A_eq=matrix, b_eq=right, bounds=(0.0, 1.0)).fun
+    assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
+    assert result.record.bound == pytest.approx(optimum, rel=2e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0, 1e4])
+@pytest.mark.parametrize("kind", ["game", "equations", "inequalities"])
+def test_what_is_constant_on_the_domain_shortens_no_step(kind, offset):
+    """A constant c in every entry of A adds c to A x where sum x = 1."""
+    rng = np.random.default_rng(5)
+    matrix, cost = rng.standard_normal((5, 20)), rng.standard_normal(20)
+    sums = {"A_eq": np.ones((1, 20)), "b_eq": [1.0]}
+    if kind == "game":
+        top, objective = np.hstack([matrix, -np.ones((5, 1))]), np.r_[np.zeros(20), 1.0]
+        sums["A_eq"] = np.r_[np.ones(20), 0.0][None, :]
+        optimum = offset + linprog(objective, top, np.zeros(5), **sums, bounds=[(0, None)] * 20 + [(None, None)]).fun
+        loss, penalty = None, MaxCoordinate((5,))
+    else:
+        right = matrix @ rng.dirichlet(np.ones(20))
+        if kind == "equations":
+            sums = {"A_eq": np.vstack([matrix, np.ones(20)]), "b_eq": np.r_[right, 1.0]}
+            optimum = linprog(cost, **sums).fun
+        else:
+            optimum = linprog(cost, matrix, right, **sums).fun
+        loss, penalty = Linear(cost, (20,)), ranged(right + offset, kind == "equations")
+    term = Term("rows", MatrixMap(matrix + offset, (20,)), penalty)
+    tight = {"gap": 1e-6 / max(1.0, offset if kind == "game" else 0.0), "infeasibility": 1e-6}
+    result = solve_problem(CompositeProblem(Simplex(20), loss, (term,)), "auto", tight)
+    assert result.status is Status.CONVERGED
+    assert result.record.total == pytest.approx(optimum, abs=3e-6)
+    assert result.record.bound <= optimum + 1e-9 * max(1.0, abs(optimum))
 
 
 @pytest.mark.parametrize(

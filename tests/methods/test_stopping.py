@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.losses.linear import Linear
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
@@ -139,3 +142,16 @@ def test_a_run_that_can_gain_no_more_digits_ends():
     assert StopRules(9, gap=0.1).patience(10) == 300 and StopRules(9, gap=0.1).patience(2000) == 1000.0
     assert StopRules(9, gap=0.1, stagnation=7).patience(2000) == 7
     assert StopRules(9).patience(10**6) == StopRules(9, gap=0.1, objective=1.0).patience(10**6) == np.inf
+
+
+def test_a_run_says_when_what_it_owes_is_all_that_it_missed():
+    """x + y = 1 and x + 1.00001 y = 1 meet in (1, 0) alone, and an x that misses both by 1e-6 may be anywhere."""
+    rows = MatrixMap(np.array([[1.0, 1.0], [1.0, 1.00001]]), (2,))
+    term = Term("rows", rows, Equals((2,), np.ones(2)))
+    problem = CompositeProblem(Box(np.zeros(2), np.ones(2)), Linear(np.array([1.0, -1.0]), (2,)), (term,))
+    result = solve_problem(problem, {"method": "cgal", "iterations": 400}, {"gap": 1e-1, "infeasibility": 1e-2})
+    assert result.status in (Status.ITERATION_LIMIT, Status.STAGNATED)
+    assert result.record.gap <= 1e-1 and result.record.infeasibility <= 1e-2 < result.record.owed
+    assert "and `owed` is not: the objective of an x that meets its constraints may be worse by" in result.message
+    converged = solve_problem(problem, "auto", {"gap": 1e-6, "infeasibility": 1e-6})
+    assert converged.status is Status.CONVERGED and "`owed`" not in converged.message

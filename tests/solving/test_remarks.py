@@ -6,6 +6,7 @@ import pytest
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
@@ -62,3 +63,26 @@ def test_a_contradiction_is_told_by_the_constraints_that_make_it():
     result = solve_problem(problem)
     assert result.status is Status.INFEASIBLE
     assert "What contradicts itself, with the domain, is -1 `rows`[1] (entries" in result.message
+
+
+def test_bounds_of_a_box():
+    """min <c, x> over 1 <= x <= 2: -c_j at the upper bound where c_j < 0, at the lower one where c_j > 0."""
+    cost = Linear(np.array([-1.0, 3.0]), (2,))
+    result = solve_problem(CompositeProblem(Box(np.ones(2), np.full(2, 2.0)), cost))
+    assert result.active_bounds == ("upper", "lower")
+    assert (
+        "`upper` of the domain stops the objective: were it a hundredth further out, that could be lower by up to 0.02"
+        in (result.message)
+    )
+    # Zero is no size that could be another, and a variable that is fixed has a value.
+    assert solve_problem(CompositeProblem(Box(np.zeros(2), np.ones(2)), cost)).active_bounds == ("upper",)
+    fixed = Box(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
+    assert solve_problem(CompositeProblem(fixed, cost)).active_bounds == ()
+
+
+def test_blocks_of_a_product():
+    blocks = L2Ball((2,), 1.0), Simplex(2), L1Ball((2,), 3.0), Box(np.zeros(1), np.ones(1))
+    cost = Linear(np.array([1.0, 0.0, 1.0, 2.0, 0.0, 0.0, -1.0]), (7,))
+    result = solve_problem(CompositeProblem(Product(blocks), cost))
+    assert result.active_bounds == ("blocks[0].radius", "blocks[3].upper")
+    assert "`blocks[0].radius` of the domain stops the objective: were it a hundredth larger" in result.message

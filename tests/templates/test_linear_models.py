@@ -9,6 +9,7 @@ from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import CgmError, ProblemError
+from cgm_cli.solving.direct import solve_problem
 from cgm_cli.templates.elastic_net import enough
 from tests.templates import references
 from tests.templates.support import solve, spec, template
@@ -110,7 +111,7 @@ CASES = [
     # With a penalty, or not smooth at all: O(1/sqrt k)
     (
         "group-lasso",
-        {"data": "diabetes", "groups": APART, "penalty": 0.1},
+        {"data": "diabetes", "groups": APART, "penalty": 0.1, "radius": 1.0},
         lambda built: references.group_lasso(built, APART, 0.1),
         "auto",
         4000,
@@ -118,7 +119,7 @@ CASES = [
     ),
     (
         "group-lasso",
-        {"data": "diabetes", "groups": OVERLAPPING, "penalty": 0.05},
+        {"data": "diabetes", "groups": OVERLAPPING, "penalty": 0.05, "radius": 1.0},
         lambda built: references.overlapping_group_penalty(built, OVERLAPPING, 0.05),
         20.0,
         500,
@@ -196,6 +197,29 @@ def test_group_lasso_picks_its_domain():
     assert isinstance(bounded.problem.domain, LatentGroupBall)
     assert bounded.problem.terms == ()
     assert len(template("group-lasso", data="diabetes", groups=OVERLAPPING, penalty=1.0).problem.terms) == 1
+
+
+@pytest.mark.parametrize(("data", "loss"), [("diabetes", "least-squares"), ("breast-cancer", "logistic")])
+def test_beside_a_penalty_the_radius_that_is_chosen_holds_the_solution(data, loss):
+    """penalty |w|_2 <= penalty sum_G |w_G|_2 <= F(0): a ball of half the size would do as well here."""
+    groups = OVERLAPPING if data == "diabetes" else QUANTITIES
+    built = template("group-lasso", data=data, loss=loss, groups=groups, penalty=0.02)
+    at_zero = references.mean_loss(built.table, loss, np.zeros(built.table.size))
+    assert built.problem.domain.radius == pytest.approx(at_zero / 0.02)
+    result = solve_problem(built.problem, "auto", {"gap": 1e-5})
+    assert np.linalg.norm(result.solution["x"]) < 0.5 * built.problem.domain.radius and result.active_bounds == ()
+
+
+def test_a_radius_that_would_bind_is_not_chosen():
+    """min (w - 5)^2 / 2 + |w|: w = 4, where it is 4.5; over |w| <= 1, the radius without a penalty, it is 9."""
+    built = template(
+        "group-lasso",
+        data={"features": [[1.0], [1.0]], "target": [5.0, 5.0]},
+        groups=[[0]],
+        penalty=1.0,
+        standardise=False,
+    )
+    assert solve_problem(built.problem, "auto", {"gap": 1e-6}).record.total == pytest.approx(4.5, rel=1e-5)
 
 
 def test_the_latent_group_lasso_uses_few_groups():

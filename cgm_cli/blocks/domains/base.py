@@ -88,6 +88,17 @@ class Domain(ABC):
         """
         return None
 
+    def gains(self, direction: Direction) -> dict[str, float]:
+        """What min <v, x> over X would fall by, at the rate at which they move, were parameters twice what they are: of
+        those that X grows with about zero, by their names.
+        """
+        return {} if self.sizing is None else {self.sizing: -self.lmo(direction, OracleRequest()).value}
+
+    @property
+    def entry_limits(self) -> np.ndarray | None:
+        """The largest |x_j| over X, entry by entry, where they differ; None where no more is known than the radius."""
+        return None
+
     @property
     def factorised(self) -> int:
         """The order, smaller side, of the largest matrix that `project` factorises; 0 where it factorises none."""
@@ -120,6 +131,19 @@ class Domain(ABC):
     @abstractmethod
     def start(self) -> Atom:
         """The point of X a run starts from when the spec names none: zero where X contains it."""
+
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        """The direction without its part along which every point of X is the same: its projection onto the span of all
+        differences x - y of points of X. What <direction, .> varies by over X is seen there alone.
+        """
+        return direction
+
+    @property
+    def units(self) -> np.ndarray | None:
+        """Numbers, of the shape of x, that are equal where entries have to share a unit of length: in any other units,
+        `project` still gives the nearest point. None where all have to.
+        """
+        return None
 
     def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
         """A number that is at most min <direction, x> over X, rounding errors included; None if it is out of reach, of
@@ -157,10 +181,12 @@ class Domain(ABC):
         return 0
 
     def rounding(self, direction: Direction) -> float:
-        """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries; 0 where `lmo` counts
-        its own.
+        """A bound on the rounding error of <direction, x> for x in X: n eps |v| |x| for n entries, or the sum of
+        |v_j| |x_j| where it is known how large these are; 0 where `lmo` counts its own.
         """
-        return math.prod(self.shape) * _EPS * self.radius * safe_norm(direction.dense())
+        v, limits = direction.dense(), self.entry_limits
+        largest = self.radius * safe_norm(v) if limits is None else float(np.vdot(np.abs(v), limits))
+        return math.prod(self.shape) * _EPS * largest
 
     @property
     def memory(self) -> int:

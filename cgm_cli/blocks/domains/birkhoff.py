@@ -86,6 +86,10 @@ class Birkhoff(Domain):
         """The nearest point. The rounding of the first pass is relative to x, that of the second to a point of X."""
         return _nearest(_nearest(x))
 
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        centred = direction - direction.mean(axis=0)
+        return centred - centred.mean(axis=1, keepdims=True)
+
     def start(self) -> Atom:
         """The centre: all entries 1 / n."""
         return DenseAtom(np.full(self.shape, 1.0 / self.shape[0]))

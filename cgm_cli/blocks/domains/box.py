@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -64,7 +65,7 @@ class Box(Domain):
         self.lower, self.upper = lower, upper
         # What is out of range is told of the whole problem, later on.
         with np.errstate(over="ignore"):
-            self.radius = float(np.linalg.norm(np.maximum(np.abs(lower), np.abs(upper)).reshape(-1)))
+            self.radius = float(np.linalg.norm(self.entry_limits.reshape(-1)))
             self.diameter = float(np.linalg.norm((upper - lower).reshape(-1)))
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
@@ -80,6 +81,25 @@ class Box(Domain):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         return np.clip(x, self.lower, self.upper)
+
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        return np.where(self.lower < self.upper, direction, 0.0)
+
+    def gains(self, direction: Direction) -> dict[str, float]:
+        """Of the bounds; one that is zero would not move, and where both are the same they are a value."""
+        v, apart = direction.dense(), self.lower < self.upper
+        return {
+            "upper": float(np.vdot(np.maximum(-v, 0.0), np.abs(self.upper) * apart)),
+            "lower": float(np.vdot(np.maximum(v, 0.0), np.abs(self.lower) * apart)),
+        }
+
+    @property
+    def units(self) -> np.ndarray:
+        return np.arange(math.prod(self.shape)).reshape(self.shape)
+
+    @cached_property
+    def entry_limits(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return np.maximum(np.abs(self.lower), np.abs(self.upper))
 
     def start(self) -> Atom:
         """The point nearest to zero."""

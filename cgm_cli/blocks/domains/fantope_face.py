@@ -94,6 +94,10 @@ class FantopeFace(SpectralDomain):
         inner = self._inner.project(drop(drop(x).T))
         return lift(lift(inner).T) + self._column @ self._column.T
 
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        drop, lift = self._reflection.dropped, self._reflection.lifted
+        return lift(lift(self._inner.parallel(drop(drop(direction).T))).T)
+
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         off = x @ self._column - self._column
         within = float(np.linalg.norm(off)) <= tolerance * self.radius

@@ -108,6 +108,31 @@ class Product(Domain):
         parts = zip(self.blocks, self.parts(x), strict=True)
         return np.concatenate([block.project(part).reshape(-1) for block, part in parts])
 
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        parts = zip(self.blocks, self.parts(direction), strict=True)
+        return np.concatenate([block.parallel(part).reshape(-1) for block, part in parts])
+
+    def gains(self, direction: Direction) -> dict[str, float]:
+        pieces = zip(self.blocks, self._pieces(direction), strict=True)
+        found = [block.gains(piece) for block, piece in pieces]
+        return {f"blocks[{place}].{name}": gain for place, each in enumerate(found) for name, gain in each.items()}
+
+    @property
+    def entry_limits(self) -> np.ndarray:
+        own = ((block, block.entry_limits) for block in self.blocks)
+        return np.concatenate([np.full(b.shape, b.radius).ravel() if e is None else e.ravel() for b, e in own])
+
+    @property
+    def units(self) -> np.ndarray:
+        """A block whose entries share theirs counts as one."""
+        found: list[np.ndarray] = []
+        first = 0
+        for block in self.blocks:
+            own = np.zeros(block.shape, dtype=int) if block.units is None else block.units
+            found.append(own.reshape(-1) + first)
+            first += int(own.max()) + 1
+        return np.concatenate(found)
+
     def start(self) -> Atom:
         return BlocksAtom(tuple(block.start() for block in self.blocks))
 

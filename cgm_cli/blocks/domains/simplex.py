@@ -63,6 +63,9 @@ class Simplex(Domain):
     def project(self, x: np.ndarray) -> np.ndarray:
         return (project_capped_simplex if self.at_most else project_simplex)(x, self.radius)
 
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        return direction if self.at_most else direction - direction.mean()
+
     def start(self) -> Atom:
         """Zero where allowed, otherwise the centre r/n (1, ..., 1)."""
         if self.at_most:

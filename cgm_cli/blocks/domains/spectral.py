@@ -108,6 +108,12 @@ class EigenDomain(SpectralDomain):
         values, vectors = scipy.linalg.eigh(0.5 * (x + x.T))
         return (vectors * self.nearest_eigenvalues(values)) @ vectors.T
 
+    def parallel(self, direction: np.ndarray) -> np.ndarray:
+        """Without its multiple of the identity, where the trace is fixed."""
+        if not self.fixed_trace:
+            return direction
+        return direction - np.trace(direction) / self.shape[0] * np.eye(self.shape[0])
+
     @abstractmethod
     def nearest_eigenvalues(self, values: np.ndarray) -> np.ndarray:
         """The nearest vector of eigenvalues that a point of X may have."""

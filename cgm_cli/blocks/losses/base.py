@@ -51,6 +51,12 @@ class Loss(ABC):
     def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
         """The second derivative of t -> h(z + t dz) at t = 0 (at every t when h is quadratic)."""
 
+    has_hessian: bool = False
+
+    def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        """h''(z) dz, of a loss that says `has_hessian`."""
+        raise NotImplementedError
+
     @property
     def is_linear(self) -> bool:
         """Whether f is linear: its curvature is zero everywhere."""

@@ -21,6 +21,7 @@ class LeastSquares(Loss):
 
     weak_convexity = 0.0
     convexity_proven = True
+    has_hessian = True
 
     class Spec(BlockSpec):
         kind: Literal["least-squares"]
@@ -59,6 +60,9 @@ class LeastSquares(Loss):
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
         return z - self.target
+
+    def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        return dz
 
     def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
         return float(np.vdot(dz, dz))

@@ -24,6 +24,7 @@ class Logistic(Loss):
 
     weak_convexity = 0.0
     convexity_proven = True
+    has_hessian = True
 
     class Spec(BlockSpec):
         kind: Literal["logistic"]
@@ -64,6 +65,9 @@ class Logistic(Loss):
     def gradient(self, z: np.ndarray) -> np.ndarray:
         """-b_i / (1 + exp(b_i z_i)) / m."""
         return -self.labels * expit(-self.labels * z) / self.labels.size
+
+    def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        return expit(z) * expit(-z) * dz / self.labels.size
 
     def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
         """mean_i s_i (1 - s_i) dz_i^2 with s = expit(z); 1 - s is taken as expit(-z), which keeps its digits."""

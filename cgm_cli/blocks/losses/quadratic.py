@@ -76,11 +76,16 @@ class Quadratic(Loss):
             raise ProblemError(f"the quadratic is not convex: its matrix has the eigenvalue {floor.value:.3g}")
         self.weak_convexity, self.convexity_proven = max(0.0, -floor.value), floor.proven
 
+    has_hessian = True
+
     def value(self, z: np.ndarray) -> float:
         return 0.5 * float(np.vdot(z, self._product(z))) + float(np.vdot(self.linear, z))
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
         return self._product(z) + self.linear
+
+    def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        return self._product(dz)
 
     def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
         return float(np.vdot(dz, self._product(dz)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
+from cgm_cli.numerics.arrays import Matrix
 
 
 class LinearMap(ABC):
@@ -29,6 +30,11 @@ class LinearMap(ABC):
     needs_array: bool = True
     is_identity: bool = False
     is_diagonal: bool = False
+
+    @property
+    def explicit(self) -> Matrix | None:
+        """The matrix that acts on the entries of x in C order, where there is one; None where it is not kept."""
+        return None
 
     @property
     def work(self) -> int:

@@ -56,6 +56,10 @@ class MatrixMap(LinearMap):
         self.norm_bound = norm_bound(self.matrix, self.norm)
 
     @property
+    def explicit(self) -> Matrix:
+        return self.matrix
+
+    @property
     def work(self) -> int:
         return self.matrix.nnz if is_sparse(self.matrix) else self.matrix.size
 

@@ -56,6 +56,10 @@ class Penalty(ABC):
     is_point = False
     # g(z) is a sum over entries with the same function everywhere: g then maps symmetric matrices to symmetric duals.
     uniform = False
+    # g(z) is a sum over entries of functions of one entry each: every entry may be smoothed by as much as it likes.
+    separable = False
+    # g* is finite at every y that `smoothed` gives, as it was rounded: what led to y rounds nothing but y.
+    takes_rounded_duals = False
     # The norm of what is subtracted from z first: rounding errors are relative to it, however small z is.
     shift = 0.0
 
@@ -99,6 +103,16 @@ class Penalty(ABC):
         dual = self.smoothed(z, beta)
         y = dual.slope
         return float(np.vdot(y, z)) - dual.conjugate - 0.5 * beta * float(np.vdot(y, y))
+
+    def duals(self, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """The y of `smoothed` with another smoothing for every entry; of what is `separable` alone."""
+        return self.smoothed(z, steps).slope  # pyright: ignore[reportArgumentType]
+
+    def conjugate_size(self, y: np.ndarray) -> float | None:
+        """What the rounding of g*(y) is relative to, as n eps is, where it is a sum of products of y with constants;
+        None where it comes from a difference of images.
+        """
+        return None
 
     def slope(self, z: np.ndarray, dz: np.ndarray, t: float, beta: float) -> float:
         """The derivative of t -> g_beta(z + t dz): <y, dz> with y the dual at that point."""

@@ -22,6 +22,8 @@ class BoxSet(ConvexSet):
     """K = {z : lower <= z <= upper}, entry by entry; a bound may be left out."""
 
     prox_is_exact = True
+    separable = True
+    takes_rounded_duals = True
 
     class Spec(BlockSpec):
         kind: Literal["box"]
@@ -92,6 +94,13 @@ class BoxSet(ConvexSet):
         """As for any set, in one pass: y > 0 only where p is the upper bound, y < 0 only where p is the lower one."""
         y, distance, pairing, reference = box_dual(z, self.lower, self.upper, beta)
         return Dual(y, pairing, 0.0, distance, reference)
+
+    def duals(self, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        return (z - self.project(z)) / steps
+
+    def conjugate_size(self, y: np.ndarray) -> float:
+        ends = np.where(y > 0.0, self.upper, np.where(y < 0.0, self.lower, 0.0))
+        return float(np.vdot(np.abs(y), np.abs(ends)))
 
     def slope(self, z: np.ndarray, dz: np.ndarray, t: float, beta: float) -> float:
         if not self.uniform:

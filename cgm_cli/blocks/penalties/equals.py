@@ -17,6 +17,8 @@ class Equals(ConvexSet):
     """K = {b}; the projection is b, whatever z."""
 
     prox_is_exact = True
+    separable = True
+    takes_rounded_duals = True
     is_point = True
 
     class Spec(BlockSpec):
@@ -44,6 +46,9 @@ class Equals(ConvexSet):
     @property
     def only_point(self) -> np.ndarray:
         return self.target
+
+    def conjugate_size(self, y: np.ndarray) -> float:
+        return float(np.vdot(np.abs(y), np.abs(self.target)))
 
     @property
     def reach(self) -> float:

@@ -21,6 +21,7 @@ class Hinge(Penalty):
     """
 
     prox_is_exact = True
+    separable = True
 
     class Spec(BlockSpec):
         kind: Literal["hinge"]

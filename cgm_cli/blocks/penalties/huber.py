@@ -23,6 +23,7 @@ class Huber(Penalty):
 
     prox_is_exact = True
     uniform = True
+    separable = True
 
     class Spec(BlockSpec):
         kind: Literal["huber"]

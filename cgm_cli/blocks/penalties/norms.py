@@ -19,6 +19,8 @@ class L1Norm(SupportFunction):
 
     prox_is_exact = True
     uniform = True
+    separable = True
+    takes_rounded_duals = True
 
     class Spec(BlockSpec):
         kind: Literal["l1"]

@@ -24,9 +24,15 @@ class Shifted(Penalty):
         self.shape = inner.shape
         self.lipschitz = inner.lipschitz
         self.is_set, self.is_point, self.prox_is_exact = inner.is_set, inner.is_point, inner.prox_is_exact
+        self.separable, self.takes_rounded_duals = inner.separable, inner.takes_rounded_duals
         self.uniform = inner.uniform and offset.ndim == 0
         self.offset = fit(offset, inner.shape, "the offset", "the image")
         self.shift = safe_norm(self.offset) + inner.shift
+
+    @property
+    def only_point(self) -> np.ndarray | None:
+        point = self.inner.only_point
+        return None if point is None else point + self.offset
 
     @property
     def away(self) -> float:
@@ -47,6 +53,13 @@ class Shifted(Penalty):
         # The scale of a distance is the size of the projection, z - beta y, which has moved.
         reference = float(np.linalg.norm((z - beta * dual.slope).reshape(-1))) if self.is_set else 0.0
         return self._moved(replace(dual, reference=reference))
+
+    def duals(self, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        return self.inner.duals(z - self.offset, steps)
+
+    def conjugate_size(self, y: np.ndarray) -> float | None:
+        own = self.inner.conjugate_size(y)
+        return None if own is None else own + float(np.vdot(np.abs(y), np.abs(self.offset)))
 
     def linearised(self, z: np.ndarray) -> Dual:
         return self._moved(self.inner.linearised(z - self.offset))

@@ -36,5 +36,8 @@ class SupportFunction(Penalty):
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         return Dual(self.project_dual(z, beta * self.scale) / beta, 0.0, self.value(z), 0.0, 0.0)
 
+    def conjugate_size(self, y: np.ndarray) -> float:
+        return 0.0
+
     def linearised(self, z: np.ndarray) -> Dual:
         return Dual(self.subgradient(z), 0.0, self.value(z), 0.0, 0.0)

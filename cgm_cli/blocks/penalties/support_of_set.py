@@ -47,7 +47,7 @@ class SupportOfSet(SupportFunction):
         if not np.isfinite(inner.reach):
             raise ProblemError("the support function of an unbounded set is not finite everywhere")
         super().__init__(inner.shape, scale)
-        self.set, self.prox_is_exact = inner, inner.prox_is_exact
+        self.set, self.prox_is_exact, self.separable = inner, inner.prox_is_exact, inner.separable
         self.lipschitz = scale * inner.reach
 
     def value(self, z: np.ndarray) -> float:

@@ -6,7 +6,9 @@ With momentum (Beck and Teboulle, "A fast iterative shrinkage-thresholding algor
     theta' = (1 + sqrt(1 + 4 theta^2)) / 2,
 
 which begins anew where a step turns back, <v - x', x' - x> > 0: linear convergence where F_beta grows quadratically
-(O'Donoghue and Candes, "Adaptive restart for accelerated gradient schemes", Found. Comput. Math. 15, 2015).
+(O'Donoghue and Candes, "Adaptive restart for accelerated gradient schemes", Found. Comput. Math. 15, 2015). What that
+leaves after some turns is badly conditioned, and where x has few entries Newton's method takes part
+(`cgm_cli.methods.corrections.newton`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections import newton
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.deadline import Deadline
@@ -33,13 +36,20 @@ LONGER, LEAST = 0.9, 1e-3
 """After every step L is this part of what it was, and no less than this part of what makes every step descend."""
 
 
+STIFF = 5
+"""The turn from which Newton's method takes part: what is left then is badly conditioned."""
+
+
 @dataclass(frozen=True)
 class AcceleratedState:
-    """former: the x before the last. theta: of the momentum. curvature: L of the next step; None: not known yet."""
+    """former: the x before the last. theta: of the momentum. curvature: L of the next step; None: not known yet.
+    newton_at: the turn from which Newton's method is tried.
+    """
 
     former: np.ndarray | None = None
     theta: float = 1.0
     curvature: float | None = None
+    newton_at: int = STIFF
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,12 @@ class Accelerated:
         for _ in range(self.iterations):
             deadline.check()
             x, memory = _step(point, plain.beta, x, memory, limit)
+        if plain.turn >= memory.newton_at and newton.takes(point.problem):
+            better = newton.newton(point.problem, x, deadline)
+            if better is None:
+                memory = replace(memory, newton_at=2 * plain.turn)
+            else:
+                x, memory = better, AcceleratedState(curvature=memory.curvature)
         found = DenseAtom(x)
         if point.segment(found, plain.beta).value(1.0) > point.segment(plain.atom, plain.beta).value(plain.eta):
             return Move(plain.atom, plain.eta, AcceleratedState(curvature=memory.curvature))
@@ -125,5 +141,5 @@ def _step(
             break
         curvature = min(2.0 * curvature, limit)
     if float(np.vdot(ahead - found, found - x)) > 0.0:
-        return found, AcceleratedState(None, 1.0, curvature)
+        return found, replace(memory, former=None, theta=1.0, curvature=curvature)
     return found, replace(memory, former=x, theta=older, curvature=curvature)

@@ -2,13 +2,10 @@
 
 T takes (x, y) to
 
-    x' = P_X(x - tau (grad f(x) + A^T y))
-    y' = prox of sigma g* at y + sigma A (2 x' - x),         1 / tau >= sigma |A|^2 + L_f.
+    x' = P_X(x - tau C (grad f(x) + A^T y))
+    y' = prox of sigma N g* at y + sigma N A (2 x' - x),         1 / tau >= sigma |A|^2 + L_f,
 
-Where g_i is a single point b and A_i has few rows, sigma is a matrix there, sigma |A_i|^2 (A_i A_i^T)^-1, whose prox is
-y + sigma (A_i (2 x' - x) - b) as well: rows that are nearly dependent, or of very different sizes, are then as good as
-orthonormal ones (Pock and Chambolle, "Diagonal preconditioning for first order primal-dual algorithms", 2011, of which
-this is the full form).
+with C, N and the norms of `cgm_cli.methods.corrections.metrics`.
 """
 
 from __future__ import annotations
@@ -16,10 +13,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.linalg
 
-from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.scaling import objective_size
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.corrections.metrics import PrimalMetric, dual_metric
 
 Pair = tuple[np.ndarray, ...]
 """x, and behind it the y_i, in the units of the terms."""
@@ -27,13 +23,11 @@ Pair = tuple[np.ndarray, ...]
 SAFE = 0.99
 """Part of the largest sigma |A|^2 that is taken."""
 
-ROWS, WORK = 600, 5e8
-"""The most rows of a constraint that are made orthonormal, and operations that it may take to multiply them out."""
 
-SMALLEST, NONE, DEPENDENT = 1e-8, 1e-13, 1e-4
-"""Parts of the largest eigenvalue of A A^T, once all rows are equally long: what smaller ones are raised to; and up to
-which rows are dependent: only rounding is left of one of them; and what such ones are set to, so that what rounding
-makes b miss is not multiplied by much, and what contradicts itself still shows soon.
+WIDE = 1e3
+"""How many times wider than 1 / sigma a smoothing is that leaves the duals where the steps have led them, to this part
+of a step: one with the same sigma for all rows may be as long as the largest of them allow, and rounding of A x is
+multiplied by it.
 """
 
 
@@ -44,8 +38,9 @@ class SaddleOperator:
 
     def __init__(self, problem: CompositeProblem):
         self._problem = problem
-        self._curvature = 0.0 if problem.loss is None else problem.loss.lipschitz
-        self._metrics = [_metric_of(problem, term) for term in problem.terms]
+        self._primal = PrimalMetric(problem)
+        self._duals = [dual_metric(self._primal, term) for term in problem.terms]
+        self._curvature = self._primal.curvature(problem.loss)
         self._norm = problem.constants()["|A|"]
         # f alone may overshoot by half of what T leaves of it (Condat 2013, Theorem 3.1): 1 + rho <= 3/2.
         self.relaxation = 2.0 if self._curvature == 0.0 else 1.5
@@ -57,13 +52,13 @@ class SaddleOperator:
 
     @property
     def usual_weight(self) -> float:
-        """|y| over |x| as their sizes suggest: s / (|A| r) over r."""
-        radius = self._problem.domain.radius
-        return objective_size(self._problem) / (self._norm * radius**2) if self._norm * radius > 0.0 else 1.0
+        """|y| over |x| as their sizes suggest: s / (|A| r) over r, with s the size of the objective over the domain."""
+        size, radius = self._primal.objective_size(self._problem), self._primal.radius
+        return size / (self._norm * radius**2) if self._norm * radius > 0.0 else 1.0
 
     def smoothing(self, weight: float) -> float:
-        """1 / sigma: y' is the dual of the envelope that this makes, centred at y."""
-        return 1.0 / self._steps(weight)[1]
+        """So wide, by 1 / sigma, that the dual of an envelope that is centred at y is y."""
+        return WIDE / self._steps(weight)[1]
 
     def apply(self, z: Pair, weight: float) -> Pair:
         """T z. weight: of y over x, sqrt(sigma / tau) where f is linear."""
@@ -74,17 +69,15 @@ class SaddleOperator:
             problem.loss.map.adjoint(problem.loss.gradient(problem.loss.map.forward(x))).add_to(slope)
         for term, y in zip(problem.terms, duals, strict=True):
             term.map.adjoint(y).add_to(slope)
-        if problem.domain.symmetric:
-            slope = 0.5 * (slope + slope.T)
-        x_next = problem.domain.project(x - tau * slope)
+        x_next = problem.domain.project(x - tau * self._primal.times(slope))
         ahead = 2.0 * x_next - x
         images = [term.map.forward(ahead) for term in problem.terms]
-        return x_next, *(m.step(y, z, sigma) for m, y, z in zip(self._metrics, duals, images, strict=True))
+        return x_next, *(m.step(y, z, sigma) for m, y, z in zip(self._duals, duals, images, strict=True))
 
     def lengths(self, moves: Pair) -> tuple[float, float]:
         """Of a move, its square in x, and in y in the norm that sigma is measured in."""
         x, *duals = moves
-        return _square(x), sum(m.square(y) for m, y in zip(self._metrics, duals, strict=True))
+        return self._primal.square(x), sum(m.square(y) for m, y in zip(self._duals, duals, strict=True))
 
     def length(self, moves: Pair, weight: float) -> float:
         """In the norm in which T is averaged, but for its mixed part."""
@@ -97,59 +90,3 @@ class SaddleOperator:
             return 1.0 / (self._curvature or 1.0), weight
         sigma = SAFE * weight / self._norm
         return 1.0 / (sigma * (self._norm / SAFE) ** 2 + self._curvature), sigma
-
-
-class _Plain:
-    """sigma is a number."""
-
-    def __init__(self, term: Term):
-        self._term = term
-
-    def step(self, y: np.ndarray, image: np.ndarray, sigma: float) -> np.ndarray:
-        """With b = 1 / sigma, the prox of sigma g* at y + sigma z is the dual of the envelope g_b at z + b y."""
-        step = 1.0 / (sigma * self._term.weight)
-        return self._term.penalty.smoothed(image + step * y, step).slope
-
-    def square(self, move: np.ndarray) -> float:
-        return _square(move) / self._term.weight
-
-
-class _Orthonormal:
-    """sigma is a matrix, in which the rows of A are orthonormal, but for their size; gram: A A^T / |A|^2."""
-
-    def __init__(self, term: Term, target: np.ndarray, gram: np.ndarray):
-        sizes = np.sqrt(np.diag(gram))
-        sizes[sizes == 0.0] = 1.0
-        scale = np.outer(sizes, sizes)  # first of all rows are made equally long, then orthogonal
-        values, vectors = scipy.linalg.eigh(gram / scale)
-        peak = values[-1]
-        values = np.where(values > NONE * peak, np.maximum(values, SMALLEST * peak), DEPENDENT * peak)
-        self._weight, self._target = term.weight, target
-        self._gram, self._inverse = (vectors * values) @ vectors.T * scale, (vectors / values) @ vectors.T / scale
-
-    def step(self, y: np.ndarray, image: np.ndarray, sigma: float) -> np.ndarray:
-        off = (image - self._target).reshape(-1)
-        return y + (sigma * self._weight) * (self._inverse @ off).reshape(y.shape)
-
-    def square(self, move: np.ndarray) -> float:
-        flat = move.reshape(-1)
-        return max(0.0, float(flat @ self._gram @ flat)) / self._weight
-
-
-def _metric_of(problem: CompositeProblem, term: Term) -> _Plain | _Orthonormal:
-    rows, target = math.prod(term.map.out_shape), term.penalty.only_point
-    if target is None or rows > ROWS or rows * term.map.work > WORK or term.map.norm == 0.0:
-        return _Plain(term)
-    gram = np.empty((rows, rows))
-    for row in range(rows):
-        unit = np.zeros(rows)
-        unit[row] = 1.0
-        direction = term.map.adjoint(unit.reshape(term.map.out_shape)).dense()
-        if problem.domain.symmetric:
-            direction = 0.5 * (direction + direction.T)
-        gram[row] = term.map.forward(direction).reshape(-1) / term.map.norm**2
-    return _Orthonormal(term, target, 0.5 * (gram + gram.T))
-
-
-def _square(move: np.ndarray) -> float:
-    return float(np.vdot(move, move))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class AdoptedDuals:
     """The duals that a correction hands over with its point are the multipliers as they are: it moves both.
 
-    The smoothing is the one that it has moved them at, so that the dual point of the bound is one step from them.
+    The smoothing is the one that it has moved them at, so that the dual point of the bound is next to them.
     """
 
     class Spec(DualsSpec):
