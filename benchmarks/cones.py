@@ -202,6 +202,40 @@ class Program:
         info = solver.solve()["info"]
         return Answer(str(info["status"]), float(info["pobj"]) + self.constant, time.perf_counter() - began)
 
+    @property
+    def is_linear(self) -> bool:
+        return not self.quadratic and all(cone in ("zero", "positive") for cone, _ in self.rows)
+
+    def highs(self) -> Answer:
+        """By HiGHS, of a linear program; a row with one entry is a bound."""
+        from scipy.optimize import linprog
+
+        n, lower, upper = len(self.costs), np.full(len(self.costs), -np.inf), np.full(len(self.costs), np.inf)
+        parts: dict[str, list[tuple[Any, np.ndarray]]] = {"zero": [], "positive": []}
+        for cone, expression in self.rows:
+            matrix, right = _wide(expression.matrix, n), -expression.constant
+            single = np.diff(matrix.indptr) == 1 if cone == "positive" else np.zeros(len(right), dtype=bool)
+            for row in np.flatnonzero(single).tolist():
+                at, value = matrix.indices[matrix.indptr[row]], matrix.data[matrix.indptr[row]]
+                bound = right[row] / value
+                lower[at], upper[at] = (
+                    (max(lower[at], bound), upper[at]) if value > 0 else (lower[at], min(upper[at], bound))
+                )
+            parts[cone].append((matrix[np.flatnonzero(~single)], right[~single]))
+        rows = {
+            cone: (sp.csr_array(sp.vstack([m for m, _ in found])), np.concatenate([b for _, b in found]))
+            if found and sum(len(b) for _, b in found)
+            else (None, None)
+            for cone, found in parts.items()
+        }
+        (equal, to), (above, least) = rows["zero"], rows["positive"]
+        below = (None, None) if above is None or least is None else (-above, -least)
+        began = time.perf_counter()
+        found = linprog(np.array(self.costs), *below, equal, to, np.column_stack([lower, upper]), method="highs")
+        seconds = time.perf_counter() - began
+        status = "solved" if found.status == 0 else str(found.message)
+        return Answer(status, float(found.fun) + self.constant if found.status == 0 else math.nan, seconds)
+
 
 def triangle(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows and columns of the upper triangle, column by column, and the weights that keep inner products."""
