@@ -483,7 +483,7 @@ def told(rows: list[Row]) -> str:
     slow, short = [row for row in rows if row.is_slow], [row for row in rows if row.is_short]
     return (
         "# What `auto` takes\n\nWritten by `python -m benchmarks.auto`: seconds of solving to that gap and "
-        "infeasibility, the bound certified, one thread, the fastest of three; and those of the solvers that can be told "
+        "infeasibility, the bound certified, one thread, the fastest of three; and those of solvers that can be told "
         "the same: HiGHS and Clarabel (1e-8) at their defaults, SCS at eps 1e-4, scikit-learn at its default of 1e-4. "
         "They are given the problem as they want it, linear or conic, and are timed without its assembling.\n\n"
         "`best` is the fastest peer whose optimum is right to 1e-4 (`off`: it is not), `ratio` the seconds of `auto` "
