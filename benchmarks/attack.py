@@ -213,6 +213,7 @@ class Case:
     told: str = ""
     blocks: dict[str, str] | None = None
     method: str = ""
+    bound_is: str = ""
     gap: float = math.nan
     infeasibility: float = math.nan
     owed: float = math.nan
@@ -222,7 +223,8 @@ class Case:
 
     @property
     def reached(self) -> bool:
-        return self.verdict == "right" and self.status == "converged"
+        """Within the tolerances, by a bound that is certified."""
+        return self.verdict == "right" and self.status == "converged" and self.bound_is == "certified"
 
 
 def examine(number: int, size: int | None = None, defaults: bool = False) -> Case:
@@ -249,6 +251,7 @@ def examine(number: int, size: int | None = None, defaults: bool = False) -> Cas
         return case
     record, whole = result.record, instance.problem
     case.seconds, case.status = time.perf_counter() - began, result.status.value
+    case.bound_is = result.bound_is
     case.gap, case.infeasibility, case.owed = record.gap, record.infeasibility, record.owed
     judge = Judge(cones, answer, made, whole.unit if size is not None else 1.0, whole.domain.radius)
     case.distance = abs(record.total - judge.optimum) / max(judge.unit, abs(judge.optimum))
@@ -266,12 +269,12 @@ def examine(number: int, size: int | None = None, defaults: bool = False) -> Cas
 
 
 class Judge:
-    """Compares with the reference, and has it computed more accurately before it calls anything wrong."""
+    """Compares with the reference, and has it computed more accurately before it calls a bound wrong."""
 
     def __init__(self, cones: Program, answer: Answer, made: Drawn, unit: float, radius: float):
         self.cones, self.sign, self.unit, self.radius = cones, made.sign, unit, radius
-        self.cost = np.abs((made.body.get("objective") or {}).get("cost", 0.0)).max()
-        self.answer, self.is_sharp = answer, False
+        self.cost = float(np.abs((made.body.get("objective") or {}).get("cost", 0.0)).max())
+        self.answer = answer
 
     @property
     def optimum(self) -> float:
@@ -280,26 +283,20 @@ class Judge:
     @property
     def error(self) -> float:
         """What the optimum may be off by."""
-        return ACCURACY * max(1.0, abs(self.optimum), float(self.cost) * self.radius) * (1e-2 if self.is_sharp else 1.0)
+        changes = 1e8 * self.unit  # what the objective may change by, of which the unit is a part
+        return ACCURACY * max(min(1.0, 0.1 * changes), abs(self.optimum), self.cost * self.radius)
 
-    def sharpened(self) -> bool:
-        """Whether the reference is now more accurate than it was."""
-        if self.is_sharp:
-            return False
-        answer, self.is_sharp = self.cones.clarabel(60.0, 1e-11), True
-        if not answer.is_solved:
-            answer = self.cones.clarabel(60.0, 1e-10)
-        if answer.is_solved:
-            self.answer = answer
-        return True
+    def sharpen(self) -> None:
+        for accuracy in (1e-11, 1e-10):
+            answer = self.cones.clarabel(60.0, accuracy)
+            if answer.is_solved:
+                self.answer = answer
+                return
 
     def is_wrong(self, bound: float) -> bool:
-        beyond = self.sign * (bound - self.optimum)
-        if not self.is_sharp and beyond > 1e-2 * self.error and self.sharpened():
-            beyond = self.sign * (bound - self.optimum)
-            # A sharper reference that is not to be had says no more than the first one.
-            self.is_sharp = False
-        return beyond > self.error
+        if self.sign * (bound - self.optimum) > self.error:
+            self.sharpen()
+        return self.sign * (bound - self.optimum) > self.error
 
     def is_elsewhere(self, total: float, claimed: float, bound: float) -> bool:
         allowed = (claimed + 1e-6) * max(self.unit, abs(total), abs(bound)) + self.error
@@ -407,6 +404,7 @@ def page(cases: list[Case], size: int) -> str:
         blocks = case.blocks or {}
         figures = (case.gap, case.infeasibility, case.owed, case.distance)
         what = case.status if case.verdict == "right" else f"**{case.verdict}**"
+        what += "" if case.bound_is in ("certified", "") else f", bound {case.bound_is}"
         cells = [str(case.number), case.kind, *blocks.values(), case.method, *(f"{each:.0e}" for each in figures)]
         lines.append(f"| {' | '.join([*cells, f'{case.seconds:.2f}', what])} |")
     if counts["refused"]:
@@ -434,10 +432,10 @@ def kept(file: Path, size: int) -> dict[int, Case]:
     return found
 
 
-def tell(case: Case) -> None:
+def tell(case: Case, defaults: bool) -> None:
     if case.verdict in (*FAULTS, "refused"):
         print(f"{case.number}: {case.verdict}: {case.told}", flush=True)
-    elif case.verdict == "right" and case.status not in ("converged", "iteration-limit"):
+    elif defaults and case.verdict == "right" and not case.reached:
         parts = ", ".join(f"{key} {value}" for key, value in (case.blocks or {}).items() if value)
         print(f"{case.number}: {case.kind}: {case.told}; {case.method}; {parts}", flush=True)
 
@@ -453,6 +451,8 @@ def main() -> int:
     )
     parser.add_argument("--keep", type=Path, help="with --defaults and --size: keep results here, and write the page")
     options = parser.parse_args()
+    if options.keep and not (options.defaults and options.size):
+        parser.error("--keep goes with --defaults and --size")
     if options.only is not None:
         print(dump(posed(options.only, options.size, options.defaults)[0]))
         for key, value in asdict(examine(options.only, options.size, options.defaults)).items():
@@ -466,7 +466,7 @@ def main() -> int:
             if options.keep:
                 with open(options.keep, "a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(cases[number]) | {"size": options.size, "code": code()}) + "\n")
-            tell(cases[number])
+            tell(cases[number], options.defaults)
         case = cases[number]
         counts[f"right, {case.status}" if case.verdict == "right" else case.verdict] += 1
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
