@@ -49,8 +49,8 @@ the defaults of everything else), and by another solver.
 To a certified gap and an infeasibility of 1e-2, 1e-4 and 1e-6, by one thread, the fastest of three where it took less
 than a second; a dash where it was not reached within 10 s, with the gap (and the infeasibility, where that was missed)
 at that time. The other solver is the fastest one whose optimum is right to 1e-4, of HiGHS and Clarabel (1e-8) at their
-defaults, SCS (eps 1e-4) and scikit-learn (1e-4); where there is none of them, it is what computed F\\* below, as
-accurately as it does.
+defaults and SCS (eps 1e-4, or less where that is not right); where there is none of them, it is what computed F\\* below,
+as accurately as it does.
 """
 SECONDS = (
     "template",
@@ -225,7 +225,7 @@ def row(case: Case) -> tuple[tuple[str, ...], tuple[str, ...]]:
     in_blocks = body(spec, template)
     if in_blocks is not None:
         posed = Posed(template.problem, *in_blocks)
-        best = Row(case.spec, optimum=optimum, peers=peers(posed)).best
+        best = Row(case.spec, optimum=optimum, peers=peers(posed, optimum)[0]).best
         if best is not None:
             other, seconds = best[0], f"{best[1]:.2g}"
     assert last is not None
