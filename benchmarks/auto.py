@@ -1,8 +1,9 @@
 """benchmarks/auto.md: what `method: auto` takes on small problems, beside the solvers that can be told the same.
 
 `python -m benchmarks.auto [NAME ...]`: the shipped specs, and problems of other sizes; with names, only those, and the
-table goes to standard output. `--limit`: seconds of each run, 20; `--keep FILE`: rows are kept there, and a run goes on
-where the file ends. It wants a machine that does nothing else.
+table goes to standard output. `--limit`: seconds of each run, 20. `--keep FILE`: rows are kept there, and a run goes on
+where the file ends. It wants a machine that does nothing else; with `--cpu`, seconds are those of the processor, which
+a machine that is shared disturbs less.
 
 Seconds are those of solving, by one thread, the fastest of three (of one, if it took more than 3 s): of `auto` the call
 as a whole, scaling and certificates included, after the problem is built; of a peer its setup and its solution, after
@@ -29,6 +30,7 @@ os.environ.update(THREADS)  # before any BLAS is loaded
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks import cones
 from benchmarks.bodies import body
 from benchmarks.cones import Answer, Program, program
 from benchmarks.sized import matrix, spec_of
@@ -95,9 +97,9 @@ def net(table: Any, l1: float, ridge: float) -> tuple[float, float]:
     from sklearn.linear_model import ElasticNet
 
     model = ElasticNet(alpha=l1 + ridge, l1_ratio=l1 / (l1 + ridge), fit_intercept=False)
-    began = time.perf_counter()
+    began = cones.clock()
     w = model.fit(table.features, table.target).coef_
-    seconds = time.perf_counter() - began
+    seconds = cones.clock() - began
     fit = float(np.square(table.features @ w - table.target).mean()) / 2
     return fit + l1 * float(np.abs(w).sum()) + ridge / 2 * float(w @ w), seconds
 
@@ -377,9 +379,9 @@ def ours(problem: CompositeProblem, tolerance: float, limit: float) -> tuple[flo
     """Seconds to a tolerance, or None; how far it came; the objective."""
     best, told, value = None, "", math.nan
     for _ in range(3):
-        began = time.perf_counter()
+        began = cones.clock()
         run = solve_problem(problem, "auto", {"gap": tolerance, "infeasibility": tolerance, "time": limit})
-        seconds = time.perf_counter() - began
+        seconds = cones.clock() - began
         record, value = run.record, run.record.total
         if run.status.value == "converged" and run.bound_is == "certified":
             best = seconds if best is None else min(best, seconds)
@@ -410,21 +412,21 @@ def peers(given: Posed, ours: float) -> tuple[dict[str, list[Any]], float]:
     """What every peer takes, and the optimum: that of HiGHS or Clarabel, or else ours."""
     if given.body is None:
         return {}, ours
-    cones: Program = program(given.body)
-    orders = [len(part) for cone, part in cones.rows if cone == "semidefinite"]
+    made: Program = program(given.body)
+    orders = [len(part) for cone, part in made.rows if cone == "semidefinite"]
 
     def told(answer: Answer) -> tuple[float, float, str]:
         return given.sign * answer.optimum, answer.seconds, "" if answer.is_solved else answer.status
 
     found: dict[str, list[Any]] = {}
-    if cones.is_linear:
-        found["HiGHS"] = [*fastest(lambda: told(cones.highs())), ""]
+    if made.is_linear:
+        found["HiGHS"] = [*fastest(lambda: told(made.highs())), ""]
     if not orders or max(orders) <= ORDER * (ORDER + 1) // 2:
-        found["Clarabel"] = [*fastest(lambda: told(cones.clarabel(PEER_LIMIT))), ""]
+        found["Clarabel"] = [*fastest(lambda: told(made.clarabel(PEER_LIMIT))), ""]
     exact = [value for _, value, wrong, _ in found.values() if not wrong]
     optimum = (exact or [ours])[0]
     for accuracy in LADDER:
-        answer = fastest(lambda accuracy=accuracy: told(cones.scs(accuracy, PEER_LIMIT)))
+        answer = fastest(lambda accuracy=accuracy: told(made.scs(accuracy, PEER_LIMIT)))
         if "SCS" not in found or (not answer[2] and is_right(answer[1], optimum)):
             found["SCS"] = [*answer, f"{accuracy:.0e}"]
         if answer[2] or not math.isfinite(optimum) or is_right(answer[1], optimum):
@@ -509,8 +511,14 @@ def told(rows: list[Row]) -> str:
         f"to 1e-4 over its own. `slow`: more than {FACTOR:g} times as long, and more than {SLACK:g} s longer. `not "
         "reached`: 1e-4 or 1e-6 not in the time given; in brackets the gap and the infeasibility that were. Of "
         f"{len(rows)} problems {len(compared)} have a peer; {len(slow)} are slow, {len(short)} not reached, and "
-        f"`auto` is the faster one for {sum(row.ratio < 1.0 for row in compared)}. {described(machine())}\n\n"
+        f"`auto` is the faster one for {sum(row.ratio < 1.0 for row in compared)}. "
+        f"{measure()}{described(machine())}\n\n"
     )
+
+
+def measure() -> str:
+    """What is to be said of the seconds, if anything is."""
+    return "" if cones.clock is time.perf_counter else "The machine was shared: seconds are those of the processor. "
 
 
 def kept(file: Path | None) -> dict[str, Row]:
@@ -518,7 +526,7 @@ def kept(file: Path | None) -> dict[str, Row]:
     if file is not None and file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            if row.pop("code") == code():
+            if row.pop("code") == code() and row.pop("clock", "") == cones.clock.__name__:
                 found[row["name"]] = Row(**row)
     return found
 
@@ -528,14 +536,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds of each run")
     parser.add_argument("--keep", type=Path, help="keep rows here, and go on from them")
+    parser.add_argument("--cpu", action="store_true", help="seconds of the processor, where the machine is shared")
     options = parser.parse_args(arguments)
+    if options.cpu:
+        cones.clock = time.process_time
     made, rows = problems(), kept(options.keep)
     for name in options.names or made:
         if name not in rows:
             rows[name] = measured(name, made[name](), options.limit)
             if options.keep:
                 with open(options.keep, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(rows[name]) | {"code": code()}) + "\n")
+                    file.write(json.dumps(asdict(rows[name]) | {"code": code(), "clock": cones.clock.__name__}) + "\n")
         print(*cells(rows[name]), sep=" | ", flush=True)
     chosen = [rows[name] for name in options.names or made]
     if options.names:

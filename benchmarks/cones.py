@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+clock: Callable[[], float] = time.perf_counter
+"""What seconds are measured by. On a machine that is shared, `time.process_time` disturbs less."""
 
 Block = Mapping[str, Any]
 Shape = tuple[int, ...]
@@ -174,9 +177,9 @@ class Program:
         if accuracy is not None:
             settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
         upper = sp.csc_matrix(sp.triu(p))
-        began = time.perf_counter()
+        began = clock()
         found = clarabel.DefaultSolver(upper, q, a, b, cones, settings).solve()
-        seconds = time.perf_counter() - began
+        seconds = clock() - began
         return Answer(str(found.status), float(found.obj_val) + self.constant, seconds)
 
     def scs(self, accuracy: float = 1e-4, limit: float = math.inf) -> Answer:
@@ -197,10 +200,10 @@ class Program:
         if not p.nnz:
             del data["P"]
         options = {"time_limit_secs": limit} if limit < math.inf else {}
-        began = time.perf_counter()
+        began = clock()
         solver = scs.SCS(data, cones, eps_abs=accuracy, eps_rel=accuracy, max_iters=10**6, verbose=False, **options)
         info = solver.solve()["info"]
-        return Answer(str(info["status"]), float(info["pobj"]) + self.constant, time.perf_counter() - began)
+        return Answer(str(info["status"]), float(info["pobj"]) + self.constant, clock() - began)
 
     @property
     def is_linear(self) -> bool:
@@ -230,9 +233,9 @@ class Program:
         }
         (equal, to), (above, least) = rows["zero"], rows["positive"]
         below = (None, None) if above is None or least is None else (-above, -least)
-        began = time.perf_counter()
+        began = clock()
         found = linprog(np.array(self.costs), *below, equal, to, np.column_stack([lower, upper]), method="highs")
-        seconds = time.perf_counter() - began
+        seconds = clock() - began
         status = "solved" if found.status == 0 else str(found.message)
         return Answer(status, float(found.fun) + self.constant if found.status == 0 else math.nan, seconds)
 
