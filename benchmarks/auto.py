@@ -52,8 +52,8 @@ ASKED = (1e-4, 1e-6)
 FACTOR, SLACK = 3.0, 0.1
 """How much slower than the best peer `auto` may be at 1e-4: so many times, or by so many seconds."""
 PEER_LIMIT = 60.0
-ORDER = 110
-"""Of the largest semidefinite matrix that Clarabel is given: beyond it takes minutes and gigabytes."""
+ORDER = 64
+"""Of the largest semidefinite matrix that Clarabel is given: of order 100 it takes most of a minute."""
 
 SHIPPED = [
     *("matrix-game", "transport", "svm", "least-absolute-deviations", "elastic-net", "max-affine", "max-margin-iris"),
