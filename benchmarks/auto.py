@@ -380,7 +380,9 @@ def ours(problem: CompositeProblem, tolerance: float, limit: float) -> tuple[flo
     best, told, value = None, "", math.nan
     for _ in range(3):
         began = cones.clock()
-        run = solve_problem(problem, "auto", {"gap": tolerance, "infeasibility": tolerance, "time": limit})
+        time_is, should_stop = cones.limited(limit)
+        stop = {"gap": tolerance, "infeasibility": tolerance, **time_is}
+        run = solve_problem(problem, "auto", stop, should_stop=should_stop)
         seconds = cones.clock() - began
         record, value = run.record, run.record.total
         if run.status.value == "converged" and run.bound_is == "certified":

@@ -6,7 +6,7 @@ penalties, each with its map), with lists or arrays of NumPy, and writes it down
     minimise <v, P v> / 2 + <q, v> + constant   subject to   M_k v + c_k in K_k for every k
 
 with variables v of its own: symmetric matrices are their upper triangle, epigraphs and slacks are further variables.
-Nothing of the solver is used here.
+Nothing of the solver is used here, but for the name of a status.
 """
 
 from __future__ import annotations
@@ -20,8 +20,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from cgm_cli.methods.status import Status
+
 clock: Callable[[], float] = time.perf_counter
 """What seconds are measured by. On a machine that is shared, `time.process_time` disturbs less."""
+
+
+def limited(seconds: float) -> tuple[dict[str, float], Callable[[], Status | None]]:
+    """What ends a run after so many seconds of the clock: a part of `stop`, and a function that is asked every turn."""
+    if clock is time.perf_counter:
+        return {"time": seconds}, lambda: None
+    began = clock()
+    return {"time": 20.0 * seconds}, lambda: Status.TIME_LIMIT if clock() - began > seconds else None
+
 
 Block = Mapping[str, Any]
 Shape = tuple[int, ...]
