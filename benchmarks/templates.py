@@ -49,9 +49,9 @@ the defaults of everything else), and by another solver.
 
 To a certified gap and an infeasibility of 1e-2, 1e-4 and 1e-6, by one thread, the fastest of three where it took less
 than a second; a dash where it was not reached within {limit:g} s, with the gap (and the infeasibility, where that was
-missed) at that time. The other solver is the fastest one whose optimum is right to 1e-4, of HiGHS and Clarabel (1e-8) at their
-defaults and SCS (eps 1e-4, or less where that is not right); where there is none of them, it is what computed F\\*
-below, as accurately as it does.
+missed) at that time. The other solver is the fastest one whose optimum is right to 1e-4, of HiGHS and Clarabel (1e-8)
+at their defaults and SCS (eps 1e-4, or less where that is not right); where there is none of them, it is what computed
+F\\* below, as accurately as it does.
 """
 SECONDS = (
     "template",
