@@ -56,7 +56,7 @@ F\\* below, as accurately as it does.
 SECONDS = (
     "template",
     "case",
-    *(f"{method} {tolerance:g}" for method in METHODS for tolerance in TOLERANCES),
+    *(f"{method} 1e{math.log10(tolerance):.0f}" for method in METHODS for tolerance in TOLERANCES),
     "other",
     "s",
 )
