@@ -499,7 +499,7 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def told(rows: list[Row]) -> str:
+def told(rows: list[Row], limit: float) -> str:
     compared = [row for row in rows if not math.isnan(row.ratio)]
     slow, short = [row for row in rows if row.is_slow], [row for row in rows if row.is_short]
     return (
@@ -511,7 +511,7 @@ def told(rows: list[Row]) -> str:
         f"or a semidefinite matrix of an order above {ORDER}, which Clarabel is spared.\n\n"
         "`best` is the fastest peer whose optimum is right to 1e-4 (`off`: it is not), `ratio` the seconds of `auto` "
         f"to 1e-4 over its own. `slow`: more than {FACTOR:g} times as long, and more than {SLACK:g} s longer. `not "
-        "reached`: 1e-4 or 1e-6 not in the time given; in brackets the gap and the infeasibility that were. Of "
+        f"reached`: 1e-4 or 1e-6 not in {limit:g} s; in brackets the gap and the infeasibility that were. Of "
         f"{len(rows)} problems {len(compared)} have a peer; {len(slow)} are slow, {len(short)} not reached, and "
         f"`auto` is the faster one for {sum(row.ratio < 1.0 for row in compared)}. "
         f"{measure()}{described(machine())}\n\n"
@@ -554,7 +554,7 @@ def main(arguments: list[str]) -> int:
     if options.names:
         print(table(chosen), end="")
     else:
-        PAGE.write_text(told(chosen) + table(chosen), encoding="utf-8")
+        PAGE.write_text(told(chosen, options.limit) + table(chosen), encoding="utf-8")
     return 0
 
 
