@@ -74,7 +74,7 @@ def jobs(only: str) -> dict[str, dict[str, Any]]:
                 spec = {"name": "example", "problem": example}
                 found[f"{template.name}/{number}/{variant}"] = {"spec": spec, "overrides": chosen}
     for number in range(COMPOSED):
-        composed = {"name": "composed", "problem": problem(number)[0]}
+        composed = {"name": "composed", "problem": problem(number)[0]["problem"]}
         for solver in SOLVERS:
             name = f"composed/{number}/" + "-".join(solver.values())
             chosen = [*SHORT, *TOLERANCES, *(f"solver.{key}={value}" for key, value in solver.items())]
