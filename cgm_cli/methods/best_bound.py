@@ -60,6 +60,11 @@ class FailureBudget:
     rng: np.random.Generator
 
 
+def seconds_to_write(problem: CompositeProblem) -> float:
+    """What it takes to write a dual point out, or its direction, where the duals are as many as the entries of x."""
+    return problem.domain.memory / WRITTEN if problem.needs_array else 0.0
+
+
 def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
     """The bound of a dual point with the minimum over the domain certified; None where that is out of reach, or takes
     too long. slack: how much less it may be where that makes the proof cheaper.
@@ -108,6 +113,9 @@ def estimate(domain: Domain, direction: Direction, constant: float, margin: floa
 def _allowance(margin: float, minimum: float) -> float:
     return margin + 8 * _EPS * abs(minimum)
 
+
+WRITTEN = 4e8
+"""Bytes of a direction that are written out in a second, symmetric, from dense duals, before anything is proven."""
 
 PROBABLY = 10.0
 """How many times the slack of a proof that of a bound which is only probable is: what it loses falls with the square of
@@ -206,7 +214,7 @@ class BestBound:
 
         A dual point that an approximate oracle already shows to be no better than what is certified is left alone.
         """
-        if deadline.should_stop():
+        if not deadline.affords(seconds_to_write(problem)):
             return False
         if self.certified is not None and optimistic_bound(problem, dual, deadline) <= self.certified.value:
             return True

@@ -87,7 +87,7 @@ class Budget:
     @property
     def spent(self) -> bool:
         """Whether the time is up: for turns, or for a certificate that a turn has needed."""
-        return self.turns.left() <= 0.0 or (self.ending.missed and not self._at_once())
+        return self.turns.left() <= 0.0 or (self.ending.missed and self._request() is None)
 
     def _answered(self, share: float) -> float:
         """When so much of the time is over in which a request is to be answered; infinite without one."""

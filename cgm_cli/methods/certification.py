@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.best_bound import Bound, Certificate, FailureBudget, estimate
+from cgm_cli.methods.best_bound import Bound, Certificate, FailureBudget, estimate, seconds_to_write
 from cgm_cli.methods.budget import Budget
 from cgm_cli.methods.clock import Clock
 from cgm_cli.methods.dual_point import DualPoint
@@ -64,7 +64,7 @@ class Certifier:
 
         The sloppier an oracle is, the more its own estimate falls short of this.
         """
-        if not self._budget.ending.affords(self._dual_seconds):
+        if not self._budget.ending.affords(self._dual_seconds or seconds_to_write(self._problem)):
             return False
         dual = self._dual_point(turn)
         return self._state.bounds.certify_dual(self._problem, dual, self._chance, slack, self._budget.ending)

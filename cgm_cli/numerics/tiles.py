@@ -7,6 +7,8 @@ gradients: what is read in passing then lies in one piece.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
@@ -25,10 +27,20 @@ SHARES = 8
 class FactoredBox:
     """R -> (cost + y) R, |y|^2 and <cost, R R^T>, for y = (x - clip(x, lower, upper)) / beta, x = R R^T + beta centre.
 
-    cost and centre (n, n), symmetric, of which one triangle is read; a centre of None is zero.
+    cost and centre (n, n), symmetric, of which one triangle is read; a centre of None is zero. look: called before
+    every tile, by whichever thread takes it; it may raise.
     """
 
-    def __init__(self, cost: np.ndarray, centre: np.ndarray | None, lower: float, upper: float, beta: float):
+    def __init__(
+        self,
+        cost: np.ndarray,
+        centre: np.ndarray | None,
+        lower: float,
+        upper: float,
+        beta: float,
+        look: Callable[[], None] = lambda: None,
+    ):
+        self._look = look
         n = cost.shape[0]
         self._side = -(-n // -(-n // TILE))
         starts = range(0, n, self._side)
@@ -46,6 +58,7 @@ class FactoredBox:
             buffer = np.empty((self._side, self._side))
             for place in places:
                 for tile in range(place, len(self._places), SHARES):
+                    self._look()
                     totals[place] += self._add(tile, factor, across, buffer, sums[place])
 
         small = self._cost.size < ONE_THREAD_ENTRIES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
@@ -35,27 +37,24 @@ def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Me
     return figures | {"truncation": iterate.truncation}
 
 
-def active_bounds(problem: CompositeProblem, outcome: Outcome) -> tuple[str, ...]:
-    """The parameters of the domain that stop the objective."""
-    return tuple(_gains(problem, outcome))
-
-
-def _gains(problem: CompositeProblem, outcome: Outcome) -> dict[str, float]:
-    """What F* would fall by, were a parameter twice what it is, at the rate at which it falls, by the names of those
-    that matter: with X = r B, F* falls by -min <v, s> / r per unit of r, v the direction of the bound. Where that is
-    within what gap and rounding leave open, nothing is said.
+def active_bounds(problem: CompositeProblem, outcome: Outcome) -> dict[str, float]:
+    """The parameters of the domain that stop the objective, and what F* would fall by, were one of them twice what it
+    is, at the rate at which it falls: with X = r B, that is -min <v, s> / r per unit of r, v the direction of the
+    bound. Where it is within what gap and rounding leave open, nothing is said.
     """
     domain, record, bound = problem.domain, outcome.record, outcome.bound
     if domain.sizing is not None:
         found = {domain.sizing: -record.lmo_value}
+    elif bound is None or domain.spectral:  # which has no other, and whose directions may take long to write out
+        found = {}
     else:
-        found = {} if bound is None else domain.gains(bound.dual.direction(problem))
+        found = domain.gains(bound.dual.direction(problem))
     size = max(problem.unit, abs(record.total), abs(record.bound))
     return {name: gain for name, gain in found.items() if gain / size > max(NOTICEABLE, 10.0 * record.gap)}
 
 
-def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
-    """What a reader of the summary might stumble over."""
+def remarks(problem: CompositeProblem, outcome: Outcome, active: Mapping[str, float]) -> list[str]:
+    """What a reader of the summary might stumble over. active: see `active_bounds`."""
     record, unconverged = outcome.record, outcome.state.oracle.unconverged
     found: list[str] = []
     if outcome.status is Status.INFEASIBLE and outcome.bound is not None:
@@ -73,7 +72,7 @@ def remarks(problem: CompositeProblem, outcome: Outcome) -> list[str]:
             f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
         )
-    for name, gain in _gains(problem, outcome).items():
+    for name, gain in active.items():
         better = "lower" if problem.sense_sign > 0.0 else "higher"  # at most: other constraints may be as tight
         further = "larger" if name.endswith("radius") else "further out"
         found.append(

@@ -12,6 +12,7 @@ import numpy as np
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, in_range
 from cgm_cli.methods.best_bound import Certificate
+from cgm_cli.methods.budget import seconds_to_save
 from cgm_cli.methods.loop import run
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
@@ -27,7 +28,7 @@ from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
 
 PATIENCE = 1.0
-"""The most seconds that the solution of a run may take that is told to leave at once."""
+"""The most seconds that the solution may take of a run that somebody wants to leave."""
 
 Pack = Callable[[], dict[str, Any]]
 """Packs all that a solve needs to go on from where it is."""
@@ -101,11 +102,14 @@ class Solve:
                     rounding = self.meaning.round(iterate, certified, rng, outcome.deadline)
             except Leave as request:
                 rounding, status = Rounding(), request.status
-        # Who is told to leave at once does not wait for a solution that takes long to recover: the checkpoint has it.
-        hurried = status is Status.PREEMPTED and iterate.recovery > PATIENCE
+        # Who wants to leave does not wait for a solution that takes long to recover, or to save: the checkpoint has it.
+        leaves = status in (Status.PREEMPTED, Status.INTERRUPTED)
+        hurried = leaves and seconds_to_save(outcome.state) > PATIENCE
+        active = {} if hurried else active_bounds(self.problem, outcome)
         saved = {} if hurried else iterate.arrays()
         figures = {} if hurried else figures_of_the_saved(self.problem, outcome, self.method)
-        told = ["The solution was not recovered."] if hurried else remarks(self.problem, outcome)
+        told = ["The solution is in the checkpoint alone."] if hurried else remarks(self.problem, outcome, active)
+        duals = () if bound is None or hurried else bound.dual.duals
         names = [term.name for term in self.problem.terms]
         return Result(
             status,
@@ -114,11 +118,11 @@ class Solve:
             self.problem.sense,
             {**record.metrics, **rounding.metrics, **figures, **rates.slopes()},
             {**saved, **rounding.arrays},
-            {} if bound is None else dict(zip(names, bound.dual.duals, strict=True)),
+            dict(zip(names, duals, strict=False)),
             " ".join(filter(None, [outcome.message, *told])),
-            None if bound is None else bound.dual.loss_image,
+            None if bound is None or hurried else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
-            active_bounds(self.problem, outcome),
+            tuple(active),
         )
 
     def _in_users_sense(self, certificate: Certificate | None) -> Certificate | None:

@@ -26,8 +26,8 @@ from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
 from cgm_cli.templates.views import nodes_in_groups
 
-AT_ONCE = 2**23
-"""Signs of hyperplanes that are looked at at once: 64 MB."""
+AT_ONCE = 2**21
+"""Signs of hyperplanes that are looked at at once: 16 MB, and a second of work for the widest factors."""
 
 FEW_PAIRS = 10**7
 """Up to so many pairs of nodes are shuffled as a whole."""

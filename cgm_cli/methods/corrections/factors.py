@@ -21,6 +21,7 @@ from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.factorable import Factorable
 from cgm_cli.methods.evaluation import Images, evaluate
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.tiles import FactoredBox
 
 if TYPE_CHECKING:
@@ -196,11 +197,11 @@ def on_sphere(chart: Chart, smoothed: Smoothed) -> Smoothed:
     return evaluate
 
 
-def objective(state: State, chart: Chart, beta: float | None) -> Smoothed:
-    """Z -> F_beta, but for a constant, and its derivative by Z."""
+def objective(state: State, chart: Chart, beta: float | None, deadline: Deadline = NEVER) -> Smoothed:
+    """Z -> F_beta, but for a constant, and its derivative by Z. Once the deadline has come, it raises OutOfTime."""
     if state.point.box is not None and chart.domain.symmetric:
-        return by_tiles(state, chart, beta)
-    return by_images(state, chart, beta)
+        return by_tiles(state, chart, beta, deadline)
+    return deadline.checked(by_images(state, chart, beta))
 
 
 def by_images(state: State, chart: Chart, beta: float | None) -> Smoothed:
@@ -227,7 +228,7 @@ def by_images(state: State, chart: Chart, beta: float | None) -> Smoothed:
     return smoothed
 
 
-def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
+def by_tiles(state: State, chart: Chart, beta: float | None, deadline: Deadline = NEVER) -> Smoothed:
     """Of a dense cost and bounds on the entries of X = R R^T, without X; the other terms by their images."""
     point, problem, box = state.point, state.point.problem, state.point.box
     assert box is not None and problem.loss is not None and beta is not None
@@ -236,7 +237,7 @@ def by_tiles(state: State, chart: Chart, beta: float | None) -> Smoothed:
     place, step = problem.terms.index(box), beta / box.weight
     centre = None if point.multipliers is None else point.multipliers[place]
     cost = problem.loss.map.adjoint(problem.loss.gradient(np.zeros(()))).symmetrised().dense()
-    tiles = FactoredBox(cost, centre, *bounds, step)
+    tiles = FactoredBox(cost, centre, *bounds, step, deadline.check)
     others = [i for i in range(len(problem.terms)) if i != place]
     rest = multipliers = None
     if others:

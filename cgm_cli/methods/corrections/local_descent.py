@@ -181,7 +181,7 @@ class LocalDescent:
             fitted = curve.multipliers()
             more = fitted is not None and not done
             return curve.flat, fitted, min(MORE * moves, LONGEST) if more else memory.moves
-        evaluate = deadline.checked(on_sphere(chart, objective(state, chart, beta)))
+        evaluate = on_sphere(chart, objective(state, chart, beta, deadline))
         return lbfgs(evaluate, start, self.evaluations, self.reduction), None, memory.moves
 
     def _start(self, state: State, memory: DescentState, chart: Chart, plain: PlainStep) -> np.ndarray:

@@ -59,11 +59,10 @@ come later.)
 
 @dataclass(frozen=True)
 class MixingState:
-    """factor: of the last point; None: there is none. sweeps: of the next turn; 0: of the first. wanting: whether all
-    columns have been needed so far; more of them are then likely to be.
+    """sweeps: of the next turn; 0: of the first. wanting: whether all columns have been needed so far; more of them are
+    then likely to be. The factor is that of x.
     """
 
-    factor: np.ndarray | None = None
     sweeps: int = 0
     wanting: bool = True
 
@@ -122,8 +121,8 @@ class Mixing:
         sweeps.warm_up()
 
     def memory(self, problem: CompositeProblem) -> int:
-        """The factor, here and as x, that of the pass before, and what a turn makes of it."""
-        return 6 * 8 * len(self.lengths) * self.columns
+        """The factor, that of the pass before, and what a turn makes of them."""
+        return 5 * 8 * len(self.lengths) * self.columns
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         memory = state.correction
@@ -139,7 +138,7 @@ class Mixing:
         size = float(np.linalg.norm(duals))
         beta = state.point.problem.terms[0].weight * float(np.linalg.norm(squares)) / (size or 1.0)
         solution = Solution(beta, [row_products(factor, factor)], [duals], is_decisive=True)
-        following = MixingState(factor, min(math.ceil(MORE * count), LONGEST), memory.wanting and all_needed)
+        following = MixingState(min(math.ceil(MORE * count), LONGEST), memory.wanting and all_needed)
         found = LowRankAtom.symmetric(factor, np.ones_like(factor[0]))
         return Move(found, 1.0, following, solution, is_elsewhere=True)
 
@@ -147,9 +146,11 @@ class Mixing:
         """The last factor, at first noise; the oracle's eigenvector in a new column; and noise in as many columns again
         where all are needed.
         """
-        n, known, atom = len(self.lengths), memory.factor, plain.atom.low_rank
-        if known is None:
+        n, x, atom = len(self.lengths), state.point.iterate.point.low_rank, plain.atom.low_rank
+        if memory.sweeps == 0:
             return self._with_lengths(state.rng.standard_normal((n, self.columns)))
+        assert x is not None
+        known = x.left
         parts = [known]
         if atom is not None:
             parts.append(self._weighed(state, known, atom.left[:, :1]))
