@@ -72,6 +72,10 @@ class Direction(ABC):
     def transposed(self) -> Direction:
         """The direction of <v, x^T>; matrices only."""
 
+    def rmatmat(self, block: np.ndarray) -> np.ndarray:
+        """v^T B for a block B (m, r): once, where it is not worth it to write v^T out."""
+        return self.transposed().matmat(block)
+
     def symmetrised(self) -> Direction:
         """(v + v^T) / 2: the same functional on symmetric matrices, and symmetric itself."""
         return SumDirection((self.scaled(0.5), self.transposed().scaled(0.5)))
@@ -267,6 +271,9 @@ class SparseDirection(Direction):
 
     def transposed(self) -> Direction:
         return self if self.symmetric else SparseDirection(self.matrix.T.tocsr())
+
+    def rmatmat(self, block: np.ndarray) -> np.ndarray:
+        return self.matrix.T @ block
 
     def symmetrised(self) -> Direction:
         return (

@@ -8,6 +8,7 @@ correlation clustering", NeurIPS 2021).
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -32,6 +33,8 @@ class Iterate(ABC):
     """Whether x is one array, which steps may be taken in, and maps may keep."""
     halved = False
     """Of a dense x: whether only the entries on and below the diagonal are current while nobody asks for the others."""
+    rank = math.nan
+    """Of x at the most, where it is known without a look at x: the columns of its factors."""
     truncation = 0.0
     """A bound on the nuclear norm of what x has lost, or of what `atom` misses of it."""
     recovery = 0.0
@@ -199,6 +202,10 @@ class FactoredIterate(Iterate):
 
     def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._left[:, : self._used], self._right[:, : self._used], self._weights[: self._used]
+
+    @property
+    def rank(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return float(self._used)
 
     def atom(self) -> LowRankAtom:
         left, right, weights = self._parts()

@@ -31,7 +31,8 @@ class IterationRecord:
     certified, nan if it is an estimate. gap: |total - bound| / max(u, |total|, |bound|). u, v: `unit` and `image_scale`
     of the problem. beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three
-    are nan where the oracle was broken off to leave. phases: seconds of this iteration by phase. metrics: of the
+    are nan where the oracle was broken off to leave. rank: of x at the most, the columns of its factors; nan where it is
+    kept in another form. phases: seconds of this iteration by phase. metrics: of the
     template, where evaluated. theory: what the paper promises beside what is measured (cgm_cli.methods.theory), in the
     minimisation's units.
     """
@@ -52,6 +53,7 @@ class IterationRecord:
     lmo_residual: float
     fw_gap: float
     bound_failure: float = math.nan
+    rank: float = math.nan
     owed: float = 0.0
     phases: Mapping[str, float] = field(default_factory=dict[str, float])
     infeasibilities: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -60,7 +62,13 @@ class IterationRecord:
 
     @classmethod
     def of(
-        cls, problem: CompositeProblem, turn: Turn, bound: Bound | None, seconds: float, owed: float
+        cls,
+        problem: CompositeProblem,
+        turn: Turn,
+        bound: Bound | None,
+        seconds: float,
+        owed: float,
+        rank: float = math.nan,
     ) -> IterationRecord:
         """What is known of a turn."""
         sign = problem.sense_sign
@@ -80,6 +88,7 @@ class IterationRecord:
             bound_failure=math.nan if bound is None else bound.failure,
             gap=problem.relative(abs(total - value), total, value),
             owed=owed,
+            rank=rank,
             beta=turn.beta or 0.0,
             eta=turn.eta,
             lmo_value=minimum,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
@@ -61,6 +61,7 @@ class Deadline:
     def checked(self, function: Callable[P, T]) -> Callable[P, T]:
         """The function, with a check before every call."""
 
+        @wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> T:
             self.check()
             return function(*arguments, **options)

@@ -116,7 +116,8 @@ def _refuse(kind: str, solver: SolverSpec, method: Method, problem: CompositePro
         )
     if method.correction.replaces == "always" and kind != "factored":
         raise ProblemError(
-            f"`correction: {solver.correction.name}` goes on from the factor of x: use `iterate: factored`", ("iterate",)
+            f"`correction: {solver.correction.name}` goes on from the factor of x: use `iterate: factored`",
+            ("iterate",),
         )
     if kind == "samples" and not domain.symmetric:
         raise ProblemError("`iterate: samples` needs a domain of positive semidefinite matrices", ("iterate",))

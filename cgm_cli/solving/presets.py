@@ -150,9 +150,9 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
 def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:
     """Whether the problem is one for the mixing method, and its size, and no policy is named that it has no use for."""
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
-    return (
-        is_open and solver.iterate in ("auto", "factored") and problem.domain.shape[0] >= MIXED_FROM and mixes(problem)
-    )
+    sparse = problem.start is None or not problem.start.is_dense
+    as_factor = solver.iterate in ("auto", "factored") and sparse and not accuracy_of(solver).perturb
+    return is_open and as_factor and problem.domain.shape[0] >= MIXED_FROM and mixes(problem)
 
 
 def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:

@@ -62,7 +62,7 @@ GUESS, SINGLE = 1e-6, 1e-8
 their values nearly its square counts, so that the first shift fits: each digit less costs another factorisation.
 """
 
-COARSE, COARSE_RESIDUAL = 1e-3, 1e-4
+COARSE, COARSE_RESIDUAL = 1e-4, 1e-6
 """The same for a bound that is only probable, and what does not matter of a residual beside the largest entry: such a
 bound loses about as much as the guess is wrong by.
 """
@@ -145,7 +145,8 @@ class EigenvalueSum:
             found = random_floor(multiply, self.n, guess / peak, failure, rng, slack=slack / peak, deadline=deadline)
             return None if found is None else peak * found
 
-        coarse = Guess(COARSE, max(slack, COARSE_RESIDUAL * direction.peak()))
+        # Of several eigenvectors, all that is wrong with their values is lost.
+        coarse = Guess(COARSE, max(slack, COARSE_RESIDUAL * direction.peak())) if self.count == 1 else Guess()
         return self._by_definiteness(direction, coarse, floor, deadline.part(GUESSING))
 
     def seconds(self, direction: Direction, product: float) -> float:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from cgm_cli.blocks.atoms import LowRankAtom
+    from cgm_cli.blocks.directions import Direction
 
 
 class Factorable(Protocol):
@@ -49,6 +54,14 @@ class Factorable(Protocol):
     def admitted(self, values: np.ndarray) -> np.ndarray | None:
         """Singular values of a point like these, which are positive and whose sum is at most `trace`, or equal to it
         with `fixed_trace`. None where there is no point of this rank.
+        """
+        ...
+
+    def several(
+        self, direction: Direction, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+    ) -> tuple[np.ndarray, LowRankAtom]:
+        """About the `count` matrices of rank one and length one for which <V, .> is least, as the columns of an atom,
+        and those values (count,), ascending. Their multiples by `trace` are points of X where `count` of it is one.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.certificates import LargestSingularValue
-from cgm_cli.blocks.domains.spectral import SpectralDomain, answer, solver_options
+from cgm_cli.blocks.domains.spectral import SpectralDomain, answer, roughly, solver_options
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.projections import project_capped_simplex
 from cgm_cli.numerics.svd import largest_singular_triplet
@@ -72,6 +73,19 @@ class NuclearBall(SpectralDomain):
         smaller_side = top.right if self.shape[1] <= self.shape[0] else top.left
         values, residuals = np.array([-top.value]), np.array([top.residual])
         return answer(top, values, residuals, scale, atom, smaller_side[:, None])
+
+    def several(
+        self, direction: Direction, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+    ) -> tuple[np.ndarray, LowRankAtom]:
+        """By the right singular vectors, which are the eigenvectors of -V^T V."""
+        peak = direction.peak() or 1.0
+        forth, back = direction.over(peak), direction.transposed().over(peak)
+        right = roughly(lambda b: -back(forth(b)), self.shape[1], count, rng, should_stop).vectors
+        images = forth(right)
+        values = np.linalg.norm(images, axis=0)
+        order = np.argsort(-values, kind="stable")
+        left = images[:, order] / np.maximum(values[order], np.finfo(float).tiny)
+        return -peak * values[order], LowRankAtom(left, -np.ones(values.size), right[:, order])
 
     def restricted(self, left: np.ndarray, right: np.ndarray) -> NuclearBall:
         return NuclearBall((left.shape[1], right.shape[1]), self.radius)

@@ -19,6 +19,10 @@ from cgm_cli.blocks.domains.factorable import EigenvalueSet, Factorable
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.eigen import Eigenpairs, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
+from cgm_cli.numerics.symmetric import Multiply
+
+ROUGH = 8
+"""Products with a block that its eigenvectors are known by: they are to begin with, and descent makes them better."""
 
 
 class SpectralDomain(Domain):
@@ -68,6 +72,14 @@ class SpectralDomain(Domain):
 
     def admitted(self, values: np.ndarray) -> np.ndarray | None:
         return values
+
+    def several(
+        self, direction: Direction, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+    ) -> tuple[np.ndarray, LowRankAtom]:
+        """See `Factorable`; here of symmetric matrices."""
+        peak = direction.peak() or 1.0
+        found = roughly(direction.over(peak), self.shape[0], count, rng, should_stop)
+        return peak * found.values, LowRankAtom.symmetric(found.vectors, np.ones(found.values.size))
 
     def rounding(self, direction: Direction) -> float:
         return 0.0
@@ -202,6 +214,17 @@ def _enough_pairs(request: OracleRequest, scale: float) -> Callable[[np.ndarray,
     if allowance is None:
         return None
     return lambda values, residuals: scale * residuals.sum() <= allowance(scale * float(values.sum()))
+
+
+def roughly(
+    multiply: Multiply, n: int, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+) -> Eigenpairs:
+    """The `count` smallest eigenpairs (of n, at the most) as well as a few products with a block tell."""
+    count = min(count, n)
+    products = ROUGH * count
+    return smallest_eigenpairs(
+        multiply, n, count, tolerance=1e-2, rng=rng, max_products=products, should_stop=should_stop
+    )
 
 
 def is_symmetric(x: np.ndarray, slack: float) -> bool:

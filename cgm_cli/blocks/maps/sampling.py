@@ -15,6 +15,7 @@ from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.lookup import positions
+from cgm_cli.numerics.samples import entries
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
@@ -99,13 +100,9 @@ class Sampling(LinearMap):
         return DenseDirection(out)
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
-        """Entry (i, j) of a low-rank atom is sum_r left_ir w_r right_jr: O(samples * rank), one column at a time."""
+        """Entry (i, j) of a low-rank atom is sum_r left_ir w_r right_jr: O(samples * rank)."""
         if isinstance(atom, LowRankAtom):
-            out = np.zeros(self.out_shape)
-            for column, weight in enumerate(atom.weights):
-                left, right = atom.left[:, column] * weight, np.ascontiguousarray(atom.right[:, column])
-                out += left[self._rows] * right[self._columns]
-            return out
+            return entries(atom.left, atom.weights, atom.right, self._rows, self._columns)
         if isinstance(atom, SparseAtom):
             out = np.zeros(self.out_shape)
             found, place = positions(self._sorted, atom.indices)

@@ -118,7 +118,7 @@ class Chart:
             out *= 2.0
             return out
         left, right = factor[: self._rows], factor[self._rows :]
-        return np.vstack([direction.matmat(right), direction.transposed().matmat(left)])
+        return np.vstack([direction.matmat(right), direction.rmatmat(left)])
 
     def factor_gradients(self, direction: Direction) -> Callable[[np.ndarray], np.ndarray]:
         """Z -> d<V, X> / dZ for any V, for many factors."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.factors import Chart, objective, on_sphere
@@ -40,6 +40,17 @@ WEIGHTLESS = 1e-5
 all X, however many oracle steps bring others.
 """
 
+NEEDED, WORTH = 1e-4, 1e-4
+"""Part of |R|^2 above which a column is needed: if all are, there are too few of them; and how much better than x,
+relatively, an extreme point has to be for a column of its own.
+"""
+
+LIGHT = 1e-3
+"""Part of the heaviest column below which no other unit is taken for a lighter one."""
+
+HASTE = 3
+"""How many times fewer evaluations there are while columns come by blocks: others will come, whatever is found."""
+
 MORE, LONGEST = 1.5, 500
 """How much longer the next descent may be where the last one ended early, and how many moves it may have at the most: a
 descent that is broken off is lost.
@@ -56,12 +67,14 @@ turn on, and soon nothing; over faces of the fantope with penalties it stays at 
 @dataclass(frozen=True)
 class DescentState:
     """factor: of the last point. moves: of the next descent; None: the first. misses: turns in a row whose points had
-    to lose much of their trace. fallback: what the fallback remembers.
+    to lose much of their trace. fresh: columns that the next descent is to have beside those of weight. fallback: what
+    the fallback remembers.
     """
 
     factor: np.ndarray | None = None
     moves: float | None = None
     misses: int = 0
+    fresh: int = 1
     fallback: Memory = field(default_factory=Memory)
 
     @property
@@ -142,12 +155,13 @@ class LocalDescent:
         self, state: State, memory: DescentState, chart: Chart, plain: PlainStep, deadline: Deadline
     ) -> Move:
         point, beta = state.point, plain.beta
-        start = self._start(state, memory, chart, plain)
+        atom, fresh = self._atom(state, memory, chart, plain, deadline)
+        start = self._start(state, memory, chart, plain, atom)
         deadline.check()
         found, fitted, moves = self._descend(state, memory, chart, beta, start, deadline)
         found = chart.on_sphere(chart.project_out_known(found))[0]
         corrected, factor = chart.retract(found)
-        memory = replace(memory, factor=factor, moves=moves)
+        memory = replace(memory, factor=factor, moves=moves, fresh=fresh if _is_full(factor) else 1)
         solution, better = None, corrected is not None
         if self.guarded or beta is None:
             better = corrected is not None and _is_better(state, corrected, plain)
@@ -182,11 +196,44 @@ class LocalDescent:
             more = fitted is not None and not done
             return curve.flat, fitted, min(MORE * moves, LONGEST) if more else memory.moves
         evaluate = on_sphere(chart, objective(state, chart, beta, deadline))
-        return lbfgs(evaluate, start, self.evaluations, self.reduction), None, memory.moves
+        units = _units(chart, start)
 
-    def _start(self, state: State, memory: DescentState, chart: Chart, plain: PlainStep) -> np.ndarray:
-        """The last factor, at first noise, and the oracle's atom in new columns, as heavy as a line search makes it."""
-        known, atom = memory.factor, plain.atom.low_rank
+        def in_units(vector: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = evaluate(units * vector)
+            return value, units * gradient
+
+        count = self.evaluations if memory.fresh == 1 else max(1, self.evaluations // HASTE)
+        found = lbfgs(in_units, start / units, count, self.reduction)
+        return units * found, None, memory.moves
+
+    def _atom(
+        self, state: State, memory: DescentState, chart: Chart, plain: PlainStep, deadline: Deadline
+    ) -> tuple[LowRankAtom | None, int]:
+        """The oracle's atom; where all columns of the factor are needed, one of a block of them instead: as many as are
+        better than x, each by as much as it is, per unit of trace. And how many there may be the next time: while all
+        of them are better, twice as many.
+        """
+        atom, domain, factor = plain.atom.low_rank, chart.domain, memory.factor
+        if atom is None or factor is None or domain.count > 1 or chart.known is not None:
+            return atom, 1
+        if memory.fresh == 1:
+            return atom, factor.shape[1] + 1
+        values, block = domain.several(plain.direction, memory.fresh, state.rng, deadline.should_stop)
+        pairing = 0.5 * float(np.vdot(chart.factor_gradient(plain.direction, factor), factor))
+        gains = pairing / domain.trace - values
+        kept = gains > WORTH * abs(values[0])
+        if not kept.any():
+            return atom, 1
+        weights = block.weights[kept] * gains[kept] * (domain.trace / float(gains[kept].sum()))
+        left, right = block.left[:, kept], block.right[:, kept]
+        found = LowRankAtom.symmetric(left, weights) if block.is_symmetric else LowRankAtom(left, weights, right)
+        return found, 2 * memory.fresh if kept.all() else max(1, int(kept.sum()))
+
+    def _start(
+        self, state: State, memory: DescentState, chart: Chart, plain: PlainStep, atom: LowRankAtom | None
+    ) -> np.ndarray:
+        """The last factor, at first noise, and an atom in new columns, as heavy as a line search makes it."""
+        known = memory.factor
         columns = max(self.columns, chart.domain.count + SPARE)
         if known is None:
             known = chart.noise(state.rng, min(columns, *chart.domain.shape))
@@ -198,6 +245,23 @@ class LocalDescent:
             if share > 0.0:
                 known = np.hstack([np.sqrt(1.0 - share) * known, np.sqrt(share) * chart.factor(atom)])
         return chart.flat(known)
+
+
+def _units(chart: Chart, flat: np.ndarray) -> np.ndarray:
+    """Units of the entries in which all columns of a factor curve alike: that of U in X = U W^T goes with |W|^2, column
+    by column, and those of both are equally heavy. (Tong, Ma and Chi, "Accelerating ill-conditioned low-rank matrix
+    estimation via scaled gradient descent", JMLR 22, 2021.)
+    """
+    weights = np.square(chart.columns(flat)).sum(axis=0)
+    units = np.ones_like(flat)
+    chart.columns(units)[:] = np.sqrt(weights.max() / np.maximum(weights, LIGHT * weights.max()))
+    return units
+
+
+def _is_full(factor: np.ndarray) -> bool:
+    """Whether even the last of the columns, the lightest, has weight."""
+    weights = np.square(factor).sum(axis=0)
+    return bool(weights[-1] > NEEDED * weights.sum())
 
 
 def _is_better(state: State, corrected: Atom, plain: PlainStep) -> bool:
