@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, lsq_linear
 
+from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
@@ -44,6 +45,23 @@ def test_linear_programs(seed):
     assert result.record.total == pytest.approx(optimum, rel=3e-8, abs=3e-8)
     x = result.solution["x"]
     assert x.min() >= 0.0 and x.max() <= 2.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 29])
+def test_assignments_within_a_budget(seed):
+    """x stays at a vertex for whole epochs, where what it has moved by says nothing of the weight. By HiGHS."""
+    rng = np.random.default_rng(seed)
+    n, budgets = int(rng.integers(5, 11)), int(rng.integers(1, 4))
+    cost, rows = rng.random((n, n)), rng.random((budgets, n * n))
+    most = rows.sum(axis=1) / n * rng.uniform(0.8, 0.95)
+    sums = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    twin = linprog(cost.ravel(), rows, most, sums, np.ones(2 * n))
+    term = Term("budget", MatrixMap(rows, (n, n)), BoxSet((budgets,), np.full(budgets, -np.inf), most))
+    problem = CompositeProblem(Birkhoff(n), Linear(cost, (n, n)), (term,))
+    result = solve_problem(problem, PRIMAL_DUAL | {"iterations": 300}, {"gap": 1e-6, "infeasibility": 1e-6})
+    assert twin.success and result.status == Status.CONVERGED
+    assert result.record.total == pytest.approx(twin.fun, rel=1e-5)
+    assert result.record.bound <= twin.fun + 1e-9
 
 
 def ranged(right, is_equation):

@@ -36,6 +36,16 @@ ENOUGH, SOME, LONG = 0.2, 0.8, 0.36
 epoch makes up LONG of all steps. These are the values of Lu and Yang, and of PDLP before them.
 """
 
+IDLE, IDLE_STEPS = 0.9, 200
+"""And where |T z - z| is more than IDLE of what it was at the anchor after so many steps: x or y travels at a constant
+speed, which is as much too small as the weight is off.
+"""
+
+FACTOR, RANGE = 3.0, 1e4
+"""What the weight changes by at the most, from one epoch to the next, and over all. An epoch in which x stays at a
+vertex while y moves, or the reverse, would make it any number at all.
+"""
+
 
 @dataclass(frozen=True)
 class PrimalDualState:
@@ -121,8 +131,9 @@ class PrimalDual:
         if memory.step == 0:
             memory = replace(memory, first=length)
         long = memory.step > 20 and memory.step >= LONG * taken
-        grows = length > memory.last
-        if memory.step > 0 and (length <= ENOUGH * memory.first or (length <= SOME * memory.first and grows) or long):
+        idle = memory.step >= IDLE_STEPS and length > IDLE * memory.first
+        falls = length <= ENOUGH * memory.first or (length <= SOME * memory.first and length > memory.last)
+        if memory.step > 0 and (falls or long or idle):
             return PrimalDualState(found, found, self._balanced(memory, found), taken=taken), True
         share = (memory.step + 1.0) / (memory.step + 2.0)
         current = tuple(
@@ -137,4 +148,6 @@ class PrimalDual:
         primal, dual = np.sqrt(self.operator.lengths(moves))
         if not (primal > 0.0 and dual > 0.0):
             return memory.weight
-        return float(np.exp(0.5 * np.log(dual / primal) + 0.5 * np.log(memory.weight)))
+        usual, weight = self.operator.usual_weight, np.sqrt(dual / primal * memory.weight)
+        near = np.clip(weight, memory.weight / FACTOR, memory.weight * FACTOR)
+        return float(np.clip(near, usual / RANGE, usual * RANGE))

@@ -11,6 +11,7 @@ with C, N and the norms of `cgm_cli.methods.corrections.metrics`.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class SaddleOperator:
         """Whether the plain step will do: f is linear and alone, and the oracle's atom minimises it."""
         return not self._problem.terms and self._curvature == 0.0
 
-    @property
+    @cached_property
     def usual_weight(self) -> float:
         """|y| over |x| as their sizes suggest: s / (|A| r) over r, with s the size of the objective over the domain."""
         size, radius = self._primal.objective_size(self._problem), self._primal.radius
