@@ -20,6 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.base import Lift
+from cgm_cli.blocks.lifting import lifted
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.saddle_operator import Pair, SaddleOperator
@@ -66,7 +68,8 @@ class PrimalDualState:
 class PrimalDual:
     """Primal-dual steps with projections onto the domain, from one turn of the loop to the next; its oracle bounds.
 
-    operator: T of the problem. iterations: of a turn, which ends sooner where the iteration begins anew.
+    operator: T of the problem or, where the domain is the image of one that projects, of the problem lifted to that.
+    lift: how. iterations: of a turn, which ends sooner where the iteration begins anew.
     """
 
     class Spec(CorrectionSpec):
@@ -80,21 +83,22 @@ class PrimalDual:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> PrimalDual:
             """Raises ProblemError for domains that cannot project."""
-            if not problem.domain.projects:
+            if not problem.domain.projected.projects:
                 raise ProblemError(
                     "`correction: primal-dual` projects onto the domain, and this one cannot; `fully-corrective` "
                     "serves every domain",
                     ("correction",),
                 )
-            return PrimalDual(SaddleOperator(problem), self.iterations)
+            return PrimalDual(SaddleOperator(lifted(problem)), problem.domain.lift, self.iterations)
 
     operator: SaddleOperator
+    lift: Lift | None = None
     iterations: int = 64
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
-        x = np.array(problem.first.dense(), dtype=float)
+        x = np.array(self.operator.problem.first.dense(), dtype=float)
         start = (x, *(np.zeros(term.map.out_shape) for term in problem.terms))
         return PrimalDualState(start, start, self.operator.usual_weight)
 
@@ -119,6 +123,7 @@ class PrimalDual:
             if anew:
                 break
         x, *duals = found
+        x = x if self.lift is None else self.lift.down(x)
         images = [term.map.forward(x) for term in problem.terms]
         solution = Solution(operator.smoothing(memory.weight), images, duals)
         return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True)

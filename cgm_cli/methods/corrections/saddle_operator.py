@@ -38,7 +38,7 @@ class SaddleOperator:
     """
 
     def __init__(self, problem: CompositeProblem):
-        self._problem = problem
+        self.problem = problem
         self._primal = PrimalMetric(problem)
         self._duals = [dual_metric(self._primal, term) for term in problem.terms]
         self._curvature = self._primal.curvature(problem.loss)
@@ -49,12 +49,12 @@ class SaddleOperator:
     @property
     def is_idle(self) -> bool:
         """Whether the plain step will do: f is linear and alone, and the oracle's atom minimises it."""
-        return not self._problem.terms and self._curvature == 0.0
+        return not self.problem.terms and self._curvature == 0.0
 
     @cached_property
     def usual_weight(self) -> float:
         """|y| over |x| as their sizes suggest: s / (|A| r) over r, with s the size of the objective over the domain."""
-        size, radius = self._primal.objective_size(self._problem), self._primal.radius
+        size, radius = self._primal.objective_size(self.problem), self._primal.radius
         return size / (self._norm * radius**2) if self._norm * radius > 0.0 else 1.0
 
     def smoothing(self, weight: float) -> float:
@@ -63,7 +63,7 @@ class SaddleOperator:
 
     def apply(self, z: Pair, weight: float) -> Pair:
         """T z. weight: of y over x, sqrt(sigma / tau) where f is linear."""
-        problem, (x, *duals) = self._problem, z
+        problem, (x, *duals) = self.problem, z
         tau, sigma = self._steps(weight)
         slope = np.zeros(problem.domain.shape)
         if problem.loss is not None:
