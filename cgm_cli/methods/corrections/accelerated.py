@@ -38,7 +38,7 @@ LONGER, LEAST = 0.9, 1e-3
 """After every step L is this part of what it was, and no less than this part of what makes every step descend."""
 
 
-STIFF = 5
+STIFF = 10
 """The turn from which Newton's method takes part: what is left then is badly conditioned."""
 
 

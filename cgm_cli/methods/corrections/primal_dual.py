@@ -98,8 +98,7 @@ class PrimalDual:
     replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
-        x = np.array(self.operator.problem.first.dense(), dtype=float)
-        start = (x, *(np.zeros(term.map.out_shape) for term in problem.terms))
+        start = self.operator.start
         return PrimalDualState(start, start, self.operator.usual_weight)
 
     def warm_up(self, problem: CompositeProblem) -> None:
@@ -125,7 +124,7 @@ class PrimalDual:
         x, *duals = found
         x = x if self.lift is None else self.lift.down(x)
         images = [term.map.forward(x) for term in problem.terms]
-        solution = Solution(operator.smoothing(memory.weight), images, duals)
+        solution = Solution(operator.smoothing(memory.weight), images, duals[: len(images)])
         return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True)
 
     def _followed(self, memory: PrimalDualState, found: Pair) -> tuple[PrimalDualState, bool]:
