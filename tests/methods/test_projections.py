@@ -6,10 +6,14 @@ from scipy.optimize import linprog, lsq_linear, minimize
 
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.losses.logistic import Logistic
+from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
@@ -243,3 +247,14 @@ def test_the_step_of_least_squares(sigma):
     twin = minimize(objective, y0, options={"gtol": 1e-10})
     np.testing.assert_allclose(found, twin.x, atol=1e-6)
     assert objective(found) <= twin.fun + 1e-12
+
+
+def test_an_objective_that_is_constant_on_the_domain():
+    """Rounding of its slope along X, 1e-16, is no size to take the first weight from."""
+    n = 5
+    domain = FantopeFace(np.full(n, n**-0.5), 2)
+    loss = Logistic(RowSums((n, n)), np.ones(n))
+    term = Term("diagonal", Diagonal((n, n)), Equals((n,), np.full(n, 2.0 / n)))
+    result = solve_problem(CompositeProblem(domain, loss, (term,)), PRIMAL_DUAL | {"iterations": 50}, TIGHT)
+    assert result.status == Status.CONVERGED
+    assert result.record.total == pytest.approx(np.log1p(np.exp(-1.0)), rel=1e-8)
