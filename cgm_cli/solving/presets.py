@@ -158,11 +158,11 @@ def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:
 def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
     """Whether a projection costs so little that primal-dual steps are ahead of whatever the oracle alone can do."""
     domain, is_open = problem.domain, solver.smoothing is None and solver.duals is None and solver.dual_bound is None
-    if not (is_open and domain.projects and solver.iterate in ("auto", "dense")):
+    if not (is_open and domain.projected.projects and solver.iterate in ("auto", "dense")):
         return False
     # What a linear objective is least at has low rank, or nearly so, and descent on factors is far ahead there.
     high_rank = problem.needs_array and (domain.factors is None or problem.loss is None or not problem.loss.is_linear)
-    return domain.factorised <= (WRITTEN_OUT if high_rank else FACTORISED)
+    return domain.projected.factorised <= (WRITTEN_OUT if high_rank else FACTORISED)
 
 
 def _choice(policy: PolicySpec | None) -> PolicyChoice | None:

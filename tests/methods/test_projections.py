@@ -2,17 +2,24 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog, lsq_linear
+from scipy.optimize import linprog, lsq_linear, minimize
 
+from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.losses.logistic import Logistic
+from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections.metrics import PrimalMetric
+from cgm_cli.methods.corrections.squares import Squares, SquaresMetric, is_even, posed
 from cgm_cli.methods.status import Status
 from cgm_cli.solving.direct import solve_problem
 
@@ -44,6 +51,23 @@ def test_linear_programs(seed):
     assert result.record.total == pytest.approx(optimum, rel=3e-8, abs=3e-8)
     x = result.solution["x"]
     assert x.min() >= 0.0 and x.max() <= 2.0
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7, 29])
+def test_assignments_within_a_budget(seed):
+    """x stays at a vertex for whole epochs, where what it has moved by says nothing of the weight. By HiGHS."""
+    rng = np.random.default_rng(seed)
+    n, budgets = int(rng.integers(5, 11)), int(rng.integers(1, 4))
+    cost, rows = rng.random((n, n)), rng.random((budgets, n * n))
+    most = rows.sum(axis=1) / n * rng.uniform(0.8, 0.95)
+    sums = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    twin = linprog(cost.ravel(), rows, most, sums, np.ones(2 * n))
+    term = Term("budget", MatrixMap(rows, (n, n)), BoxSet((budgets,), np.full(budgets, -np.inf), most))
+    problem = CompositeProblem(Birkhoff(n), Linear(cost, (n, n)), (term,))
+    result = solve_problem(problem, PRIMAL_DUAL | {"iterations": 300}, {"gap": 1e-6, "infeasibility": 1e-6})
+    assert twin.success and result.status == Status.CONVERGED
+    assert result.record.total == pytest.approx(twin.fun, rel=1e-5)
+    assert result.record.bound <= twin.fun + 1e-9
 
 
 def ranged(right, is_equation):
@@ -173,3 +197,64 @@ def test_the_smoothness_of_f_is_heeded():
     problem = CompositeProblem(Box(-np.ones(8), np.ones(8)), stiff, (sums,))
     result = solve_problem(problem, PRIMAL_DUAL, {"gap": 1e-6, "infeasibility": 1e-6})
     assert result.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rows", [3, 40])
+def test_least_squares_beside_equations(rows, seed):
+    """Of few rows, and of many that are badly conditioned: f takes part by a dual of its own. By SLSQP."""
+    rng = np.random.default_rng(seed)
+    matrix, right = rng.standard_normal((rows, 12)) * np.logspace(0.0, -2.0, 12), 3.0 * rng.standard_normal(rows)
+    equations = rng.standard_normal((2, 12))
+    level = equations @ rng.uniform(0.0, 2.0, 12)
+    loss = LeastSquares(MatrixMap(matrix, (12,)), right)
+    term = Term("rows", MatrixMap(equations, (12,)), Equals((2,), level))
+    problem = CompositeProblem(Box(np.zeros(12), np.full(12, 2.0)), loss, (term,))
+    assert not is_even(loss.map)
+    result = solve_problem(problem, PRIMAL_DUAL | {"iterations": 200}, TIGHT)
+    twin = minimize(
+        lambda x: 0.5 * np.sum((matrix @ x - right) ** 2),
+        np.ones(12),
+        jac=lambda x: matrix.T @ (matrix @ x - right),
+        bounds=[(0.0, 2.0)] * 12,
+        constraints={"type": "eq", "fun": lambda x: equations @ x - level, "jac": lambda x: equations},
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-14},
+    )
+    assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
+    assert result.record.total == pytest.approx(twin.fun, rel=1e-6)
+    assert result.record.bound <= twin.fun * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 3.0])
+def test_the_step_of_least_squares(sigma):
+    """It minimises h*(y) - <z, y> + |y - y0|^2 / (2 sigma), in the norm of the dual, also where rows are dependent."""
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((4, 6))
+    matrix[3] = matrix[0] + matrix[1]
+    loss = LeastSquares(MatrixMap(matrix, (6,)), rng.standard_normal(4))
+    term = Term("rows", MatrixMap(np.ones((1, 6)), (6,)), Equals((1,), np.ones(1)))
+    whole = posed(CompositeProblem(Box(-np.ones(6), np.ones(6)), loss, (term,)))
+    own = whole.terms[-1]
+    assert whole.loss is None and isinstance(own.penalty, Squares)
+    metric = SquaresMetric(PrimalMetric(whole), own, own.penalty.target)
+    y0, z = rng.standard_normal((2, 4))
+
+    def objective(y):
+        return 0.5 * y @ y + (loss.target - z) @ y + 0.5 * metric.square(y - y0) / sigma
+
+    found = metric.step(y0, z, sigma)
+    twin = minimize(objective, y0, options={"gtol": 1e-10})
+    np.testing.assert_allclose(found, twin.x, atol=1e-6)
+    assert objective(found) <= twin.fun + 1e-12
+
+
+def test_an_objective_that_is_constant_on_the_domain():
+    """Rounding of its slope along X, 1e-16, is no size to take the first weight from."""
+    n = 5
+    domain = FantopeFace(np.full(n, n**-0.5), 2)
+    loss = Logistic(RowSums((n, n)), np.ones(n))
+    term = Term("diagonal", Diagonal((n, n)), Equals((n,), np.full(n, 2.0 / n)))
+    result = solve_problem(CompositeProblem(domain, loss, (term,)), PRIMAL_DUAL | {"iterations": 50}, TIGHT)
+    assert result.status == Status.CONVERGED
+    assert result.record.total == pytest.approx(np.log1p(np.exp(-1.0)), rel=1e-8)

@@ -27,6 +27,15 @@ def large(n, dense):
     return {"domain": domain, "objective": {"kind": "linear", "cost": cost.tolist()}, "constraints": sets}
 
 
+def wide(n):
+    """Over a fantope whose projection is dear."""
+    return {
+        "domain": {"kind": "fantope", "size": n, "rank": 2},
+        "objective": {"kind": "linear", "cost": np.diag(np.arange(float(n))).tolist()},
+        "constraints": [{"kind": "equals", "value": 2.0 / n, "map": {"kind": "diagonal"}}],
+    }
+
+
 def kinds(problem, **solver):
     """The policies that a spec comes to."""
     choice = instance(problem, **solver).choice
@@ -46,8 +55,10 @@ def kinds(problem, **solver):
         # Matrices of low rank: no step of dual ascent is taken before the descent has given way.
         (large(100, dense=False), "cgal", "local-descent", "multipliers", "constant"),
         (large(100, dense=True), "cgal", "local-descent", "multipliers", "constant"),
+        # Of what the domain is the image of.
+        (GROUPS, "cgal", "primal-dual", "adopted", "constant"),
         # Neither.
-        (GROUPS, "cgal", "fully-corrective", "ascent", "homotopy"),
+        (wide(80), "cgal", "fully-corrective", "ascent", "homotopy"),
     ],
 )
 def test_auto_names_what_suits(problem, method, correction, duals, smoothing):

@@ -6,9 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
@@ -63,6 +65,42 @@ class OracleAnswer:
     warm: WarmStart | None = None
 
 
+@dataclass(frozen=True)
+class Lift:
+    """X as the image S V of a `domain` V that projects. matrix: S, on the entries of v in C order, with rows that are
+    orthogonal to each other.
+    """
+
+    domain: Domain
+    matrix: sp.csr_array
+
+    def down(self, v: np.ndarray) -> np.ndarray:
+        """x = S v, flat."""
+        return self.matrix @ v.reshape(-1)
+
+    def up(self, direction: np.ndarray) -> np.ndarray:
+        """S^T g, of the shape of v."""
+        return (self._transpose @ direction.reshape(-1)).reshape(self.domain.shape)
+
+    def up_to_point(self, x: np.ndarray) -> np.ndarray:
+        """A point of V whose image is near x: the shortest v with S v = x, where it lies in V."""
+        return self.domain.project(self.up(x.reshape(-1) / self._lengths))
+
+    @property
+    def norm(self) -> float:
+        """|S|."""
+        return math.sqrt(float(self._lengths.max()))
+
+    @cached_property
+    def _transpose(self) -> sp.csr_array:
+        return sp.csr_array(self.matrix.T)
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        """The diagonal of S S^T."""
+        return np.asarray((self.matrix * self.matrix).sum(axis=1)).reshape(-1)
+
+
 class Domain(ABC):
     """A compact convex set X of points of the given `shape`.
 
@@ -103,6 +141,18 @@ class Domain(ABC):
     def factorised(self) -> int:
         """The order, smaller side, of the largest matrix that `project` factorises; 0 where it factorises none."""
         return min(self.shape) if self.spectral else 0
+
+    @property
+    def lift(self) -> Lift | None:
+        """X, whose points are flat, as the image of a domain that projects where X does not; None where there is none,
+        or no need.
+        """
+        return None
+
+    @property
+    def projected(self) -> Domain:
+        """What steps project onto: X itself, or what it is the image of."""
+        return self if self.lift is None else self.lift.domain
 
     @property
     def factors(self) -> Factorable | None:

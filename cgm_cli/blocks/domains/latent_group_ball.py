@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field, field_validator
 
 from cgm_cli.blocks.atoms import Atom, SparseAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
-from cgm_cli.blocks.domains.group_ball import steepest
+from cgm_cli.blocks.domains.base import Domain, Lift, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.group_ball import GroupL1Ball, steepest
 from cgm_cli.blocks.groups import Groups, apart, check_cover
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, Positive
@@ -20,7 +22,7 @@ class LatentGroupBall(Domain):
     """{sum_G v_G : v_G zero outside of G, sum_G |v_G|_2 <= r}: r times the hull of the groups' unit l2-balls.
 
     Jacob, Obozinski and Vert, "Group lasso with overlap and graph lasso", ICML 2009: its points are non-zero on unions
-    of groups. If no groups overlap it is the group-l1-ball.
+    of groups. If no groups overlap it is the group-l1-ball, and else the image of one: x = S v, v the v_G side by side.
     """
 
     class Spec(BlockSpec):
@@ -48,8 +50,8 @@ class LatentGroupBall(Domain):
         """Raises ValueError unless the groups cover 0, ..., n - 1."""
         check_cover(groups)
         self.members = [np.array(group, dtype=np.intp) for group in groups]
-        self._entries, places = apart(groups)
-        self._groups = Groups(places)
+        self._entries, self._places = apart(groups)
+        self._groups = Groups(self._places)
         self.shape = (int(self._entries.max()) + 1,)
         self.radius = radius
         self.diameter = 2.0 * radius
@@ -57,6 +59,13 @@ class LatentGroupBall(Domain):
     @property
     def sizing(self) -> str | None:
         return "radius"
+
+    @cached_property
+    def lift(self) -> Lift | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Every entry is the sum of its copies, one for each group that it is in; those of the groups lie apart."""
+        copies = self._entries.size
+        matrix = sp.csr_array((np.ones(copies), (self._entries, np.arange(copies))), shape=(self.shape[0], copies))
+        return Lift(GroupL1Ball(self._places, self.radius), matrix)
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = -r max_G |g_G|, at -r g_G / |g_G| on the first such group; zero for g = 0."""

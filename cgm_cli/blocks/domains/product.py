@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, BlocksAtom
 from cgm_cli.blocks.directions import DenseDirection, Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.base import Domain, Lift, OracleAnswer, OracleRequest
 from cgm_cli.errors import located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
@@ -54,6 +56,16 @@ class Product(Domain):
         self.radius = float(np.linalg.norm([block.radius for block in blocks]))
         self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))
         self.projects = all(block.projects for block in blocks)
+
+    @cached_property
+    def lift(self) -> Lift | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Block by block; a block that has none stays as it is."""
+        lifts = [block.lift for block in self.blocks]
+        if not any(lifts):
+            return None
+        pairs = zip(self.blocks, lifts, strict=True)
+        parts = [sp.eye_array(math.prod(block.shape)) if lift is None else lift.matrix for block, lift in pairs]
+        return Lift(Product(tuple(block.projected for block in self.blocks)), sp.csr_array(sp.block_diag(parts)))
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min <g_i, x_i>: the blocks minimise independently, each from its part of the direction."""

@@ -50,6 +50,7 @@ class MatrixMap(LinearMap):
             raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
         # Columns are what sparse atoms ask for, and CSC multiplies from both sides as fast as CSR does.
         self.matrix = sp.csc_array(matrix) if is_sparse(matrix) else matrix
+        self._transpose = self.matrix.T  # a view; of a sparse matrix it takes as long as a product with a small one
         self.in_shape = in_shape
         self.out_shape = (matrix.shape[0],)
         self.norm = operator_norm(self.matrix)
@@ -67,7 +68,7 @@ class MatrixMap(LinearMap):
         return self.matrix @ x.reshape(-1)
 
     def adjoint(self, y: np.ndarray) -> Direction:
-        return DenseDirection((self.matrix.T @ y).reshape(self.in_shape))
+        return DenseDirection((self._transpose @ y).reshape(self.in_shape))
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         """A sparse atom needs the columns of its non-zeros and no others."""

@@ -20,6 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.base import Lift
+from cgm_cli.blocks.lifting import lifted
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections import newton
@@ -36,16 +38,18 @@ LONGER, LEAST = 0.9, 1e-3
 """After every step L is this part of what it was, and no less than this part of what makes every step descend."""
 
 
-STIFF = 5
+STIFF = 10
 """The turn from which Newton's method takes part: what is left then is badly conditioned."""
 
 
 @dataclass(frozen=True)
 class AcceleratedState:
-    """former: the x before the last. theta: of the momentum. curvature: L of the next step; None: not known yet.
-    newton_at: the turn from which Newton's method is tried.
+    """lifted: the last v, where x = S v is the image of one. former: the x before the last, or the v. theta: of the
+    momentum. curvature: L of the next step; None: not known yet. newton_at: the turn from which Newton's method is
+    tried.
     """
 
+    lifted: np.ndarray | None = None
     former: np.ndarray | None = None
     theta: float = 1.0
     curvature: float | None = None
@@ -56,6 +60,7 @@ class AcceleratedState:
 class Accelerated:
     """Accelerated projected steps on the smoothed objective, from where the last turn has come to; the oracle bounds.
 
+    problem: what they are taken on, lifted where the domain is the image of one that projects. lift: how.
     iterations: of a turn.
     """
 
@@ -70,20 +75,22 @@ class Accelerated:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> Accelerated:
             """Raises ProblemError for domains that cannot project."""
-            if not problem.domain.projects:
+            if not problem.domain.projected.projects:
                 raise ProblemError(
                     "`correction: accelerated` projects onto the domain, and this one cannot; `fully-corrective` "
                     "serves every domain",
                     ("correction",),
                 )
-            return Accelerated(self.iterations)
+            return Accelerated(lifted(problem), problem.domain.lift, self.iterations)
 
+    problem: CompositeProblem
+    lift: Lift | None = None
     iterations: int = 16
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> AcceleratedState:
-        return AcceleratedState()
+        return AcceleratedState(lifted=None if self.lift is None else self.problem.first.dense())
 
     def warm_up(self, problem: CompositeProblem) -> None:
         """Nothing is compiled for it."""
@@ -95,23 +102,51 @@ class Accelerated:
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         point, memory = state.point, state.correction
         assert isinstance(memory, AcceleratedState)
-        limit = _largest_curvature(point.problem, plain.beta)
+        limit = _largest_curvature(self.problem, plain.beta)
         if limit == 0.0:  # the atom minimises a linear function
             return Move(plain.atom, plain.eta, memory)
-        x = point.iterate.point.dense()
+        x = point.iterate.point.dense() if memory.lifted is None else memory.lifted
         for _ in range(self.iterations):
             deadline.check()
-            x, memory = _step(point, plain.beta, x, memory, limit)
-        if plain.turn >= memory.newton_at and newton.takes(point.problem):
-            better = newton.newton(point.problem, x, deadline)
+            x, memory = self._step(point, plain.beta, x, memory, limit)
+        if plain.turn >= memory.newton_at and newton.takes(self.problem):
+            better = newton.newton(self.problem, x, deadline)
             if better is None:
                 memory = replace(memory, newton_at=2 * plain.turn)
             else:
                 x, memory = better, AcceleratedState(curvature=memory.curvature)
-        found = DenseAtom(x)
+        if self.lift is not None:
+            memory = replace(memory, lifted=x)
+        found = self._atom(x)
         if point.segment(found, plain.beta).value(1.0) > point.segment(plain.atom, plain.beta).value(plain.eta):
-            return Move(plain.atom, plain.eta, AcceleratedState(curvature=memory.curvature))
+            return Move(plain.atom, plain.eta, AcceleratedState(memory.lifted, curvature=memory.curvature))
         return Move(found, 1.0, memory, is_elsewhere=True)
+
+    def _atom(self, x: np.ndarray) -> DenseAtom:
+        return DenseAtom(x if self.lift is None else self.lift.down(x))
+
+    def _step(
+        self, point: Point, beta: float | None, x: np.ndarray, memory: AcceleratedState, limit: float
+    ) -> tuple[np.ndarray, AcceleratedState]:
+        domain, theta = self.problem.domain, memory.theta
+        older = 0.5 * (1.0 + float(np.sqrt(1.0 + 4.0 * theta**2)))
+        ahead = x if memory.former is None else x + (theta - 1.0) / older * (x - memory.former)
+        here = point.evaluate_at(point.images_of(self._atom(ahead)), beta)
+        gradient = here.direction.dense() if self.lift is None else self.lift.up(here.direction.dense())
+        curvature = limit if memory.curvature is None else max(LONGER * memory.curvature, LEAST * limit)
+        while True:
+            found = domain.project(ahead - gradient / curvature)
+            move = found - ahead
+            if curvature >= limit:
+                break
+            there = point.evaluate_at(point.images_of(self._atom(found)), beta).smoothed
+            model = here.smoothed + float(np.vdot(gradient, move)) + 0.5 * curvature * float(np.vdot(move, move))
+            if there <= model + 1e-15 * abs(here.smoothed):
+                break
+            curvature = min(2.0 * curvature, limit)
+        if float(np.vdot(ahead - found, found - x)) > 0.0:
+            return found, replace(memory, former=None, theta=1.0, curvature=curvature)
+        return found, replace(memory, former=x, theta=older, curvature=curvature)
 
 
 def _largest_curvature(problem: CompositeProblem, beta: float | None) -> float:
@@ -119,27 +154,3 @@ def _largest_curvature(problem: CompositeProblem, beta: float | None) -> float:
     constants = problem.constants()
     smooth, norm = constants["L_f"], constants["|A|"]
     return smooth if norm == 0.0 or beta is None else smooth + norm**2 / beta
-
-
-def _step(
-    point: Point, beta: float | None, x: np.ndarray, memory: AcceleratedState, limit: float
-) -> tuple[np.ndarray, AcceleratedState]:
-    domain, theta = point.problem.domain, memory.theta
-    older = 0.5 * (1.0 + float(np.sqrt(1.0 + 4.0 * theta**2)))
-    ahead = x if memory.former is None else x + (theta - 1.0) / older * (x - memory.former)
-    here = point.evaluate_at(point.images_of(DenseAtom(ahead)), beta)
-    gradient = here.direction.dense()
-    curvature = limit if memory.curvature is None else max(LONGER * memory.curvature, LEAST * limit)
-    while True:
-        found = domain.project(ahead - gradient / curvature)
-        move = found - ahead
-        if curvature >= limit:
-            break
-        there = point.evaluate_at(point.images_of(DenseAtom(found)), beta).smoothed
-        model = here.smoothed + float(np.vdot(gradient, move)) + 0.5 * curvature * float(np.vdot(move, move))
-        if there <= model + 1e-15 * abs(here.smoothed):
-            break
-        curvature = min(2.0 * curvature, limit)
-    if float(np.vdot(ahead - found, found - x)) > 0.0:
-        return found, replace(memory, former=None, theta=1.0, curvature=curvature)
-    return found, replace(memory, former=x, theta=older, curvature=curvature)

@@ -88,15 +88,21 @@ class PrimalMetric:
         return 0.5 * math.sqrt(self.square(ends[1] - ends[0]))
 
     def objective_size(self, problem: CompositeProblem) -> float:
-        """As `cgm_cli.methods.scaling` has it, of what the objective varies by over X alone."""
-        radius, size = self.radius, 0.0
+        """As `cgm_cli.methods.scaling` has it, of what the objective varies by over X alone; where nothing but rounding
+        is left of that, of all of it.
+        """
+        radius, size, whole = self.radius, 0.0, 0.0
         if problem.loss is not None:
             loss = problem.loss
             slope = loss.map.adjoint(loss.gradient(loss.map.forward_atom(problem.first))).dense()
             size = math.sqrt(max(0.0, float(np.vdot(slope, self.times(slope))))) * radius
             size += 0.5 * self.curvature(loss) * radius**2
+            units = 1.0 if self._unit is None else self._unit
+            whole = math.sqrt(_square(units * slope)) * radius + 0.5 * loss.lipschitz * problem.domain.radius**2
+        if size <= CONSTANT * whole:
+            size = 0.0
         terms = [term for term in problem.terms if not term.penalty.is_set]
-        return size or sum(t.penalty.lipschitz * self.norm(t.map) * radius for t in terms) or 1.0
+        return size or sum(t.penalty.lipschitz * self.norm(t.map) * radius for t in terms) or whole or 1.0
 
     def norm(self, linear: LinearMap, sizes: np.ndarray | float = 1.0) -> float:
         """|S A C^1/2| with S = diag(sizes)."""

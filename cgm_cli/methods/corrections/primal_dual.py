@@ -20,6 +20,8 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.domains.base import Lift
+from cgm_cli.blocks.lifting import lifted
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.saddle_operator import Pair, SaddleOperator
@@ -34,6 +36,16 @@ if TYPE_CHECKING:
 ENOUGH, SOME, LONG = 0.2, 0.8, 0.36
 """Begun anew: where |T z - z| has fallen to ENOUGH of what it was at the anchor; to SOME of it, and grows; or where the
 epoch makes up LONG of all steps. These are the values of Lu and Yang, and of PDLP before them.
+"""
+
+IDLE, IDLE_STEPS = 0.9, 200
+"""And where |T z - z| is more than IDLE of what it was at the anchor after so many steps: x or y travels at a constant
+speed, which is as much too small as the weight is off.
+"""
+
+FACTOR, RANGE = 5.0, 1e4
+"""What the weight changes by at the most, from one epoch to the next, and over all. An epoch in which x stays at a
+vertex while y moves, or the reverse, would make it any number at all.
 """
 
 
@@ -56,7 +68,8 @@ class PrimalDualState:
 class PrimalDual:
     """Primal-dual steps with projections onto the domain, from one turn of the loop to the next; its oracle bounds.
 
-    operator: T of the problem. iterations: of a turn, which ends sooner where the iteration begins anew.
+    operator: T of the problem or, where the domain is the image of one that projects, of the problem lifted to that.
+    lift: how. iterations: of a turn, which ends sooner where the iteration begins anew.
     """
 
     class Spec(CorrectionSpec):
@@ -70,22 +83,22 @@ class PrimalDual:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> PrimalDual:
             """Raises ProblemError for domains that cannot project."""
-            if not problem.domain.projects:
+            if not problem.domain.projected.projects:
                 raise ProblemError(
                     "`correction: primal-dual` projects onto the domain, and this one cannot; `fully-corrective` "
                     "serves every domain",
                     ("correction",),
                 )
-            return PrimalDual(SaddleOperator(problem), self.iterations)
+            return PrimalDual(SaddleOperator(lifted(problem)), problem.domain.lift, self.iterations)
 
     operator: SaddleOperator
+    lift: Lift | None = None
     iterations: int = 64
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
-        x = np.array(problem.first.dense(), dtype=float)
-        start = (x, *(np.zeros(term.map.out_shape) for term in problem.terms))
+        start = self.operator.start
         return PrimalDualState(start, start, self.operator.usual_weight)
 
     def warm_up(self, problem: CompositeProblem) -> None:
@@ -109,8 +122,9 @@ class PrimalDual:
             if anew:
                 break
         x, *duals = found
+        x = x if self.lift is None else self.lift.down(x)
         images = [term.map.forward(x) for term in problem.terms]
-        solution = Solution(operator.smoothing(memory.weight), images, duals)
+        solution = Solution(operator.smoothing(memory.weight), images, duals[: len(images)])
         return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True)
 
     def _followed(self, memory: PrimalDualState, found: Pair) -> tuple[PrimalDualState, bool]:
@@ -121,8 +135,9 @@ class PrimalDual:
         if memory.step == 0:
             memory = replace(memory, first=length)
         long = memory.step > 20 and memory.step >= LONG * taken
-        grows = length > memory.last
-        if memory.step > 0 and (length <= ENOUGH * memory.first or (length <= SOME * memory.first and grows) or long):
+        idle = memory.step >= IDLE_STEPS and length > IDLE * memory.first
+        falls = length <= ENOUGH * memory.first or (length <= SOME * memory.first and length > memory.last)
+        if memory.step > 0 and (falls or long or idle):
             return PrimalDualState(found, found, self._balanced(memory, found), taken=taken), True
         share = (memory.step + 1.0) / (memory.step + 2.0)
         current = tuple(
@@ -137,4 +152,6 @@ class PrimalDual:
         primal, dual = np.sqrt(self.operator.lengths(moves))
         if not (primal > 0.0 and dual > 0.0):
             return memory.weight
-        return float(np.exp(0.5 * np.log(dual / primal) + 0.5 * np.log(memory.weight)))
+        usual, weight = self.operator.usual_weight, np.sqrt(dual / primal * memory.weight)
+        near = np.clip(weight, memory.weight / FACTOR, memory.weight * FACTOR)
+        return float(np.clip(near, usual / RANGE, usual * RANGE))

@@ -5,20 +5,23 @@ T takes (x, y) to
     x' = P_X(x - tau C (grad f(x) + A^T y))
     y' = prox of sigma N g* at y + sigma N A (2 x' - x),         1 / tau >= sigma |A|^2 + L_f,
 
-with C, N and the norms of `cgm_cli.methods.corrections.metrics`.
+with C, N and the norms of `cgm_cli.methods.corrections.metrics`. Least squares may take part as one more g_i, behind
+the others, in place of f: `cgm_cli.methods.corrections.squares`.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
-from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.corrections.metrics import PrimalMetric, dual_metric
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections.metrics import DualMetric, PrimalMetric, dual_metric
+from cgm_cli.methods.corrections.squares import Squares, SquaresMetric, posed
 
 Pair = tuple[np.ndarray, ...]
-"""x, and behind it the y_i, in the units of the terms."""
+"""x, and behind it the y_i, in the units of the terms, and that of f where it is one of them."""
 
 SAFE = 0.99
 """Part of the largest sigma |A|^2 that is taken."""
@@ -37,23 +40,39 @@ class SaddleOperator:
     """
 
     def __init__(self, problem: CompositeProblem):
-        self._problem = problem
-        self._primal = PrimalMetric(problem)
-        self._duals = [dual_metric(self._primal, term) for term in problem.terms]
-        self._curvature = self._primal.curvature(problem.loss)
-        self._norm = problem.constants()["|A|"]
+        self.problem, self._posed = problem, posed(problem)
+        self._primal = PrimalMetric(self._posed)
+        self._duals = [self._metric(term) for term in self._posed.terms]
+        self._curvature = self._primal.curvature(self._posed.loss)
+        self._norm = self._posed.constants()["|A|"]
         # f alone may overshoot by half of what T leaves of it (Condat 2013, Theorem 3.1): 1 + rho <= 3/2.
         self.relaxation = 2.0 if self._curvature == 0.0 else 1.5
+
+    def _metric(self, term: Term) -> DualMetric:
+        penalty = term.penalty
+        if isinstance(penalty, Squares):
+            return SquaresMetric(self._primal, term, penalty.target)
+        return dual_metric(self._primal, term)
+
+    @property
+    def start(self) -> Pair:
+        """The point that a run starts from; no duals, but for that of f."""
+        x = np.array(self.problem.first.dense(), dtype=float)
+        duals = [np.zeros(term.map.out_shape) for term in self._posed.terms]
+        if self._posed is not self.problem:
+            last = self._posed.terms[-1]
+            duals[-1] = last.penalty.subgradient(last.map.forward(x))
+        return x, *duals
 
     @property
     def is_idle(self) -> bool:
         """Whether the plain step will do: f is linear and alone, and the oracle's atom minimises it."""
-        return not self._problem.terms and self._curvature == 0.0
+        return not self.problem.terms and self._curvature == 0.0
 
-    @property
+    @cached_property
     def usual_weight(self) -> float:
         """|y| over |x| as their sizes suggest: s / (|A| r) over r, with s the size of the objective over the domain."""
-        size, radius = self._primal.objective_size(self._problem), self._primal.radius
+        size, radius = self._primal.objective_size(self.problem), self._primal.radius
         return size / (self._norm * radius**2) if self._norm * radius > 0.0 else 1.0
 
     def smoothing(self, weight: float) -> float:
@@ -62,7 +81,7 @@ class SaddleOperator:
 
     def apply(self, z: Pair, weight: float) -> Pair:
         """T z. weight: of y over x, sqrt(sigma / tau) where f is linear."""
-        problem, (x, *duals) = self._problem, z
+        problem, (x, *duals) = self._posed, z
         tau, sigma = self._steps(weight)
         slope = np.zeros(problem.domain.shape)
         if problem.loss is not None:
