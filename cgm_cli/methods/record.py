@@ -31,10 +31,9 @@ class IterationRecord:
     certified, nan if it is an estimate. gap: |total - bound| / max(u, |total|, |bound|). u, v: `unit` and `image_scale`
     of the problem. beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three
-    are nan where the oracle was broken off to leave. rank: of x at the most, the columns of its factors; nan where it is
-    kept in another form. phases: seconds of this iteration by phase. metrics: of the
-    template, where evaluated. theory: what the paper promises beside what is measured (cgm_cli.methods.theory), in the
-    minimisation's units.
+    are nan where the oracle was broken off to leave. rank: of x at the most, the columns of its factors; nan where it
+    is kept in another form. phases: seconds of this iteration by phase. metrics: of the template, where evaluated.
+    theory: what the paper promises beside what is measured (cgm_cli.methods.theory), in the minimisation's units.
     """
 
     k: int

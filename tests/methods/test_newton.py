@@ -60,7 +60,9 @@ def test_a_ball(matrix, target, radius):
     assert result.record.total == pytest.approx(ball_twin(matrix, target, radius), rel=3e-6)
 
 
-@pytest.mark.parametrize("domain", [L1Ball((10,), 3.0), Simplex(10, 2.0), Simplex(10, 2.0, at_most=True)], ids=str)
+@pytest.mark.parametrize(
+    "domain", [L1Ball((10,), 3.0), Simplex(10, 2.0), Simplex(10, 2.0, at_most=True)], ids=["l1", "simplex", "at most"]
+)
 @pytest.mark.parametrize("form", ["least squares", "quadratic"])
 def test_polytopes(domain, form):
     """x is optimal if and only if <grad f(x), x - s> <= 0 at every vertex s: by hand."""

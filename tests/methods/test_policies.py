@@ -18,7 +18,7 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, solve
+from tests.methods.problems import KNOWN, Keep, cycle, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [
@@ -37,6 +37,8 @@ def subject(family, example):
         return *KNOWN["lasso"](), {"method": "hcgm"}
     if name in ("local-descent", "multipliers"):
         return *KNOWN["two-clusters-face"](), {"method": "cgal", "correction": "local-descent"}
+    if name == "mixing":
+        return *cycle(501), {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
     if family == "duals":

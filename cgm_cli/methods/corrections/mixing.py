@@ -22,7 +22,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from pydantic import Field
 
-from cgm_cli.blocks.atoms import LowRankAtom
+from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.quartic import is_diagonal
@@ -84,7 +84,7 @@ class Mixing:
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"kind": "mixing"},
-            {"kind": "mixing", "columns": 5, "sweeps": 100},
+            {"kind": "mixing", "columns": 5, "sweeps": 10},
         ]
 
         def build(self, problem: CompositeProblem, setting: Setting) -> Mixing:
@@ -146,11 +146,10 @@ class Mixing:
         """The last factor, at first noise; the oracle's eigenvector in a new column; and noise in as many columns again
         where all are needed.
         """
-        n, x, atom = len(self.lengths), state.point.iterate.point.low_rank, plain.atom.low_rank
+        n, atom = len(self.lengths), plain.atom.low_rank
         if memory.sweeps == 0:
             return self._with_lengths(state.rng.standard_normal((n, self.columns)))
-        assert x is not None
-        known = x.left
+        known = _factor(state.point.iterate.point)
         parts = [known]
         if atom is not None:
             parts.append(self._weighed(state, known, atom.left[:, :1]))
@@ -191,6 +190,15 @@ class Mixing:
     def _with_lengths(self, factor: np.ndarray) -> np.ndarray:
         """Every row as long as the diagonal asks for."""
         return np.ascontiguousarray(factor * (self.lengths / np.sqrt(row_products(factor, factor)))[:, None])
+
+
+def _factor(x: Atom) -> np.ndarray:
+    """R of X = R R^T, without columns that rounding alone has made."""
+    if x.low_rank is not None:
+        return x.low_rank.left * np.sqrt(x.low_rank.weights)
+    weights, vectors = scipy.linalg.eigh(x.dense())
+    kept = weights > WEIGHTLESS * weights[-1]
+    return vectors[:, kept] * np.sqrt(weights[kept])
 
 
 def mixes(problem: CompositeProblem) -> bool:
