@@ -76,7 +76,7 @@ def test_probabilities_of_failure_add_up_to_no_more_than_the_one_that_is_told(mo
     out_of_reach(monkeypatch)
     shares = []
 
-    def minimum(self, direction, failure, rng, deadline):
+    def minimum(self, direction, failure, rng, slack, deadline):
         shares.append(failure)
         return 0.0
 

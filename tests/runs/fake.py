@@ -44,6 +44,7 @@ def record(k: int, **changes: Any) -> IterationRecord:
         "lmo_matvecs": 3 * k,
         "lmo_residual": 1e-7,
         "fw_gap": 1.0 / (k + 1),
+        "rank": 1.0 + k,
         "phases": {"lmo": 0.01},
         "infeasibilities": {"row_sums": 0.1 / (k + 1)},
         "metrics": {"error_rate": float(k)} if k and k % 10 == 0 else {},

@@ -216,6 +216,8 @@ class LocalDescent:
         atom, domain, factor = plain.atom.low_rank, chart.domain, memory.factor
         if atom is None or factor is None or domain.count > 1 or chart.known is not None:
             return atom, 1
+        if 2 * factor.shape[1] >= min(domain.shape):  # any matrix has a factor of about as many
+            return atom, 1
         if memory.fresh == 1:
             return atom, factor.shape[1] + 1
         values, block = domain.several(plain.direction, memory.fresh, state.rng, deadline.should_stop)
@@ -261,7 +263,7 @@ def _units(chart: Chart, flat: np.ndarray) -> np.ndarray:
 def _is_full(factor: np.ndarray) -> bool:
     """Whether even the last of the columns, the lightest, has weight."""
     weights = np.square(factor).sum(axis=0)
-    return bool(weights[-1] > NEEDED * weights.sum())
+    return bool(weights.size) and bool(weights[-1] > NEEDED * weights.sum())
 
 
 def _is_better(state: State, corrected: Atom, plain: PlainStep) -> bool:

@@ -110,7 +110,10 @@ class _Place:
     def targets(self, hessian: np.ndarray, t: float, deadline: Deadline) -> Iterator[np.ndarray]:
         """Where Newton steps lead to: from x, and from where alternating directions have come to."""
         domain, shape, slope = self._problem.domain, self.x.shape, self.gradient.reshape(-1)
-        solve = np.linalg.inv(np.eye(slope.size) + t * hessian)
+        try:
+            solve = np.linalg.inv(np.eye(slope.size) + t * hessian)
+        except np.linalg.LinAlgError:  # numbers out of range
+            return
         u = self.x - t * self.gradient
         z = domain.project(u)
         for rounds in ROUNDS:

@@ -43,7 +43,7 @@ IDLE, IDLE_STEPS = 0.9, 200
 speed, which is as much too small as the weight is off.
 """
 
-FACTOR, RANGE = 5.0, 1e4
+FACTOR, RANGE = 5.0, 1e8
 """What the weight changes by at the most, from one epoch to the next, and over all. An epoch in which x stays at a
 vertex while y moves, or the reverse, would make it any number at all.
 """
