@@ -8,7 +8,7 @@ from tests.fuzz import generate, tricks
 from tests.fuzz.cases import Oddity, replayed
 from tests.fuzz.worker import Pool
 
-SEED = 20
+SEED = 21
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def test_specs(pool):
 
 def test_files(pool):
     outcomes = [tried(pool, generate.file_case(SEED, index)) for index in range(100)]
-    assert 5 < outcomes.count("accepted") < 80
+    assert 10 < outcomes.count("accepted") < 80
 
 
 def test_data_files_made_by_hand(pool):
