@@ -49,6 +49,9 @@ ROUNDS, AGAIN, MENDED = 20, 10, 1e-3
 part of the residual that may be left of it.
 """
 
+IMPOSSIBLE = 1e-6
+"""Part of a residual up to which what can be mended of it is not looked at: no x would miss its constraints by less."""
+
 AMPLIFIED, NOTICED = 30.0, 1e-3
 """From which amplification on constraints are called nearly dependent, where x owes more than this, relatively."""
 
@@ -78,11 +81,14 @@ def repair(
     if math.prod(problem.domain.shape) > ENTRIES or work > WORK or (atom := iterate.atom()) is None:
         return None
     first = _residual(problem, images)
-    length = float(np.linalg.norm(first.values))
-    if length == 0.0 or not np.isfinite(length):
+    whole = float(np.linalg.norm(first.values))
+    if whole == 0.0 or not np.isfinite(whole):
         return NONE_NEEDED
-    x, missed, at = atom.dense(), first, list(images)
-    step = missed.shortest_step(STEPS)
+    step = first.shortest_step(STEPS)
+    length = first.mended_by(step)
+    if length <= IMPOSSIBLE * whole:
+        return NONE_NEEDED
+    x, at = atom.dense(), list(images)
     amplification = float(np.linalg.norm(step)) / length
     if amplification > AMPLIFIED:
         gone = float(np.linalg.norm(step))
@@ -92,14 +98,14 @@ def repair(
         there = problem.domain.project(here + step)
         at = [image + term.map.forward(there - here) for term, image in zip(problem.terms, at, strict=True)]
         here, missed = there, _residual(problem, at)
-        left = float(np.linalg.norm(missed.values)) / length
+        step = missed.shortest_step(AGAIN)
+        left = missed.mended_by(step) / length
         gone, change = float(np.linalg.norm(here - x)), _change(problem, loss_image, images, here - x)
         ways.append(_Way(gone, change, left))
         if left <= MENDED:
             break
-        step = missed.shortest_step(AGAIN)
-    whole = ways[-1].extended(ways[len(ways) // 2])
-    return Repair(whole.length, max(0.0, whole.change), amplification)
+    way = ways[-1].extended(ways[len(ways) // 2])
+    return Repair(way.length, max(0.0, way.change), amplification)
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,12 @@ class _Residual:
         )
         found = lsmr(operator, self.values, atol=ACCURACY, btol=ACCURACY, conlim=CONDITION, maxiter=steps)[0]
         return found.reshape(self.shape)
+
+    def mended_by(self, step: np.ndarray) -> float:
+        """The length of what a step takes off the residual. Of the shortest step, it is all but what no x could meet,
+        where constraints contradict each other by as little as data that was rounded.
+        """
+        return float(np.linalg.norm(self._forward(step)))
 
     def _forward(self, step: np.ndarray) -> np.ndarray:
         return np.concatenate([part.forward(step.reshape(self.shape)) for part in self.parts])

@@ -22,10 +22,11 @@ def safe_norm(z: np.ndarray) -> float:
 def project_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     """argmin |p - z| over p >= 0, sum p = radius.
 
-    p_i = max(z_i - theta, 0) with the one theta that makes them sum to the radius (Held, Wolfe, Crowder 1974). The
-    maximum is subtracted first: theta then lies in [-radius, 0), entries at or below -radius cannot be in the support,
-    and what is left to sort and sum is in (-1, 0] once divided by the radius. So no magnitude of z, however large,
-    cancels the radius.
+    p_i = max(z_i - theta, 0) with the one theta that makes them sum to the radius (Held, Wolfe, Crowder 1974): the
+    largest of (the sum of the j largest z_i - radius) / j over all j, as no j entries of p sum to more than the radius,
+    and those of the support sum to it. The maximum is subtracted first: theta then lies in [-radius, 0), entries at or
+    below -radius cannot be in the support, and what is left to sort and sum is in (-1, 0] once divided by the radius.
+    So no magnitude of z, however large, cancels the radius.
     """
     z = np.asarray(z, dtype=float)
     top = float(z.max())
@@ -38,9 +39,7 @@ def project_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     support = below > -radius
     scaled = below[support] / radius
     ordered = np.sort(scaled)[::-1]
-    counts = np.arange(1, ordered.size + 1)
-    size = int(np.flatnonzero(ordered * counts > np.cumsum(ordered) - 1.0)[-1]) + 1
-    theta = (ordered[:size].sum() - 1.0) / size
+    theta = float(((np.cumsum(ordered) - 1.0) / np.arange(1, ordered.size + 1)).max())
     out = np.zeros(z.shape)
     out[support] = radius * np.maximum(scaled - theta, 0.0)
     return out
@@ -50,11 +49,8 @@ def project_simplex_rows(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     """`project_simplex` of every row of a matrix (m, n), for a positive radius."""
     with np.errstate(over="ignore"):
         below = (z - z.max(axis=1, keepdims=True)) / radius
-    ordered = -np.sort(-below, axis=1)
-    sums, counts = np.cumsum(ordered, axis=1), np.arange(1, z.shape[1] + 1)
-    kept = ordered * counts > sums - 1.0
-    last = z.shape[1] - 1 - np.argmax(kept[:, ::-1], axis=1)[:, None]
-    theta = (np.take_along_axis(sums, last, axis=1) - 1.0) / (last + 1)
+        sums = np.cumsum(np.sort(below, axis=1)[:, ::-1], axis=1)
+    theta = ((sums - 1.0) / np.arange(1, z.shape[1] + 1)).max(axis=1, keepdims=True)
     return radius * np.maximum(below - theta, 0.0)
 
 

@@ -133,13 +133,13 @@ def test_separable_functions_are_smoothed_entry_by_entry(blocks, seed, beta):
     rng = np.random.default_rng(seed)
     for g in (g for g in blocks if g.separable):
         z, steps = 3.0 * rng.standard_normal(g.shape), beta * 10.0 ** rng.uniform(-2, 2, g.shape)
-        y = g.duals(z, steps)
+        y = g.dual(z, steps)
         p = g.prox(z - steps * y, 1e-13) if g.is_set else z - steps * y
         np.testing.assert_allclose(p, z - steps * y, rtol=1e-12, atol=1e-12 * largest(z))
         for q in points(g, rng, 5):
             allowed = rounding(z, p, q) * max(1.0, largest(y))
             assert g.value(q) - g.value(p) - np.vdot(y, q - p) >= -allowed
-        np.testing.assert_allclose(g.duals(z, np.full(g.shape, beta)), g.smoothed(z, beta).slope, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(g.dual(z, np.full(g.shape, beta)), g.smoothed(z, beta).slope, rtol=1e-9, atol=1e-12)
 
 
 @every

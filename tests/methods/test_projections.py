@@ -241,7 +241,7 @@ def test_the_step_of_least_squares(sigma):
     y0, z = rng.standard_normal((2, 4))
 
     def objective(y):
-        return 0.5 * y @ y + (loss.target - z) @ y + 0.5 * metric.square(y - y0) / sigma
+        return 0.5 * y @ y + (loss.target - z) @ y + 0.5 * float(np.square(metric.coordinates(y - y0)).sum()) / sigma
 
     found = metric.step(y0, z, sigma)
     twin = minimize(objective, y0, options={"gtol": 1e-10})

@@ -18,6 +18,9 @@ import numpy as np
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
 
+Smoothing = float | np.ndarray
+"""One for all entries of an image, or one for each."""
+
 
 @dataclass(frozen=True)
 class Dual:
@@ -104,9 +107,9 @@ class Penalty(ABC):
         y = dual.slope
         return float(np.vdot(y, z)) - dual.conjugate - 0.5 * beta * float(np.vdot(y, y))
 
-    def duals(self, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """The y of `smoothed` with another smoothing for every entry; of what is `separable` alone."""
-        return self.smoothed(z, steps).slope  # pyright: ignore[reportArgumentType]
+    def dual(self, z: np.ndarray, step: Smoothing) -> np.ndarray:
+        """The y of `smoothed`, and nothing else; what is `separable` may have another smoothing for every entry."""
+        return (z - self.prox(z, step)) / step  # pyright: ignore[reportArgumentType]
 
     def conjugate_size(self, y: np.ndarray) -> float | None:
         """What the rounding of g*(y) is relative to, as n eps is, where it is a sum of products of y with constants;

@@ -95,9 +95,6 @@ class BoxSet(ConvexSet):
         y, distance, pairing, reference = box_dual(z, self.lower, self.upper, beta)
         return Dual(y, pairing, 0.0, distance, reference)
 
-    def duals(self, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        return (z - self.project(z)) / steps
-
     def conjugate_size(self, y: np.ndarray) -> float:
         ends = np.where(y > 0.0, self.upper, np.where(y < 0.0, self.lower, 0.0))
         return float(np.vdot(np.abs(y), np.abs(ends)))

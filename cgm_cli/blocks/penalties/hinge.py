@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.fitting import numbers, positive, signs
-from cgm_cli.blocks.penalties.base import Dual, Penalty
+from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, Positive
 
@@ -59,8 +59,11 @@ class Hinge(Penalty):
         return np.where(self.labels * z < 1.0, -self.factor * self.labels, 0.0)
 
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
-        pull = np.clip(1.0 - self.labels * z, 0.0, beta * self.factor) / beta
-        return Dual(-self.labels * pull, -float(pull.sum()), self.value(z), 0.0, 0.0)
+        y = self.dual(z, beta)
+        return Dual(y, float(np.vdot(self.labels, y)), self.value(z), 0.0, 0.0)
+
+    def dual(self, z: np.ndarray, step: Smoothing) -> np.ndarray:
+        return -self.labels * (np.clip(1.0 - self.labels * z, 0.0, step * self.factor) / step)
 
     def linearised(self, z: np.ndarray) -> Dual:
         y = self.subgradient(z)

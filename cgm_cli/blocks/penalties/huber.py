@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.fitting import positive
-from cgm_cli.blocks.penalties.base import Dual, Penalty
+from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
 
@@ -65,10 +65,13 @@ class Huber(Penalty):
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         return self._dual(z, self.delta + beta * self.scale)
 
+    def dual(self, z: np.ndarray, step: Smoothing) -> np.ndarray:
+        return self.scale * self._slopes(z, self.delta + step * self.scale)
+
     def linearised(self, z: np.ndarray) -> Dual:
         return self._dual(z, self.delta)
 
-    def _slopes(self, z: np.ndarray, width: float) -> np.ndarray:
+    def _slopes(self, z: np.ndarray, width: Smoothing) -> np.ndarray:
         """clip(z / width, -1, 1); clipped before it is divided, so that no quotient overflows."""
         return np.clip(z, -width, width) / width
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from cgm_cli.blocks.fitting import fit, numbers
-from cgm_cli.blocks.penalties.base import Dual, Penalty
+from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
 from cgm_cli.numerics.projections import safe_norm
 
 
@@ -54,8 +54,8 @@ class Shifted(Penalty):
         reference = float(np.linalg.norm((z - beta * dual.slope).reshape(-1))) if self.is_set else 0.0
         return self._moved(replace(dual, reference=reference))
 
-    def duals(self, z: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        return self.inner.duals(z - self.offset, steps)
+    def dual(self, z: np.ndarray, step: Smoothing) -> np.ndarray:
+        return self.inner.dual(z - self.offset, step)
 
     def conjugate_size(self, y: np.ndarray) -> float | None:
         own = self.inner.conjugate_size(y)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from cgm_cli.blocks.fitting import positive
-from cgm_cli.blocks.penalties.base import Dual, Penalty
+from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
 
 
 class SupportFunction(Penalty):
@@ -35,6 +35,9 @@ class SupportFunction(Penalty):
 
     def smoothed(self, z: np.ndarray, beta: float) -> Dual:
         return Dual(self.project_dual(z, beta * self.scale) / beta, 0.0, self.value(z), 0.0, 0.0)
+
+    def dual(self, z: np.ndarray, step: Smoothing) -> np.ndarray:
+        return self.project_dual(z, step * self.scale) / step  # pyright: ignore[reportArgumentType]
 
     def conjugate_size(self, y: np.ndarray) -> float:
         return 0.0

@@ -70,9 +70,9 @@ class PrimalMetric:
             return self._domain.parallel(direction)
         return self._unit * self._domain.parallel(self._unit * direction)
 
-    def square(self, move: np.ndarray) -> float:
-        """|x|^2 of a difference of points of X."""
-        return _square(move if self._unit is None else move / self._unit)
+    def coordinates(self, move: np.ndarray) -> np.ndarray:
+        """A vector as long as a difference of points of X is in this norm."""
+        return (move if self._unit is None else move / self._unit).reshape(-1)
 
     def through(self, linear: LinearMap, y: np.ndarray) -> np.ndarray:
         """A C A^T y."""
@@ -85,7 +85,7 @@ class PrimalMetric:
             return self._domain.radius
         probe = DenseDirection(np.random.default_rng(0).standard_normal(self._domain.shape))
         ends = [self._domain.lmo(probe.scaled(sign), OracleRequest()).atom.dense() for sign in (1.0, -1.0)]
-        return 0.5 * math.sqrt(self.square(ends[1] - ends[0]))
+        return 0.5 * math.sqrt(_square(self.coordinates(ends[1] - ends[0])))
 
     def objective_size(self, problem: CompositeProblem) -> float:
         """As `cgm_cli.methods.scaling` has it, of what the objective varies by over X alone; where nothing but rounding
@@ -146,8 +146,8 @@ class DualMetric(Protocol):
         """The prox of sigma g* at y + sigma z, in the norm of y."""
         ...
 
-    def square(self, move: np.ndarray) -> float:
-        """|y|^2."""
+    def coordinates(self, move: np.ndarray) -> np.ndarray:
+        """A vector whose length is |y|."""
         ...
 
 
@@ -160,13 +160,10 @@ class Entrywise:
     def step(self, y: np.ndarray, image: np.ndarray, sigma: float) -> np.ndarray:
         """With b = 1 / sigma, it is the dual of the envelope g_b at z + b y."""
         steps = 1.0 / (sigma * self._weights)
-        ahead = image + steps * y
-        if isinstance(steps, np.ndarray):
-            return self._penalty.duals(ahead, steps)
-        return self._penalty.smoothed(ahead, steps).slope
+        return self._penalty.dual(image + steps * y, steps)
 
-    def square(self, move: np.ndarray) -> float:
-        return float(np.vdot(move, move / self._weights))
+    def coordinates(self, move: np.ndarray) -> np.ndarray:
+        return (move / np.sqrt(self._weights)).reshape(-1)
 
 
 class Orthonormal:
@@ -180,15 +177,14 @@ class Orthonormal:
         peak = values[-1]
         values = np.where(values > NONE * peak, np.maximum(values, SMALLEST * peak), DEPENDENT * peak)
         self._weight, self._target = term.weight, target
-        self._gram, self._inverse = (vectors * values) @ vectors.T * scale, (vectors / values) @ vectors.T / scale
+        self._root, self._inverse = (vectors * np.sqrt(values)).T * sizes, (vectors / values) @ vectors.T / scale
 
     def step(self, y: np.ndarray, image: np.ndarray, sigma: float) -> np.ndarray:
         off = (image - self._target).reshape(-1)
         return y + (sigma * self._weight) * (self._inverse @ off).reshape(y.shape)
 
-    def square(self, move: np.ndarray) -> float:
-        flat = move.reshape(-1)
-        return max(0.0, float(flat @ self._gram @ flat)) / self._weight
+    def coordinates(self, move: np.ndarray) -> np.ndarray:
+        return self._root @ move.reshape(-1) / math.sqrt(self._weight)
 
 
 def dual_metric(primal: PrimalMetric, term: Term) -> DualMetric:

@@ -8,7 +8,8 @@ Halpern's iteration of its reflection, anchored at z0 = (x0, y0) and begun anew 
     z_{k+1} = (k+1)/(k+2) (z_k + (1 + rho) (T z_k - z_k)) + 1/(k+2) z0,
 
 converges linearly for problems that are sharp or grow quadratically, linear programs among them (Lu and Yang,
-"Restarted Halpern PDHG for linear programming", 2024).
+"Restarted Halpern PDHG for linear programming", 2024). It is begun anew, too, from a combination of the points gone
+through, by `cgm_cli.methods.corrections.anderson`, where |T z - z| is smaller there: that never makes it longer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cgm_cli.blocks.domains.base import Lift
 from cgm_cli.blocks.lifting import lifted
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.anderson import LARGEST, LEAST, Anderson, Trail
 from cgm_cli.methods.corrections.saddle_operator import Pair, SaddleOperator
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
@@ -43,16 +45,22 @@ IDLE, IDLE_STEPS = 0.9, 200
 speed, which is as much too small as the weight is off.
 """
 
-FACTOR, RANGE = 5.0, 1e8
-"""What the weight changes by at the most, from one epoch to the next, and over all. An epoch in which x stays at a
-vertex while y moves, or the reverse, would make it any number at all.
+NEAR, FACTOR, RANGE = 1.4, 5.0, 1e8
+"""What the weight changes by at the least, lest the trail be lost for nothing, and at the most, from one epoch to the
+next, and over all. An epoch in which x stays at a vertex while y moves, or the reverse, would make it any number.
+"""
+
+EVERY, RARELY, BETTER = 10, 40, 0.9
+"""After so many steps a combination of those gone through is tried, after twice as many where the last was of no use,
+up to RARELY; it is taken where |T z - z| is this part of the last.
 """
 
 
 @dataclass(frozen=True)
 class PrimalDualState:
     """current, anchor: z_k and z0. weight: sqrt(sigma / tau), in the units of y over those of x, for f = 0. step: k of
-    the epoch. taken: steps in all. first, last: |T z - z| at the anchor and at the last step.
+    the epoch. taken: steps in all. first, last: |T z - z| at the anchor and at the last step. wait: steps
+    between combinations, the next of which is tried when so many steps are `taken`. trail: what they are made of.
     """
 
     current: Pair
@@ -62,6 +70,9 @@ class PrimalDualState:
     taken: int = 0
     first: float = np.inf
     last: float = np.inf
+    wait: int = EVERY
+    next_try: int = EVERY
+    trail: Trail | None = None
 
 
 @dataclass(frozen=True)
@@ -105,8 +116,10 @@ class PrimalDual:
         """Nothing is compiled for it."""
 
     def memory(self, problem: CompositeProblem) -> int:
-        """The point, its anchor, and what a step makes of them; the duals are of about that size."""
-        return 8 * problem.domain.memory
+        """The point, its anchor, and what a step makes of them; the duals are of about that size. And the trail, with
+        the copy that a turn works on.
+        """
+        return 8 * problem.domain.memory + min(8 * LEAST * problem.domain.memory, 32 * LEAST * LARGEST)
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         problem, memory = state.point.problem, state.correction
@@ -114,23 +127,48 @@ class PrimalDual:
         operator = self.operator
         if operator.is_idle:
             return Move(plain.atom, plain.eta, memory)
-        found = memory.current
+        found, weight, gone = memory.current, memory.weight, Anderson(memory.trail)
         for _ in range(self.iterations):
             deadline.check()
-            found = operator.apply(memory.current, memory.weight)
-            memory, anew = self._followed(memory, found)
+            found, residual = self._applied(memory.current, weight, gone)
+            memory, anew = self._followed(memory, found, residual)
             if anew:
                 break
+            if memory.taken >= memory.next_try and not gone.is_empty:
+                found, memory = self._ahead(memory, found, gone)
+        # With another weight, T is another.
+        memory = replace(memory, trail=gone.trail if memory.weight == weight else None)
         x, *duals = found
         x = x if self.lift is None else self.lift.down(x)
         images = [term.map.forward(x) for term in problem.terms]
         solution = Solution(operator.smoothing(memory.weight), images, duals[: len(images)])
         return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True)
 
-    def _followed(self, memory: PrimalDualState, found: Pair) -> tuple[PrimalDualState, bool]:
-        """The state after a step, which has found T z; whether the iteration has begun anew there."""
-        moves = tuple(new - old for new, old in zip(found, memory.current, strict=True))
-        length = self.operator.length(moves, memory.weight)
+    def _applied(self, z: Pair, weight: float, gone: Anderson) -> tuple[Pair, float]:
+        """T z, and |T z - z|."""
+        found = self.operator.apply(z, weight)
+        residual = self.operator.coordinates(_moves(found, z), weight)
+        gone.add(np.concatenate([part.reshape(-1) for part in found]), residual)
+        return found, float(np.linalg.norm(residual))
+
+    def _ahead(self, memory: PrimalDualState, found: Pair, gone: Anderson) -> tuple[Pair, PrimalDualState]:
+        """The iteration begun anew from a combination of what it has gone through, where that is as much better as it
+        promises; else as it is.
+        """
+        combined, promised = gone.combined()
+        if promised <= BETTER * memory.last:
+            cuts = np.cumsum([part.size for part in found])[:-1]
+            start = tuple(p.reshape(q.shape) for p, q in zip(np.split(combined, cuts), found, strict=True))
+            ahead, residual = self._applied(start, memory.weight, gone)
+            taken = memory.taken + 1
+            if residual <= BETTER * memory.last:
+                return ahead, PrimalDualState(ahead, ahead, memory.weight, taken=taken, next_try=taken + EVERY)
+            memory = replace(memory, taken=taken)
+        wait = min(2 * memory.wait, RARELY)
+        return found, replace(memory, wait=wait, next_try=memory.taken + wait)
+
+    def _followed(self, memory: PrimalDualState, found: Pair, length: float) -> tuple[PrimalDualState, bool]:
+        """The state after a step, which has found T z, so far from z; whether the iteration has begun anew there."""
         taken = memory.taken + 1
         if memory.step == 0:
             memory = replace(memory, first=length)
@@ -138,20 +176,26 @@ class PrimalDual:
         idle = memory.step >= IDLE_STEPS and length > IDLE * memory.first
         falls = length <= ENOUGH * memory.first or (length <= SOME * memory.first and length > memory.last)
         if memory.step > 0 and (falls or long or idle):
-            return PrimalDualState(found, found, self._balanced(memory, found), taken=taken), True
+            state = PrimalDualState(found, found, self._balanced(memory, found), taken=taken, next_try=taken + EVERY)
+            return state, True
         share = (memory.step + 1.0) / (memory.step + 2.0)
         current = tuple(
-            share * (old + self.operator.relaxation * move) + (1.0 - share) * start
-            for old, move, start in zip(memory.current, moves, memory.anchor, strict=True)
+            share * (old + self.operator.relaxation * (new - old)) + (1.0 - share) * start
+            for old, new, start in zip(memory.current, found, memory.anchor, strict=True)
         )
         return replace(memory, current=current, step=memory.step + 1, taken=taken, last=length), False
 
     def _balanced(self, memory: PrimalDualState, found: Pair) -> float:
         """The weight that is nearer to what x and y have moved by since the anchor (Applegate et al. 2021, PDLP)."""
-        moves = tuple(new - old for new, old in zip(found, memory.anchor, strict=True))
-        primal, dual = np.sqrt(self.operator.lengths(moves))
+        primal, dual = self.operator.lengths(_moves(found, memory.anchor))
         if not (primal > 0.0 and dual > 0.0):
             return memory.weight
         usual, weight = self.operator.usual_weight, np.sqrt(dual / primal * memory.weight)
+        if 1.0 / NEAR < weight / memory.weight < NEAR:
+            return memory.weight
         near = np.clip(weight, memory.weight / FACTOR, memory.weight * FACTOR)
         return float(np.clip(near, usual / RANGE, usual * RANGE))
+
+
+def _moves(to: Pair, start: Pair) -> Pair:
+    return tuple(new - old for new, old in zip(to, start, strict=True))

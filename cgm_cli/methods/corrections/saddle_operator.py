@@ -93,15 +93,18 @@ class SaddleOperator:
         images = [term.map.forward(ahead) for term in problem.terms]
         return x_next, *(m.step(y, z, sigma) for m, y, z in zip(self._duals, duals, images, strict=True))
 
-    def lengths(self, moves: Pair) -> tuple[float, float]:
-        """Of a move, its square in x, and in y in the norm that sigma is measured in."""
-        x, *duals = moves
-        return self._primal.square(x), sum(m.square(y) for m, y in zip(self._duals, duals, strict=True))
+    def coordinates(self, moves: Pair, weight: float) -> np.ndarray:
+        """A vector as long as a move is in the norm in which T is averaged, but for its mixed part; that of x first."""
+        (x, *duals), (tau, sigma) = moves, self._steps(weight)
+        parts = [metric.coordinates(y) / math.sqrt(sigma) for metric, y in zip(self._duals, duals, strict=True)]
+        return np.concatenate([self._primal.coordinates(x) / math.sqrt(tau), *parts])
 
-    def length(self, moves: Pair, weight: float) -> float:
-        """In the norm in which T is averaged, but for its mixed part."""
-        (primal, dual), (tau, sigma) = self.lengths(moves), self._steps(weight)
-        return math.sqrt(primal / tau + dual / sigma)
+    def lengths(self, moves: Pair) -> tuple[float, float]:
+        """Of a move, that of x, and that of y in the norm that sigma is measured in."""
+        x, *duals = moves
+        parts = [metric.coordinates(y) for metric, y in zip(self._duals, duals, strict=True)]
+        norms = [float(np.linalg.norm(part)) for part in (self._primal.coordinates(x), *parts)]
+        return norms[0], math.hypot(*norms[1:])
 
     def _steps(self, weight: float) -> tuple[float, float]:
         """tau and sigma."""

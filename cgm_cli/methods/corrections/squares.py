@@ -62,9 +62,8 @@ class SquaresMetric:
         ahead = s * self._values * (self._vectors.T @ y.reshape(-1)) + off
         return (self._vectors @ (ahead / (1.0 + s * self._values))).reshape(y.shape)
 
-    def square(self, move: np.ndarray) -> float:
-        own = self._vectors.T @ move.reshape(-1)
-        return float(np.vdot(own, self._values * own)) / self._weight
+    def coordinates(self, move: np.ndarray) -> np.ndarray:
+        return np.sqrt(self._values / self._weight) * (self._vectors.T @ move.reshape(-1))
 
 
 def posed(problem: CompositeProblem) -> CompositeProblem:
