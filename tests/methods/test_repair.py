@@ -65,6 +65,18 @@ def test_rows_that_are_there_twice_amplify_nothing():
         assert found.amplification < 2.0 and found.cost < 2e-3
 
 
+@pytest.mark.parametrize("missed", [1e-7, 1e-3])
+def test_what_no_x_could_meet_is_not_counted(missed):
+    """The mean of two contradictory equations is met, at the edge of the box: there is nothing left to mend."""
+    rows, right = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([1.0, 1.0 + missed])
+    problem = box_problem([5.0, 1.0], [Term("equals", MatrixMap(rows, (2,)), Equals((2,), right))])
+    found = mended(problem, np.array([0.0, 1.0 + 0.5 * missed]))
+    assert found.cost == found.length == 0.0
+    # Beside it, what can be met is mended as ever, and costs what it costs.
+    found = mended(problem, np.array([0.0, 1.0 + 0.5 * missed - 0.01]))
+    assert found.length == pytest.approx(0.01 / np.sqrt(2.0), rel=1e-6) and found.cost == pytest.approx(0.03, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_an_equation_is_met_by_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
