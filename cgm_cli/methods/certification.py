@@ -29,6 +29,7 @@ class Certifier:
         self._problem, self._state, self._schedule = problem, state, schedule
         self._budget, self._clock = budget, clock
         self._chance = FailureBudget(schedule.failure, state.rng)
+        self._certified_at: int | None = None  # k of the last turn whose own dual was
         self._dual_seconds = 0.0  # what it took to write out a dual point, the last time
 
     def offer(self, turn: Turn) -> None:
@@ -67,7 +68,10 @@ class Certifier:
         if not self._budget.ending.affords(self._dual_seconds or seconds_to_write(self._problem)):
             return False
         dual = self._dual_point(turn)
-        return self._state.bounds.certify_dual(self._problem, dual, self._chance, slack, self._budget.ending)
+        found = self._state.bounds.certify_dual(self._problem, dual, self._chance, slack, self._budget.ending)
+        if found:
+            self._certified_at = turn.k
+        return found
 
     def prove(self, turn: Turn, slack: float) -> bool:
         """Certify the dual of the current point, and note what that took beside the best estimate."""
@@ -83,7 +87,7 @@ class Certifier:
         """The last certificates of a run; turn_first: where there may be time for one only, the current point's."""
         if not turn_first:
             self.certify_best()
-        if not turn.answer.exact:
+        if not turn.answer.exact and self._certified_at != turn.k:
             with self._clock.phase("certify"):
                 self.certify_turn(turn)
         if turn_first:

@@ -88,7 +88,8 @@ def repair(
     length = first.mended_by(step)
     if length <= IMPOSSIBLE * whole:
         return NONE_NEEDED
-    x, at = atom.dense(), list(images)
+    x = atom.dense()
+    at: list[np.ndarray] = list(images)
     amplification = float(np.linalg.norm(step)) / length
     if amplification > AMPLIFIED:
         gone = float(np.linalg.norm(step))

@@ -39,7 +39,8 @@ def project_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     support = below > -radius
     scaled = below[support] / radius
     ordered = np.sort(scaled)[::-1]
-    theta = float(((np.cumsum(ordered) - 1.0) / np.arange(1, ordered.size + 1)).max())
+    size = int(((np.cumsum(ordered) - 1.0) / np.arange(1, ordered.size + 1)).argmax()) + 1
+    theta = (ordered[:size].sum() - 1.0) / size  # not that of cumsum, whose rounding adds up
     out = np.zeros(z.shape)
     out[support] = radius * np.maximum(scaled - theta, 0.0)
     return out

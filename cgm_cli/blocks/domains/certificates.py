@@ -256,18 +256,18 @@ class LargestSingularValue:
         peak = direction.peak()
         if peak == 0.0:
             return 0.0
-        matrix = direction.dense() / peak
-        matrix = matrix if matrix.shape[1] <= matrix.shape[0] else matrix.T
         top = largest_singular_triplet(
-            lambda b: matrix @ b,
-            lambda b: matrix.T @ b,
-            (matrix.shape[0], matrix.shape[1]),
+            direction.over(peak),
+            direction.transposed().over(peak),
+            self.shape,
             tolerance=GUESS,
             rng=np.random.default_rng(0),
             should_stop=deadline.keeping(self._dense_seconds).should_stop,
         )
         if not deadline.affords(self._dense_seconds):
             return None
+        matrix = direction.dense() / peak
+        matrix = matrix if matrix.shape[1] <= matrix.shape[0] else matrix.T
         square = panels.gram(matrix, deadline.should_stop)
         floor = None if square is None else dense_floor(-square, -(top.value**2), deadline=deadline)
         if floor is None:

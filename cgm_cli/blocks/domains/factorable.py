@@ -57,16 +57,35 @@ class Factorable(Protocol):
         """
         ...
 
+    @property
+    def singular_values(self) -> SingularValueSet | None:
+        """X as all matrices of this shape with singular values in some set; None where more is asked of a point."""
+        ...
+
     def several(
-        self, direction: Direction, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+        self,
+        direction: Direction,
+        count: int,
+        rng: np.random.Generator,
+        should_stop: Callable[[], bool],
+        start: np.ndarray | None = None,
     ) -> tuple[np.ndarray, LowRankAtom]:
         """About the `count` matrices of rank one and length one for which <V, .> is least, as the columns of an atom,
         and those values (count,), ascending. Their multiples by `trace` are points of X where `count` of it is one.
+        start: (n, r), about what their right columns may be.
         """
         ...
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """The nearest point of X, by a full decomposition."""
+        ...
+
+
+class SingularValueSet(Protocol):
+    """All matrices of a shape whose singular values lie in one set."""
+
+    def nearest_singular_values(self, values: np.ndarray) -> np.ndarray:
+        """The nearest vector of singular values that a point of X may have; both fall."""
         ...
 
 

@@ -75,12 +75,17 @@ class NuclearBall(SpectralDomain):
         return answer(top, values, residuals, scale, atom, smaller_side[:, None])
 
     def several(
-        self, direction: Direction, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+        self,
+        direction: Direction,
+        count: int,
+        rng: np.random.Generator,
+        should_stop: Callable[[], bool],
+        start: np.ndarray | None = None,
     ) -> tuple[np.ndarray, LowRankAtom]:
         """By the right singular vectors, which are the eigenvectors of -V^T V."""
         peak = direction.peak() or 1.0
         forth, back = direction.over(peak), direction.transposed().over(peak)
-        right = roughly(lambda b: -back(forth(b)), self.shape[1], count, rng, should_stop).vectors
+        right = roughly(lambda b: -back(forth(b)), self.shape[1], count, rng, should_stop, start).vectors
         images = forth(right)
         values = np.linalg.norm(images, axis=0)
         order = np.argsort(-values, kind="stable")
@@ -90,10 +95,17 @@ class NuclearBall(SpectralDomain):
     def restricted(self, left: np.ndarray, right: np.ndarray) -> NuclearBall:
         return NuclearBall((left.shape[1], right.shape[1]), self.radius)
 
+    @property
+    def singular_values(self) -> NuclearBall:
+        return self
+
+    def nearest_singular_values(self, values: np.ndarray) -> np.ndarray:
+        """In the capped simplex."""
+        return project_capped_simplex(values, self.radius)
+
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The singular values go to the capped simplex."""
         left, values, right = np.linalg.svd(x, full_matrices=False)
-        return (left * project_capped_simplex(values, self.radius)) @ right
+        return (left * self.nearest_singular_values(values)) @ right
 
     def certified_minimum(self, direction: Direction, slack: float = 0.0, deadline: Deadline = NEVER) -> float | None:
         return self._largest.certified(direction, deadline)

@@ -15,7 +15,7 @@ from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.domains.certificates import LIMITS, CertificateLimits, EigenvalueSum
-from cgm_cli.blocks.domains.factorable import EigenvalueSet, Factorable
+from cgm_cli.blocks.domains.factorable import EigenvalueSet, Factorable, SingularValueSet
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.eigen import Eigenpairs, smallest_eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
@@ -73,12 +73,21 @@ class SpectralDomain(Domain):
     def admitted(self, values: np.ndarray) -> np.ndarray | None:
         return values
 
+    @property
+    def singular_values(self) -> SingularValueSet | None:
+        return None
+
     def several(
-        self, direction: Direction, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+        self,
+        direction: Direction,
+        count: int,
+        rng: np.random.Generator,
+        should_stop: Callable[[], bool],
+        start: np.ndarray | None = None,
     ) -> tuple[np.ndarray, LowRankAtom]:
         """See `Factorable`; here of symmetric matrices."""
         peak = direction.peak() or 1.0
-        found = roughly(direction.over(peak), self.shape[0], count, rng, should_stop)
+        found = roughly(direction.over(peak), self.shape[0], count, rng, should_stop, start)
         return peak * found.values, LowRankAtom.symmetric(found.vectors, np.ones(found.values.size))
 
     def rounding(self, direction: Direction) -> float:
@@ -217,13 +226,18 @@ def _enough_pairs(request: OracleRequest, scale: float) -> Callable[[np.ndarray,
 
 
 def roughly(
-    multiply: Multiply, n: int, count: int, rng: np.random.Generator, should_stop: Callable[[], bool]
+    multiply: Multiply,
+    n: int,
+    count: int,
+    rng: np.random.Generator,
+    should_stop: Callable[[], bool],
+    start: np.ndarray | None = None,
 ) -> Eigenpairs:
     """The `count` smallest eigenpairs (of n, at the most) as well as a few products with a block tell."""
     count = min(count, n)
     products = ROUGH * count
     return smallest_eigenpairs(
-        multiply, n, count, tolerance=1e-2, rng=rng, max_products=products, should_stop=should_stop
+        multiply, n, count, tolerance=1e-2, rng=rng, start=start, max_products=products, should_stop=should_stop
     )
 
 

@@ -15,8 +15,10 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.domains.factorable import SingularValueSet
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections import subspace
 from cgm_cli.methods.corrections.factors import Chart, objective, on_sphere
 from cgm_cli.methods.corrections.fully_corrective import FullyCorrective, Memory
 from cgm_cli.methods.corrections.quartic import image_size, is_diagonal, is_quartic, quartic
@@ -48,6 +50,11 @@ relatively, an extreme point has to be for a column of its own.
 LIGHT = 1e-3
 """Part of the heaviest column below which no other unit is taken for a lighter one."""
 
+BLOCK, PER_STEP = 20, 5
+"""The fewest columns beside those of x that steps of `subspace` look among; and how many evaluations of the objective
+one of them stands for.
+"""
+
 HASTE = 3
 """How many times fewer evaluations there are while columns come by blocks: others will come, whatever is found."""
 
@@ -67,14 +74,16 @@ turn on, and soon nothing; over faces of the fantope with penalties it stays at 
 @dataclass(frozen=True)
 class DescentState:
     """factor: of the last point. moves: of the next descent; None: the first. misses: turns in a row whose points had
-    to lose much of their trace. fresh: columns that the next descent is to have beside those of weight. fallback: what
-    the fallback remembers.
+    to lose much of their trace. fresh: columns that the next descent is to have beside those of weight. spare,
+    curvature: what the next steps of `subspace` begin with. fallback: what the fallback remembers.
     """
 
     factor: np.ndarray | None = None
     moves: float | None = None
     misses: int = 0
     fresh: int = 1
+    spare: np.ndarray | None = None
+    curvature: float | None = None
     fallback: Memory = field(default_factory=Memory)
 
     @property
@@ -155,6 +164,9 @@ class LocalDescent:
         self, state: State, memory: DescentState, chart: Chart, plain: PlainStep, deadline: Deadline
     ) -> Move:
         point, beta = state.point, plain.beta
+        factor, values = memory.factor, chart.domain.singular_values
+        if factor is not None and values is not None and memory.fresh == 1 and _has_spare(point.problem, factor):
+            return self._stepped(state, memory, factor, values, plain, deadline)
         atom, fresh = self._atom(state, memory, chart, plain, deadline)
         start = self._start(state, memory, chart, plain, atom)
         deadline.check()
@@ -174,6 +186,34 @@ class LocalDescent:
         # The last eigenvector is among those of the factor now, and would be taken for the smallest again.
         return Move(corrected, 1.0, memory, solution, memory.gave_way, is_elsewhere=True)
 
+    def _stepped(
+        self,
+        state: State,
+        memory: DescentState,
+        factor: np.ndarray,
+        values: SingularValueSet,
+        plain: PlainStep,
+        deadline: Deadline,
+    ) -> Move:
+        """A few steps of `subspace`, from the last factor and a block of columns that the gradient tells."""
+        problem = state.point.problem
+        loss, factors = problem.loss, problem.domain.factors
+        assert loss is not None and factors is not None
+        rows, columns = problem.domain.shape[0], factor.shape[1]
+        roots = np.linalg.norm(factor[:rows], axis=0)
+        start = LowRankAtom(factor[:rows] / roots, roots**2, factor[rows:] / roots)
+        count = min(max(BLOCK, columns // 4), min(problem.domain.shape) - columns)
+        block = factors.several(plain.direction, count, state.rng, deadline.should_stop, memory.spare)[1]
+        steps = max(1, self.evaluations // PER_STEP)
+        found = subspace.descend(loss, values, start, block.right, memory.curvature or loss.lipschitz, steps, deadline)
+        roots = np.sqrt(found.atom.weights)
+        factor = np.vstack([roots * found.atom.left, roots * found.atom.right])
+        fresh = 1 if found.spare.shape[1] else factor.shape[1] + 1
+        memory = replace(memory, factor=factor, fresh=fresh, spare=found.spare, curvature=found.curvature)
+        if not _is_better(state, found.atom, plain):
+            return Move(plain.atom, plain.eta, memory)
+        return Move(found.atom, 1.0, memory, is_elsewhere=True)
+
     def _descend(
         self,
         state: State,
@@ -187,8 +227,9 @@ class LocalDescent:
         problem = state.point.problem
         if chart.is_zero(start):
             return start, None, memory.moves
-        # Beside images much larger than the factor, exact line searches cost more than they gain.
-        if chart.known is None and is_quartic(problem) and image_size(problem) <= start.size:
+        # Beside images much larger than the factor, exact line searches cost more than they gain; they have no units.
+        is_light = chart.domain.symmetric and image_size(problem) <= start.size
+        if chart.known is None and is_light and is_quartic(problem):
             curve = quartic(state, chart, beta, start, deadline)
             moves = self.moves if memory.moves is None else memory.moves
             done = descend(curve, int(moves), self.reduction)
@@ -248,6 +289,13 @@ class LocalDescent:
             if share > 0.0:
                 known = np.hstack([np.sqrt(1.0 - share) * known, np.sqrt(share) * chart.factor(atom)])
         return chart.flat(known)
+
+
+def _has_spare(problem: CompositeProblem, factor: np.ndarray) -> bool:
+    """Whether f is smooth and alone, and there are columns that a factor does not have."""
+    loss = problem.loss
+    is_smooth = loss is not None and not loss.is_linear and not problem.terms
+    return is_smooth and 0 < factor.shape[1] < min(problem.domain.shape)
 
 
 def _units(chart: Chart, flat: np.ndarray) -> np.ndarray:
