@@ -51,9 +51,30 @@ DESCENTS = {
                 "points": np.random.default_rng(0).standard_normal((40, 3)).tolist(),
                 "restarts": 1,
             },
-            "solver": {"method": "auto", "iterations": 8},
+            "solver": {"method": "cgal", "correction": "local-descent", "iterations": 8},
         },
         90,
+    ),
+    "primal-dual": (
+        {
+            "name": "game",
+            "problem": {"template": "matrix-game", "payoff": {"rows": 30, "columns": 30}},
+            "solver": {"method": "auto", "iterations": 10},
+            "stop": {"gap": None},
+        },
+        90,
+    ),
+    "subspace": (
+        {
+            "name": "completion",
+            "problem": {
+                "template": "matrix-completion",
+                "matrix": {"rows": 80, "columns": 60, "rank": 2, "noise": 0.1},
+            },
+            "solver": {"method": "cgal", "correction": "local-descent", "iterations": 8},
+            "stop": {"gap": None},
+        },
+        40,
     ),
     "spectral projected gradient": (
         {
