@@ -39,7 +39,6 @@ def data_files() -> list[Case]:
         "deep.npy": _npy("(" * 5000 + ")" * 5000),
         "long.npy": _npy("(1,)" + " " * 60_000),
         "code.npy": _npy("(__import__('os').getpid(),)"),
-        "zeros.npz": _zipped("a.npy", _saved(np.zeros(1)) + b"", 0),
         "bomb.npz": _zipped("a.npy", _npy("(160000000,)")[:-8], 1_280_000_000),
         "sparse-bomb.npz": _sparse_bomb(),
         "many.npz": _many(70_000),
@@ -102,7 +101,7 @@ def data_files() -> list[Case]:
     }
     cases = [_case(name, content, seeds.array(name)) for name, content in files.items()]
     cases += [_case(name, content, seeds.graph(name)) for name, content in graphs.items()]
-    return cases + [_case(n, content, {"template": "standard-sdp", "file": n}) for n, content in programs.items()]
+    return cases + [_case(name, content, seeds.program(name)) for name, content in programs.items()]
 
 
 @cache
