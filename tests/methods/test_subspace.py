@@ -78,6 +78,14 @@ def test_columns_that_are_missing_come_by_themselves():
     assert found.atom.weights.sum() <= domain.radius * (1.0 + 1e-12) and np.all(np.diff(found.atom.weights) <= 0.0)
 
 
+def test_a_point_that_is_left_no_more_does_not_make_steps_endless():
+    """At the optimum f shows no curvature along steps of no length, and L would halve for ever."""
+    domain, loss = NuclearBall((6, 5), 1.0), LeastSquares(Sampling(np.arange(30), (6, 5)), np.zeros(30))
+    start = LowRankAtom(np.eye(6)[:, :1], np.array([1.0]), np.eye(5)[:, :1])
+    found = descend(loss, domain, start, np.eye(5)[:, 1:3], 1.0, 3000, NEVER)
+    assert found.atom.weights.sum() <= 1e-12 and found.curvature >= 1e-7
+
+
 def test_it_ends_when_the_deadline_has_come():
     domain, loss = completion(20, 20, 2, 0.5)
     with pytest.raises(OutOfTime):

@@ -14,6 +14,7 @@ through, by `cgm_cli.methods.corrections.anderson`, where |T z - z| is smaller t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -117,9 +118,10 @@ class PrimalDual:
 
     def memory(self, problem: CompositeProblem) -> int:
         """The point, its anchor, and what a step makes of them; the duals are of about that size. And the trail, with
-        the copy that a turn works on.
+        the copy that a turn works on, where there is one.
         """
-        return 8 * problem.domain.memory + min(8 * LEAST * problem.domain.memory, 32 * LEAST * LARGEST)
+        trail = 8 * LEAST if math.prod(problem.domain.shape) <= LARGEST else 0
+        return (8 + trail) * problem.domain.memory
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         problem, memory = state.point.problem, state.correction

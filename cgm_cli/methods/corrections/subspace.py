@@ -27,9 +27,9 @@ from cgm_cli.blocks.domains.factorable import SingularValueSet
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.numerics.deadline import Deadline
 
-MARGIN, SLACK = 1.5, 1e-12
-"""L over the curvature of f along the last step, which it comes down to by halves; and the part of f up to which what
-seems to be curvature is rounding.
+MARGIN, LEAST, SLACK = 1.5, 1e-6, 1e-12
+"""L over the curvature of f along the last step, which it comes down to by halves, to this part of the largest at the
+least; and the part of f up to which what seems to be curvature is rounding.
 """
 
 
@@ -101,7 +101,7 @@ def descend(
             if needed <= curvature or bend <= SLACK * abs(height):
                 break
             curvature = MARGIN * needed
-        curvature = max(0.5 * curvature, MARGIN * needed)
+        curvature = max(0.5 * curvature, MARGIN * needed, LEAST * loss.lipschitz)
         if found.value > here.value:
             momentum = 1.0
         before, here, vectors = here, found, right
