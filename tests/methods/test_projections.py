@@ -22,6 +22,8 @@ from cgm_cli.methods.corrections.metrics import PrimalMetric
 from cgm_cli.methods.corrections.squares import Squares, SquaresMetric, is_even, posed
 from cgm_cli.methods.status import Status
 from cgm_cli.solving.direct import solve_problem
+from cgm_cli.spec.load import dump, loads
+from cgm_cli.templates.build import build
 
 TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
 PRIMAL_DUAL = {"method": "cgal", "correction": "primal-dual", "iterations": 5000}
@@ -258,3 +260,24 @@ def test_an_objective_that_is_constant_on_the_domain():
     result = solve_problem(CompositeProblem(domain, loss, (term,)), PRIMAL_DUAL | {"iterations": 50}, TIGHT)
     assert result.status == Status.CONVERGED
     assert result.record.total == pytest.approx(np.log1p(np.exp(-1.0)), rel=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(12, 11), (9, 9), (34, 1), (1, 7), (20, 3)])
+@pytest.mark.parametrize("kind", ["zero", "one number", "tiny", "rows", "columns", "one row"])
+def test_games_in_which_a_choice_changes_nothing(shape, kind):
+    """A x is the same for all x of the simplex, exactly or but for rounding; or A^T y for all y."""
+    rng = np.random.default_rng(0)
+    one = np.zeros(shape)
+    one[-1] = 1e-3
+    payoff = {
+        "zero": np.zeros(shape),
+        "one number": np.full(shape, -1.0 / 3.0),
+        "tiny": np.full(shape, 1e-9),
+        "rows": np.outer(rng.random(shape[0]), np.ones(shape[1])),
+        "columns": np.outer(np.ones(shape[0]), rng.random(shape[1])),
+        "one row": one,
+    }[kind]
+    spec = {"name": "game", "problem": {"template": "matrix-game", "payoff": payoff.tolist()}}
+    result = solve_problem(build(loads(dump(spec))).template.problem, "auto")
+    assert result.status is Status.CONVERGED
+    assert result.record.total == pytest.approx(payoff.max(axis=0).min(), rel=1e-4, abs=1e-12)

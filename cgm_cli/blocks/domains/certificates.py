@@ -266,14 +266,16 @@ class LargestSingularValue:
         )
         if not deadline.affords(self._dense_seconds):
             return None
-        matrix = direction.dense() / peak
+        matrix = direction.scaled(1.0 / peak).dense()
         matrix = matrix if matrix.shape[1] <= matrix.shape[0] else matrix.T
         square = panels.gram(matrix, deadline.should_stop)
-        floor = None if square is None else dense_floor(-square, -(top.value**2), deadline=deadline)
-        if floor is None:
+        if square is None:
             return None
         error = (matrix.shape[0] + 4) * _EPS * float(np.linalg.norm(matrix)) ** 2
-        return self._minimum(peak, error - floor)
+        del matrix  # as large as anything that is kept
+        np.negative(square, out=square)
+        floor = dense_floor(square, -(top.value**2), deadline=deadline)
+        return None if floor is None else self._minimum(peak, error - floor)
 
     def probable(
         self, direction: Direction, failure: float, rng: np.random.Generator, slack: float, deadline: Deadline

@@ -102,7 +102,9 @@ class PrimalMetric:
         if size <= CONSTANT * whole:
             size = 0.0
         terms = [term for term in problem.terms if not term.penalty.is_set]
-        return size or sum(t.penalty.lipschitz * self.norm(t.map) * radius for t in terms) or whole or 1.0
+        varies = sum(t.penalty.lipschitz * self.norm(t.map) for t in terms) * radius
+        most = sum(t.penalty.lipschitz * t.map.norm for t in terms) * radius
+        return size or (varies if varies > CONSTANT * most else 0.0) or whole or most or 1.0
 
     def norm(self, linear: LinearMap, sizes: np.ndarray | float = 1.0) -> float:
         """|S A C^1/2| with S = diag(sizes)."""
@@ -225,8 +227,10 @@ def _largest(apply: Callable[[np.ndarray], np.ndarray], size: int) -> float:
     if size <= FEW:
         columns = np.array([apply(unit) for unit in np.eye(size)])
         return max(0.0, float(scipy.linalg.eigvalsh(columns)[-1]))
-    operator = LinearOperator((size, size), matvec=apply, dtype=float)
     start = np.random.default_rng(0).standard_normal(size)
+    if not apply(start).any():  # which ARPACK refuses; a random vector is in the kernel of nothing else
+        return 0.0
+    operator = LinearOperator((size, size), matvec=apply, dtype=float)
     found = eigsh(operator, k=1, which="LA", tol=ACCURACY, v0=start, return_eigenvectors=False)
     return max(0.0, float(found[0]))
 
