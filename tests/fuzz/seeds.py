@@ -130,10 +130,7 @@ def files() -> tuple[tuple[str, bytes, dict[str, Any]], ...]:
         ("p.dat-s", (CONFIGS / "petersen.dat-s").read_bytes(), read(CONFIGS / "petersen-sdp.yaml").tree["problem"]),
         ("s.dat-s", b'"slacks\n2\n2\n2 -1\n1 2\n0 1 1 1 1\n0 1 2 2 2\n1 1 1 2 1\n2 1 2 2 1\n2 2 1 1 1\n', None),
     ]
-    found = [
-        (n, raw, {"template": "standard-sdp", "program": {"file": n}} if p is None else _renamed(p, n))
-        for n, raw, p in found
-    ]
+    found = [(n, raw, program(n) if p is None else _renamed(p, n)) for n, raw, p in found]
     for suffix, mode in [("png", "L"), ("png", "RGB"), ("png", "P"), ("jpg", "L"), ("tif", "L"), ("tif", "RGB")]:
         name = f"{mode}.{suffix}"
         image = Image.fromarray(_GREY).convert(mode)

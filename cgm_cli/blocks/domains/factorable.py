@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from cgm_cli.blocks.atoms import LowRankAtom
     from cgm_cli.blocks.directions import Direction
+    from cgm_cli.blocks.domains.base import OracleRequest
 
 
 class Factorable(Protocol):
@@ -62,17 +62,10 @@ class Factorable(Protocol):
         """X as all matrices of this shape with singular values in some set; None where more is asked of a point."""
         ...
 
-    def several(
-        self,
-        direction: Direction,
-        count: int,
-        rng: np.random.Generator,
-        should_stop: Callable[[], bool],
-        start: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, LowRankAtom]:
+    def several(self, direction: Direction, count: int, request: OracleRequest) -> tuple[np.ndarray, LowRankAtom]:
         """About the `count` matrices of rank one and length one for which <V, .> is least, as the columns of an atom,
         and those values (count,), ascending. Their multiples by `trace` are points of X where `count` of it is one.
-        start: (n, r), about what their right columns may be.
+        request: as of an LMO, but for the tolerance; warm: (n, r), about what their right columns may be.
         """
         ...
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -74,18 +73,11 @@ class NuclearBall(SpectralDomain):
         values, residuals = np.array([-top.value]), np.array([top.residual])
         return answer(top, values, residuals, scale, atom, smaller_side[:, None])
 
-    def several(
-        self,
-        direction: Direction,
-        count: int,
-        rng: np.random.Generator,
-        should_stop: Callable[[], bool],
-        start: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, LowRankAtom]:
+    def several(self, direction: Direction, count: int, request: OracleRequest) -> tuple[np.ndarray, LowRankAtom]:
         """By the right singular vectors, which are the eigenvectors of -V^T V."""
         peak = direction.peak() or 1.0
         forth, back = direction.over(peak), direction.transposed().over(peak)
-        right = roughly(lambda b: -back(forth(b)), self.shape[1], count, rng, should_stop, start).vectors
+        right = roughly(lambda b: -back(forth(b)), self.shape[1], count, request).vectors
         images = forth(right)
         values = np.linalg.norm(images, axis=0)
         order = np.argsort(-values, kind="stable")

@@ -77,17 +77,10 @@ class SpectralDomain(Domain):
     def singular_values(self) -> SingularValueSet | None:
         return None
 
-    def several(
-        self,
-        direction: Direction,
-        count: int,
-        rng: np.random.Generator,
-        should_stop: Callable[[], bool],
-        start: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, LowRankAtom]:
+    def several(self, direction: Direction, count: int, request: OracleRequest) -> tuple[np.ndarray, LowRankAtom]:
         """See `Factorable`; here of symmetric matrices."""
         peak = direction.peak() or 1.0
-        found = roughly(direction.over(peak), self.shape[0], count, rng, should_stop, start)
+        found = roughly(direction.over(peak), self.shape[0], count, request)
         return peak * found.values, LowRankAtom.symmetric(found.vectors, np.ones(found.values.size))
 
     def rounding(self, direction: Direction) -> float:
@@ -225,20 +218,11 @@ def _enough_pairs(request: OracleRequest, scale: float) -> Callable[[np.ndarray,
     return lambda values, residuals: scale * residuals.sum() <= allowance(scale * float(values.sum()))
 
 
-def roughly(
-    multiply: Multiply,
-    n: int,
-    count: int,
-    rng: np.random.Generator,
-    should_stop: Callable[[], bool],
-    start: np.ndarray | None = None,
-) -> Eigenpairs:
+def roughly(multiply: Multiply, n: int, count: int, request: OracleRequest) -> Eigenpairs:
     """The `count` smallest eigenpairs (of n, at the most) as well as a few products with a block tell."""
     count = min(count, n)
-    products = ROUGH * count
-    return smallest_eigenpairs(
-        multiply, n, count, tolerance=1e-2, rng=rng, start=start, max_products=products, should_stop=should_stop
-    )
+    rough = replace(request, tolerance=1e-2, max_products=ROUGH * count)
+    return smallest_eigenpairs(multiply, n, count, **solver_options(rough))
 
 
 def is_symmetric(x: np.ndarray, slack: float) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.domains.factorable import SingularValueSet
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
@@ -166,7 +167,7 @@ class LocalDescent:
         point, beta = state.point, plain.beta
         factor, values = memory.factor, chart.domain.singular_values
         if factor is not None and values is not None and memory.fresh == 1 and _has_spare(point.problem, factor):
-            return self._stepped(state, memory, factor, values, plain, deadline)
+            return self._stepped(state, memory, chart, factor, values, plain, deadline)
         atom, fresh = self._atom(state, memory, chart, plain, deadline)
         start = self._start(state, memory, chart, plain, atom)
         deadline.check()
@@ -190,24 +191,22 @@ class LocalDescent:
         self,
         state: State,
         memory: DescentState,
+        chart: Chart,
         factor: np.ndarray,
         values: SingularValueSet,
         plain: PlainStep,
         deadline: Deadline,
     ) -> Move:
         """A few steps of `subspace`, from the last factor and a block of columns that the gradient tells."""
-        problem = state.point.problem
-        loss, factors = problem.loss, problem.domain.factors
-        assert loss is not None and factors is not None
-        rows, columns = problem.domain.shape[0], factor.shape[1]
-        roots = np.linalg.norm(factor[:rows], axis=0)
-        start = LowRankAtom(factor[:rows] / roots, roots**2, factor[rows:] / roots)
-        count = min(max(BLOCK, columns // 4), min(problem.domain.shape) - columns)
-        block = factors.several(plain.direction, count, state.rng, deadline.should_stop, memory.spare)[1]
+        loss, start = state.point.problem.loss, chart.retract(factor)[0]
+        assert loss is not None and start is not None
+        columns = start.weights.size
+        count = min(max(BLOCK, columns // 4), min(chart.domain.shape) - columns)
+        request = OracleRequest(warm=memory.spare, rng=state.rng, should_stop=deadline.should_stop)
+        block = chart.domain.several(plain.direction, count, request)[1]
         steps = max(1, self.evaluations // PER_STEP)
         found = subspace.descend(loss, values, start, block.right, memory.curvature or loss.lipschitz, steps, deadline)
-        roots = np.sqrt(found.atom.weights)
-        factor = np.vstack([roots * found.atom.left, roots * found.atom.right])
+        factor = chart.factor(found.atom)
         fresh = 1 if found.spare.shape[1] else factor.shape[1] + 1
         memory = replace(memory, factor=factor, fresh=fresh, spare=found.spare, curvature=found.curvature)
         if not _is_better(state, found.atom, plain):
@@ -262,7 +261,8 @@ class LocalDescent:
             return atom, 1
         if memory.fresh == 1:
             return atom, factor.shape[1] + 1
-        values, block = domain.several(plain.direction, memory.fresh, state.rng, deadline.should_stop)
+        request = OracleRequest(rng=state.rng, should_stop=deadline.should_stop)
+        values, block = domain.several(plain.direction, memory.fresh, request)
         pairing = 0.5 * float(np.vdot(chart.factor_gradient(plain.direction, factor), factor))
         gains = pairing / domain.trace - values
         kept = gains > WORTH * abs(values[0])
