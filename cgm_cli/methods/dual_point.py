@@ -66,6 +66,21 @@ class DualPoint:
         return DualPoint(image, duals, (1.0 - share) * own + share * others + _tangent(loss, image), margin)
 
 
+def dual_of_minima(problem: CompositeProblem) -> DualPoint | None:
+    """That of y = 0 and h'(z) = 0, whose bound needs no oracle: F is at least the sum of the minima of h and the g_i.
+    None where one of these is not known.
+    """
+    loss, image = problem.loss, None
+    minima = [term.penalty.minimum for term in problem.terms]
+    if loss is not None:
+        image = loss.lowest
+        minima.append(None if image is None else loss.value(image))
+    known = [each for each in minima if each is not None]
+    if len(known) < len(minima):
+        return None
+    return DualPoint(image, tuple(np.zeros(term.map.out_shape) for term in problem.terms), sum(known) + 0.0, 0.0)
+
+
 def _tangent(loss: Loss, image: np.ndarray) -> float:
     """h(z) - <h'(z), z>: where the tangent of h at z meets the axis."""
     return loss.value(image) - float(np.vdot(loss.gradient(image), image))

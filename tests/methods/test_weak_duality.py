@@ -25,6 +25,7 @@ from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.penalties.norms import L1Norm, L2Norm, LinfNorm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.dual_point import dual_of_minima
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
 from tests.blocks.support import domain as build_domain
@@ -135,3 +136,49 @@ def test_no_bound_passes_a_feasible_objective(example, terms):
         assert np.all(keep.column("bound") <= objective + slack)
         if not problem.has_constraints:
             assert np.all(keep.column("bound") <= keep.column("total"))
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        Hinge((4,), 2.0, np.ones(4)),
+        L1Norm((4,)),
+        L2Norm((4,)),
+        LinfNorm((4,)),
+        Huber((4,), 1.0, 0.5),
+        BoxSet((4,), 1.0, 2.0),
+        L1BallSet((4,), 2.0),
+        Equals((4,), np.ones(4)),
+    ],
+)
+@pytest.mark.parametrize("offset", [0.0, 0.7])
+def test_the_minimum_that_a_penalty_tells_of_is_minus_its_conjugate_at_zero(penalty, offset):
+    shifted = Shifted(penalty, np.full(4, offset)) if offset else penalty
+    at = np.full(4, offset)
+    at = shifted.prox(at, 1.0) if penalty.is_set else at + isinstance(penalty, Hinge)
+    assert shifted.minimum == pytest.approx(shifted.value(at), abs=1e-12)
+    dual = shifted.smoothed(at, 1.0)
+    assert not dual.slope.any()
+    assert -dual.conjugate == shifted.minimum
+
+
+def test_what_can_be_fitted_exactly_has_a_bound_of_zero():
+    """However wide the domain is, beside which y = 0 is the only dual point of any use."""
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((5, 12))
+    x = rng.standard_normal(12)
+    problem = CompositeProblem(
+        build_domain(kind="l1-ball", size=12, radius=1e3 * float(np.abs(x).sum())),
+        LeastSquares(MatrixMap(rows, (12,)), rows @ x),
+        (Term("small", MatrixMap(rows[:2], (12,)), Shifted(L1Norm((2,)), rows[:2] @ x)),),
+    )
+    outcome, keep = solve(problem, 5)
+    assert keep.column("bound")[0] == 0.0
+    assert outcome.bound.value == 0.0
+    assert outcome.bound.certified
+
+
+def test_a_minimum_that_nobody_knows_makes_no_bound():
+    assert dual_of_minima(CompositeProblem(build_domain(kind="simplex", size=3), Linear(np.ones(3), (3,)))) is None
+    largest = Term("max", Identity((3,)), MaxCoordinate((3,)))
+    assert dual_of_minima(CompositeProblem(build_domain(kind="simplex", size=3), terms=(largest,))) is None

@@ -39,6 +39,11 @@ class Loss(ABC):
     def squares(self) -> np.ndarray | None:
         return None
 
+    @property
+    def lowest(self) -> np.ndarray | None:
+        """z with h'(z) = 0, where h is smallest; None where there is none, or it would have to be found first."""
+        return None
+
     @abstractmethod
     def value(self, z: np.ndarray) -> float:
         """h(z)."""

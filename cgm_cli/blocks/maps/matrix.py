@@ -19,6 +19,9 @@ from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
+SMALL = 2**15
+"""Entries up to which a matrix is multiplied as a dense one, in less time than it takes to call for a sparse one."""
+
 
 class MatrixMap(LinearMap):
     """x -> M vec(x), with M (m, n) and n the number of entries of x."""
@@ -48,8 +51,10 @@ class MatrixMap(LinearMap):
             raise ProblemError(f"a matrix map needs a matrix, but what was given is {named(matrix.shape)}")
         if matrix.shape[1] != size:
             raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
-        # Columns are what sparse atoms ask for, and CSC multiplies from both sides as fast as CSR does.
-        self.matrix = sp.csc_array(matrix) if is_sparse(matrix) else matrix
+        if is_sparse(matrix):
+            # Columns are what sparse atoms ask for, and CSC multiplies from both sides as fast as CSR does.
+            matrix = matrix.toarray() if math.prod(matrix.shape) <= SMALL else sp.csc_array(matrix)
+        self.matrix = matrix
         self._transpose = self.matrix.T  # a view; of a sparse matrix it takes as long as a product with a small one
         self.in_shape = in_shape
         self.out_shape = (matrix.shape[0],)

@@ -63,6 +63,8 @@ class Penalty(ABC):
     separable = False
     # g* is finite at every y that `smoothed` gives, as it was rounded: what led to y rounds nothing but y.
     takes_rounded_duals = False
+    # min g = -g*(0), where it is known to be attained; None where g has no minimum, or nobody says.
+    minimum: float | None = None
     # The norm of what is subtracted from z first: rounding errors are relative to it, however small z is.
     shift = 0.0
 
@@ -136,6 +138,7 @@ class ConvexSet(Penalty):
 
     lipschitz = np.inf
     is_set = True
+    minimum = 0.0
 
     @property
     def reach(self) -> float:

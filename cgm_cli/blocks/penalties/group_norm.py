@@ -23,6 +23,7 @@ class GroupNorm(SupportFunction):
     """
 
     prox_is_exact = True
+    minimum = 0.0
 
     class Spec(BlockSpec):
         kind: Literal["group-norm"]

@@ -21,6 +21,7 @@ class Hinge(Penalty):
     """
 
     prox_is_exact = True
+    minimum = 0.0
     separable = True
 
     class Spec(BlockSpec):

@@ -22,6 +22,7 @@ class Huber(Penalty):
     """
 
     prox_is_exact = True
+    minimum = 0.0
     uniform = True
     separable = True
 

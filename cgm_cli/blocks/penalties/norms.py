@@ -18,6 +18,7 @@ class L1Norm(SupportFunction):
     """g(z) = scale * sum |z_i|; D is the linf-ball; prox: soft thresholding; L_g = scale sqrt(n)."""
 
     prox_is_exact = True
+    minimum = 0.0
     uniform = True
     separable = True
     takes_rounded_duals = True
@@ -49,6 +50,7 @@ class L2Norm(SupportFunction):
     """g(z) = scale * |z|_2, not squared; D is the l2-ball; L_g = scale."""
 
     prox_is_exact = True
+    minimum = 0.0
     uniform = True
 
     class Spec(BlockSpec):
@@ -83,6 +85,7 @@ class LinfNorm(SupportFunction):
     """g(z) = scale * max |z_i|; D is the l1-ball; L_g = scale."""
 
     prox_is_exact = True
+    minimum = 0.0
 
     class Spec(BlockSpec):
         kind: Literal["linf"]

@@ -24,6 +24,7 @@ class Shifted(Penalty):
         self.shape = inner.shape
         self.lipschitz = inner.lipschitz
         self.is_set, self.is_point, self.prox_is_exact = inner.is_set, inner.is_point, inner.prox_is_exact
+        self.minimum = inner.minimum
         self.separable, self.takes_rounded_duals = inner.separable, inner.takes_rounded_duals
         self.uniform = inner.uniform and offset.ndim == 0
         self.offset = fit(offset, inner.shape, "the offset", "the image")

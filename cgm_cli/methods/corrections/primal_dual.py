@@ -51,7 +51,7 @@ NEAR, FACTOR, RANGE = 1.4, 5.0, 1e8
 next, and over all. An epoch in which x stays at a vertex while y moves, or the reverse, would make it any number.
 """
 
-EVERY, RARELY, BETTER = 10, 40, 0.9
+EVERY, RARELY, BETTER = 10, 160, 0.9
 """After so many steps a combination of those gone through is tried, after twice as many where the last was of no use,
 up to RARELY; it is taken where |T z - z| is this part of the last.
 """
@@ -181,8 +181,9 @@ class PrimalDual:
             state = PrimalDualState(found, found, self._balanced(memory, found), taken=taken, next_try=taken + EVERY)
             return state, True
         share = (memory.step + 1.0) / (memory.step + 2.0)
+        ahead, back = share * self.operator.relaxation, share * (1.0 - self.operator.relaxation)
         current = tuple(
-            share * (old + self.operator.relaxation * (new - old)) + (1.0 - share) * start
+            ahead * new + back * old + (1.0 - share) * start
             for old, new, start in zip(memory.current, found, memory.anchor, strict=True)
         )
         return replace(memory, current=current, step=memory.step + 1, taken=taken, last=length), False
