@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.numerics.definite import Band, dense_floor
 from cgm_cli.numerics.eigen import rounding_error, smallest_eigenpairs
+from cgm_cli.numerics.eigh import some_eigenvalues
 from cgm_cli.numerics.threads import blas_threads
 
 EIGENVALUES = 1000
@@ -46,7 +46,7 @@ def eigenvalue_floor(matrix: Matrix) -> Floor:
         return Floor(discs, True)
     if n <= EIGENVALUES:
         full = matrix.toarray() if is_sparse(matrix) else matrix
-        return Floor(float(la.eigvalsh(full, subset_by_index=[0, 0])[0]) - rounding_error(full), True)
+        return Floor(float(some_eigenvalues(full, 0, 0)[0]) - rounding_error(full), True)
     sparse = matrix if is_sparse(matrix) else None
     band = None if sparse is None else Band(sp.csr_array(sparse))
     if band is not None and n * (band.width + 1) ** 2 <= OPERATIONS:

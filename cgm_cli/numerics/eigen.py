@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dsyevr
 
+from cgm_cli.numerics.eigh import some_eigenpairs
 from cgm_cli.numerics.symmetric import WEAK, HalfProduct, Multiply
 
 DENSE_BELOW = 64
@@ -88,7 +89,7 @@ def smallest_eigenpairs(
     # From 6 * width on, the basis of 5 * width columns and the block after it fit into n dimensions.
     if (tolerance == 0.0 and enough is None) or n <= max(DENSE_BELOW, 6 * width):
         matrix = multiply(np.eye(n))
-        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(0, min(n, width) - 1))
+        values, vectors = some_eigenpairs(matrix, 0, min(n, width) - 1)
         residuals, wanted = np.full(count, rounding_error(matrix)), np.ascontiguousarray(vectors[:, :count])
         return Eigenpairs(values[:count], wanted, residuals, n, converged=True, start=vectors, exact=True)
     solve = _lanczos if count == 1 else partial(_block_lanczos, count=count)

@@ -1,17 +1,17 @@
-"""Semidefinite programs in the SDPA sparse format (.dat-s), as in SDPLIB.
+"""Semidefinite programs in the SDPA formats, sparse (.dat-s) and dense (.dat), as in SDPLIB.
 
 The file states, with symmetric F_0, ..., F_m of common block structure (the format's dual form),
 
     maximise <F_0, Y>   subject to   <F_i, Y> = c_i,  Y positive semidefinite, block by block.
 
-Read are files with one matrix block. A variable of a diagonal block is a number >= 0; one that stands in a single
-constraint, and not in F_0, is the slack of an inequality, and becomes one.
+A diagonal block (a size below zero, or of one) is a vector of numbers >= 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -25,106 +25,125 @@ from cgm_cli.text import visible
 
 
 @dataclass(frozen=True)
-class SemidefiniteProgram:
-    """maximise <cost, Y> subject to lower_i <= <matrices_i, Y> <= upper_i, Y positive semidefinite.
+class BlockProgram:
+    """maximise <F_0, Y> subject to <F_i, Y> = right_i, Y >= 0, in blocks.
 
-    cost, matrices: symmetric (n, n). lower, upper: (m,), equal for an equality, one of them infinite for an inequality.
+    sizes: of the blocks; that of a diagonal block, a vector of numbers >= 0, is negative. matrices: F_0, ..., F_m in
+    rows, (m + 1, N): the entries of the blocks one after the other, n^2 in C order, both triangles, of a matrix, and n
+    of a vector. right: (m,).
     """
 
-    cost: sp.coo_array
-    matrices: tuple[sp.coo_array, ...]
-    lower: np.ndarray
-    upper: np.ndarray
+    sizes: tuple[int, ...]
+    matrices: sp.csr_array
+    right: np.ndarray
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where the entries of the blocks begin, and at last N."""
+        return list(accumulate((size * size if size > 0 else -size for size in self.sizes), initial=0))
 
 
-def read_sdpa(path: Path, name: str | None = None) -> SemidefiniteProgram:
-    """The program in a file. DataError, with the line where there is one, for what is damaged or not supported."""
+def read_sdpa(path: Path, name: str | None = None) -> BlockProgram:
+    """The program in a file, which is a sparse one unless its name ends with .dat (or .dat.gz). DataError, with the
+    line where there is one, for what is damaged.
+    """
     name = name or str(path)
     lines = _Lines(read_lines(path, name), name)
     count = lines.integers("the number of constraints", 1)[0]
-    if count < 1:
-        raise lines.fault("a program without constraints")
+    if count < 0:
+        raise lines.fault("a negative number of constraints")
     blocks = lines.integers("the number of blocks", 1)[0]
     if blocks < 1:
         raise lines.fault("a program without blocks")
-    sizes = np.array(lines.integers("the sizes of the blocks", blocks))
-    matrix_block = _matrix_block(sizes, lines)
-    n = int(sizes[matrix_block])
+    sizes = np.array(lines.integers("the sizes of the blocks", blocks), dtype=np.int64)
+    if np.any(sizes == 0):
+        raise lines.fault("a block of size 0")
+    sizes[sizes == 1] = -1
+    entries = int(np.where(sizes > 0, sizes * sizes, -sizes).sum())
     right = lines.numbers("the right-hand sides", count)
-    check_fits(name, 16 * (n + 1) + 200 * lines.left + 400 * count)
+    check_fits(name, 16 * entries + 200 * lines.left + 400 * count)
+    dense = path.suffixes[-1:] == [".dat"] or path.suffixes[-2:] == [".dat", ".gz"]
+    table = _dense(lines, sizes, count) if dense else _sparse(lines, sizes, count)
+    return BlockProgram(tuple(sizes.tolist()), _matrices(sizes, count, *table), right)
+
+
+Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Of each entry the number of its matrix, its block, row and column from 0, and its value; the upper triangle alone."""
+
+
+def _sparse(lines: _Lines, sizes: np.ndarray, count: int) -> Table:
     table = lines.table()
-    where = table[:, :4]
-    reach = np.abs(sizes)[np.clip(where[:, 1], 1, blocks).astype(np.int64) - 1]
+    where, blocks = table[:, :4], sizes.size
     wrong = (where % 1 != 0).any(axis=1) | (where[:, 0] < 0) | (where[:, 0] > count)
     wrong |= (where[:, 1] < 1) | (where[:, 1] > blocks)
-    wrong |= (where[:, 2:] < 1).any(axis=1) | (where[:, 2:] > reach[:, None]).any(axis=1)
+    reach = sizes[np.clip(where[:, 1], 1, blocks).astype(np.int64) - 1]
+    wrong |= (where[:, 2:] < 1).any(axis=1) | (where[:, 2:] > np.abs(reach)[:, None]).any(axis=1)
     if wrong.any():
         raise lines.fault("no such matrix, block or place", int(np.argmax(wrong)))
     infinite = ~np.isfinite(table[:, 4])
     if infinite.any():
         raise lines.fault("the entry is not finite", int(np.argmax(infinite)))
-    number, block, i, j = where.astype(np.int64).T
-    i, j = np.minimum(i, j) - 1, np.maximum(i, j) - 1
-    _refuse_repeated(np.stack([number, block, i, j]), lines)
-    inside = block - 1 == matrix_block
-    lower, upper = _inequalities(
-        right, number[~inside], block[~inside], i[~inside], j[~inside], table[~inside, 4], lines
-    )
-    matrices = _matrices(count, n, number[inside], i[inside], j[inside], table[inside, 4])
-    return SemidefiniteProgram(matrices[0], tuple(matrices[1:]), lower, upper)
+    beside = (reach < 0) & (where[:, 2] != where[:, 3])
+    if beside.any():
+        raise lines.fault("a diagonal block has an entry off its diagonal", int(np.argmax(beside)))
+    number, block, first, second = where.astype(np.int64).T
+    kept = _without_mirrored(np.stack([number, block, first, second]), table[:, 4], lines)
+    i, j = np.minimum(first, second) - 1, np.maximum(first, second) - 1
+    return number[kept], block[kept] - 1, i[kept], j[kept], table[kept, 4]
 
 
-def _matrix_block(sizes: np.ndarray, lines: _Lines) -> int:
-    """Which block is the matrix; every other one must be diagonal (a size below 0, or 1)."""
-    if np.any(sizes == 0):
-        raise lines.fault("a block of size 0")
-    large = np.flatnonzero(sizes > 1)
-    if large.size > 1:
-        raise lines.fault(f"{large.size} matrix blocks; programs with one are supported")
-    if large.size == 1:
-        return int(large[0])
-    if sizes.size == 1 and sizes[0] == 1:
-        return 0
-    raise lines.fault("no matrix block: this is a linear program")
+def _without_mirrored(where: np.ndarray, values: np.ndarray, lines: _Lines) -> np.ndarray:
+    """The places in the table of those entries that are not given before, on the other side of the diagonal."""
+    number, block, first, second = where
+    place = np.stack([number, block, np.minimum(first, second), np.maximum(first, second)])
+    order = np.lexsort(place)
+    same = (place[:, order[1:]] == place[:, order[:-1]]).all(axis=0)
+    twice, before = order[1:][same], order[:-1][same]  # lexsort is stable: the former comes first
+    wrong = (where[:, twice] == where[:, before]).all(axis=0)
+    if wrong.any():
+        raise lines.fault("the entry is given twice", int(twice[wrong].min()))
+    other = values[twice] != values[before]
+    if other.any():
+        raise lines.fault("the entry differs from that on the other side of the diagonal", int(twice[other].min()))
+    kept = np.ones(values.size, dtype=bool)
+    kept[twice] = False
+    return np.flatnonzero(kept)
 
 
-def _inequalities(right, number, block, i, j, values, lines: _Lines) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds on <F_i, Y> that the slack variables stand for: `value * slack` with slack >= 0 is what is missing."""
-    lower, upper = right.copy(), right.copy()
-    used = values != 0.0
-    number, block, i, j, values = number[used], block[used], i[used], j[used], values[used]
-    if np.any(i != j):
-        raise DataError(f"{lines.name}: a diagonal block has an entry off its diagonal")
-    if np.any(number == 0):
-        raise DataError(
-            f"{lines.name}: a diagonal block takes part in the objective: only slack variables are supported"
-        )
-    _, uses = np.unique(np.stack([block, i]), axis=1, return_counts=True)
-    if np.any(uses > 1):
-        raise DataError(
-            f"{lines.name}: a variable of a diagonal block stands in {uses.max()} constraints: only slack variables, "
-            "which stand in one, are supported"
-        )
-    lower[number[values > 0.0] - 1] = -np.inf
-    upper[number[values < 0.0] - 1] = np.inf
-    return lower, upper
+def _dense(lines: _Lines, sizes: np.ndarray, count: int) -> Table:
+    """Matrix by matrix, block by block, row by row; of a diagonal block, its diagonal."""
+    parts: list[tuple[np.ndarray, ...]] = []
+    for number in range(count + 1):
+        for block, size in enumerate(sizes.tolist()):
+            what = f"block {block + 1} of matrix {number}"
+            values = lines.numbers(what, size * size if size > 0 else -size, whole=False)
+            if size > 0:
+                matrix = values.reshape(size, size)
+                if not np.array_equal(matrix, matrix.T):
+                    raise lines.fault(f"{what} is not symmetric")
+                i, j = np.nonzero(np.triu(matrix))
+                values = matrix[i, j]
+            else:
+                i = j = np.flatnonzero(values)
+                values = values[i]
+            parts.append((np.full(i.size, number), np.full(i.size, block), i, j, values))
+    number, block, i, j, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return number, block, i, j, values
 
 
-def _matrices(count: int, n: int, number, i, j, values) -> list[sp.coo_array]:
-    """F_0, ..., F_m in the matrix block, with both triangles."""
+def _matrices(sizes: np.ndarray, count: int, number, block, i, j, values) -> sp.csr_array:
+    """F_0, ..., F_m with both triangles, one in a row."""
+    width = np.where(sizes > 0, sizes, 1)  # of a row of the block; entries of a vector come one after the other
+    starts = np.concatenate([[0], np.cumsum(np.abs(sizes) * width)])
+    stride = np.where(sizes > 0, sizes, 0)
     off = i != j
-    order = np.argsort(np.concatenate([number, number[off]]), kind="stable")
-    rows, columns = np.concatenate([i, j[off]])[order], np.concatenate([j, i[off]])[order]
-    entries, owner = np.concatenate([values, values[off]])[order], np.concatenate([number, number[off]])[order]
-    ends = np.searchsorted(owner, np.arange(count + 2))
-    return [sp.coo_array((entries[a:b], (rows[a:b], columns[a:b])), shape=(n, n)) for a, b in pairwise(ends)]
-
-
-def _refuse_repeated(where: np.ndarray, lines: _Lines) -> None:
-    order = np.lexsort(where)
-    same = (where[:, order[1:]] == where[:, order[:-1]]).all(axis=0)
-    if same.any():
-        raise lines.fault("the entry is given twice", int(order[1:][same][0]))
+    at = starts[block] + i * stride[block] + j
+    mirrored = starts[block] + j * stride[block] + i
+    places, owners = np.concatenate([at, mirrored[off]]), np.concatenate([number, number[off]])
+    entries = np.concatenate([values, values[off]])
+    found = sp.coo_array((entries, (owners, places)), shape=(count + 1, int(starts[-1]))).tocsr()
+    found.eliminate_zeros()
+    return found
 
 
 class _Lines:
@@ -135,21 +154,26 @@ class _Lines:
         numbered = enumerate(lines, start=1)
         self._lines = [(number, line) for number, line in numbered if line.strip() and line.lstrip()[0] not in '"*']
         self._read = 0
+        self._rest: list[str] = []
 
     def integers(self, what: str, count: int) -> list[int]:
-        """The first `count` cells of the next line; what follows them is a comment."""
-        cells = self._next(what)[:count]
-        if len(cells) < count or not all(_is_integer(cell) for cell in cells):
-            raise self.fault(f"expected {what}, got '{visible(' '.join(cells)[:60])}'")
-        return [int(cell) for cell in cells]
-
-    def numbers(self, what: str, count: int) -> np.ndarray:
-        """`count` finite numbers, from as many lines as they take."""
+        """`count` whole numbers, from as many lines as they take; what follows them in the last is a comment."""
         found: list[str] = []
         while len(found) < count:
-            found += self._next(f"{what} ({count} numbers, of which {len(found)} are there)")
+            cells = self._next(what)[: count - len(found)]
+            if not all(_is_integer(cell) for cell in cells):
+                raise self.fault(f"expected {what}, got '{visible(' '.join(cells)[:60])}'")
+            found += cells
+        return [int(cell) for cell in found]
+
+    def numbers(self, what: str, count: int, whole: bool = True) -> np.ndarray:
+        """`count` finite numbers, from as many lines as they take. whole: what follows them in a line is dropped."""
+        found = self._rest
+        while len(found) < count:
+            found = found + self._next(f"{what} ({count} numbers, of which {len(found)} are there)")
+        found, self._rest = found[:count], [] if whole else found[count:]
         try:
-            values = np.array([float(cell) for cell in found[:count]])
+            values = np.array([float(cell.translate(_FORTRAN)) for cell in found])
         except ValueError as error:
             raise self.fault(f"expected {what}: {reason(error)}") from None
         if not np.isfinite(values).all():
@@ -162,7 +186,7 @@ class _Lines:
         if not rest:
             raise DataError(f"{self.name}: has no entries")
         try:
-            table = np.loadtxt([_cells(line) for _, line in rest], ndmin=2, comments=None)
+            table = np.loadtxt([_cells(line).translate(_FORTRAN) for _, line in rest], ndmin=2, comments=None)
         except ValueError as error:
             raise DataError(f"{self.name}: not a readable table of entries: {reason(error)}") from None
         if table.shape != (len(rest), 5):
@@ -188,9 +212,13 @@ class _Lines:
         return len(self._lines) - self._read
 
 
+_PUNCTUATION = str.maketrans(",(){}", "     ")
+_FORTRAN = str.maketrans("Dd", "Ee")
+
+
 def _cells(line: str) -> str:
     """The line without the punctuation that the format allows between numbers."""
-    return line.translate(str.maketrans(",(){}", "     "))
+    return line.translate(_PUNCTUATION)
 
 
 def _is_integer(cell: str) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ from cgm_cli.readers.memory import check_fits
 from cgm_cli.text import visible
 
 _LINE_BYTES = 64
+_PIECE = 2**24
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # what str.splitlines takes for one
 
 
@@ -24,11 +28,27 @@ def read_text(path: Path, name: str) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror}") from None
+    if path.suffix == ".gz":
+        raw = _unpacked(raw, name)
     wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         return raw.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}: not a text file (byte {error.start} is not UTF-{16 if wide else 8})") from None
+
+
+def _unpacked(raw: bytes, name: str) -> bytes:
+    """What gzip has packed; read piece by piece, since a small file may hold more than there is room for."""
+    found, size = list[bytes](), 0
+    try:
+        with gzip.open(io.BytesIO(raw)) as packed:
+            while piece := packed.read(_PIECE):
+                size += len(piece)
+                check_fits(name, 4 * size)
+                found.append(piece)
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{name}: not a gzip file, or a damaged one") from None
+    return b"".join(found)
 
 
 def read_lines(path: Path, name: str) -> list[str]:

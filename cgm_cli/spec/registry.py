@@ -20,6 +20,7 @@ DOMAINS = {
     "latent-group-ball": "cgm_cli.blocks.domains.latent_group_ball:LatentGroupBall",
     "nuclear-ball": "cgm_cli.blocks.domains.nuclear:NuclearBall",
     "psd": "cgm_cli.blocks.domains.psd:PSDTrace",
+    "psd-blocks": "cgm_cli.blocks.domains.psd_blocks:PSDBlocks",
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
@@ -105,6 +106,7 @@ CORRECTIONS = {
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
+    "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,20 +10,25 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrices import Matrices
+from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse
+from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.readers.sdpa import read_sdpa
+from cgm_cli.readers.sdpa import BlockProgram, read_sdpa
 from cgm_cli.spec.fields import ArrayField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
+from cgm_cli.templates.trace_bounds import TraceLimit, trace_limit
 from cgm_cli.text import visible
 
 
@@ -48,7 +52,7 @@ class AffineConstraint(StrictModel):
 class ProgramFile(StrictModel):
     """A program in a file of the SDPA sparse format."""
 
-    file: str = Field(min_length=1, description="a .dat-s file with one matrix block; it maximises")
+    file: str = Field(min_length=1, description="a .dat-s or .dat file, packed by gzip or not; it maximises")
 
 
 class TermWeights(StrictModel):
@@ -64,24 +68,30 @@ EVEN = TermWeights()
 
 @dataclass(frozen=True)
 class Affine:
-    """lower_i <= <matrices_i, X> <= upper_i: symmetric matrices (n, n), bounds (m,), equal for an equality."""
+    """lower_i <= <A_i, X> <= upper_i: the entries of A_i in row i of `rows` (m, N), bounds (m,), equal for an
+    equality.
+    """
 
-    matrices: Sequence[Matrix]
+    rows: sp.csr_array
     lower: np.ndarray
     upper: np.ndarray
 
     def __getitem__(self, chosen: np.ndarray) -> Affine:
         """Those constraints of a mask (m,)."""
-        return Affine(
-            [self.matrices[i] for i in np.flatnonzero(chosen).tolist()], self.lower[chosen], self.upper[chosen]
-        )
+        return Affine(self.rows[np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
+
+    @property
+    def equal(self) -> np.ndarray:
+        """Which are equations: a mask (m,)."""
+        return self.lower == self.upper
 
 
 class StandardSDP(Template):
     """min <C, X> subject to <A_i, X> = b_i, or between bounds, X positive semidefinite of trace r, or at most r.
 
-    With `nonnegative`, also X >= 0 entry by entry: a doubly nonnegative program. The bound needs a bounded set: where
-    no constraint fixes the trace, `radius` must say how large it can be.
+    X may consist of blocks, and of numbers >= 0, where it comes from a file. With `nonnegative`, also X >= 0 entry by
+    entry: a doubly nonnegative program. Where no `radius` is given, the constraints say how large the trace can be, or
+    else a large one is assumed; a bound whose dual slack is positive semidefinite holds whatever the trace is.
     """
 
     takes_samples = True
@@ -93,7 +103,7 @@ class StandardSDP(Template):
         constraints: list[AffineConstraint] = Field(default_factory=list, description="the affine constraints")
         sense: Literal["minimise", "maximise"] = Field("minimise", description="of <C, X>; a file always maximises")
         radius: Positive | None = Field(
-            None, description="r; left out: the value of a constraint with a multiple of the identity"
+            None, description="r; left out: what the constraints imply or, where they imply nothing, a large one"
         )
         trace: Literal["at-most", "equal"] = Field("at-most", description="with `radius`: tr X <= r, or tr X = r")
         nonnegative: bool = Field(False, description="X >= 0, entry by entry")
@@ -116,6 +126,11 @@ class StandardSDP(Template):
                 "nonnegative": True,
                 "sense": "maximise",
             },
+            {
+                "template": "standard-sdp",
+                "cost": [[1, 0], [0, 1]],
+                "constraints": [{"matrix": [[0, 1], [1, 0]], "equals": 2.0}],
+            },
         ]
 
         @model_validator(mode="after")
@@ -130,83 +145,117 @@ class StandardSDP(Template):
             if self.program is not None:
                 with located("program", "file"):
                     read = read_sdpa(context.find(self.program.file), visible(self.program.file))
-                cost, affine = read.cost, Affine(read.matrices, read.lower, read.upper)
+                sizes, cost, affine = _as_one_matrix(read) or _as_it_is(read)
             else:
-                cost, affine = self._inline(context)
+                matrix, affine = self._inline(context)
+                sizes, cost = (matrix.shape[0],), matrix
             maximise = self.program is not None or self.sense == "maximise"
-            context.reserve("matrices", 32 * sum(_entries(matrix) for matrix in [cost, *affine.matrices]))
+            context.reserve("matrices", 32 * (affine.rows.nnz + _entries(cost)))
+            if self.nonnegative and len(sizes) > 1:
+                raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))
+            return StandardSDP(
+                sizes, cost, affine, self._trace(sizes, affine), self.nonnegative, self.weights, maximise
+            )
+
+        def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
-                domain = PSDTrace(cost.shape[0], self.radius, self.trace == "equal")
-            else:
-                domain, affine = _with_trace(affine, cost.shape[0])
-            return StandardSDP(cost, affine, domain, self.nonnegative, self.weights, maximise)
+                return TraceLimit(self.radius, exact=self.trace == "equal")
+            equations = affine[affine.equal]
+            return trace_limit(Blocks(sizes), equations.rows, equations.lower)
 
         def _inline(self, context: BuildContext) -> tuple[Matrix, Affine]:
             with located("cost"):
                 assert self.cost is not None
                 cost = symmetric(context.matrix(self.cost))
-            matrices, faults = [], ErrorCollector()
+            rows, faults = [], ErrorCollector()
             for number, constraint in enumerate(self.constraints):
                 with faults.part("constraints", number, "matrix"):
-                    matrices.append(symmetric(context.matrix(constraint.matrix)))
-                    if matrices[-1].shape != cost.shape:
-                        raise ProblemError(f"the matrix is {named(matrices[-1].shape)}, but C is {named(cost.shape)}")
+                    matrix = symmetric(context.matrix(constraint.matrix))
+                    if matrix.shape != cost.shape:
+                        raise ProblemError(f"the matrix is {named(matrix.shape)}, but C is {named(cost.shape)}")
+                    rows.append(sp.coo_array(matrix).reshape(1, -1))
             faults.raise_all()
             sides = [(c.equals, c.equals) if c.equals is not None else (c.lower, c.upper) for c in self.constraints]
-            lower = np.array([-np.inf if low is None else low for low, _ in sides])
-            upper = np.array([np.inf if high is None else high for _, high in sides])
-            return cost, Affine(matrices, lower, upper)
+            lower = np.array([-np.inf if low is None else low for low, _ in sides], dtype=float)
+            upper = np.array([np.inf if high is None else high for _, high in sides], dtype=float)
+            stacked = sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, cost.shape[0] ** 2))
+            return cost, Affine(stacked, lower, upper)
 
     def __init__(
         self,
+        sizes: tuple[int, ...],
         cost: Matrix,
         affine: Affine,
-        domain: PSDTrace,
+        trace: TraceLimit,
         nonnegative: bool = False,
         weights: TermWeights = EVEN,
         maximise: bool = False,
     ):
-        """cost: C (n, n), of which `maximise` says the sense."""
-        shape, terms = domain.shape, []
-        self.cost, self.affine = cost, affine
-        equal = affine.lower == affine.upper
-        if equal.any():
-            chosen = affine[equal]
+        """sizes: of the blocks (`cgm_cli.numerics.blockwise`). cost: C (n, n) of one matrix, or flat (N,) of several
+        blocks, of which `maximise` says the sense.
+        """
+        self.sizes, self.cost, self.affine, self.trace = sizes, cost, affine, trace
+        self._is_one = len(sizes) == 1 and sizes[0] > 0
+        domain = (
+            PSDTrace(sizes[0], trace.radius, trace.exact)
+            if self._is_one
+            else PSDBlocks(sizes, trace.radius, trace.exact)
+        )
+        terms: list[Term] = []
+        if affine.equal.any():
+            chosen = affine[affine.equal]
             target = Equals(chosen.lower.shape, chosen.lower)
-            terms.append(Term("equalities", Matrices(chosen.matrices, shape), target, weights.equalities))
-        if not equal.all():
-            chosen = affine[~equal]
+            terms.append(Term("equalities", self._map(chosen, domain.shape), target, weights.equalities))
+        if not affine.equal.all():
+            chosen = affine[~affine.equal]
             box = BoxSet(chosen.lower.shape, chosen.lower, chosen.upper)
-            terms.append(Term("inequalities", Matrices(chosen.matrices, shape), box, weights.inequalities))
+            terms.append(Term("inequalities", self._map(chosen, domain.shape), box, weights.inequalities))
         if nonnegative:
-            terms.append(Term("nonnegative", Identity(shape), Nonnegative(shape), weights.nonnegative))
+            terms.append(Term("nonnegative", Identity(domain.shape), Nonnegative(domain.shape), weights.nonnegative))
         self.problem = CompositeProblem(
             domain,
-            Linear(-cost if maximise else cost, shape),
+            Linear(-cost if maximise else cost, domain.shape),
             tuple(terms),
             sense="maximise" if maximise else "minimise",
         )
 
+    def _map(self, affine: Affine, shape: tuple[int, ...]) -> LinearMap:
+        return Matrices.of_rows(affine.rows, shape) if self._is_one else MatrixMap(affine.rows, shape)
+
+
+Parts = tuple[tuple[int, ...], Matrix, Affine]
+"""Sizes of the blocks, cost and constraints."""
+
+
+def _as_it_is(program: BlockProgram) -> Parts:
+    rows = sp.csr_array(program.matrices[1:])
+    cost = program.matrices[[0]].toarray().reshape(-1)
+    return program.sizes, cost, Affine(rows, program.right, program.right)
+
+
+def _as_one_matrix(program: BlockProgram) -> Parts | None:
+    """Where there is one matrix, and every number is the slack of one constraint and has no cost: then that is an
+    inequality. None of any other program.
+    """
+    matrices = [place for place, size in enumerate(program.sizes) if size > 0]
+    if len(matrices) != 1:
+        return None
+    n, start = program.sizes[matrices[0]], program.starts[matrices[0]]
+    whole = sp.csc_array(program.matrices)
+    numbers = sp.coo_array(sp.hstack([whole[:, :start], whole[:, start + n * n :]]))
+    used = numbers.data != 0.0
+    owners, which, values = numbers.coords[0][used], numbers.coords[1][used], numbers.data[used]
+    if (owners == 0).any() or np.unique(which).size < which.size:
+        return None
+    lower, upper = program.right.copy(), program.right.copy()
+    lower[owners[values > 0.0] - 1] = -np.inf
+    upper[owners[values < 0.0] - 1] = np.inf
+    inside = sp.csr_array(whole[:, start : start + n * n])
+    cost = sp.coo_array(inside[[0]]).reshape(n, n)
+    free = np.isinf(lower) & np.isinf(upper)  # a slack of either sign: no constraint at all
+    affine = Affine(sp.csr_array(inside[1:]), lower, upper)
+    return (n,), cost, affine[~free]
+
 
 def _entries(matrix: Matrix) -> int:
     return matrix.nnz if is_sparse(matrix) else matrix.size
-
-
-def _with_trace(affine: Affine, n: int) -> tuple[PSDTrace, Affine]:
-    """The domain that a constraint a I = b makes, and the other constraints. Raises ProblemError without one."""
-    for place, (matrix, low, high) in enumerate(zip(affine.matrices, affine.lower, affine.upper, strict=True)):
-        diagonal = matrix.diagonal()
-        factor = float(diagonal[0])
-        multiple = factor != 0.0 and np.all(diagonal == factor) and np.count_nonzero(_off_diagonal(matrix)) == 0
-        if multiple and low == high and low / factor > 0.0:
-            return PSDTrace(n, low / factor, fixed_trace=True), affine[np.arange(len(affine.matrices)) != place]
-    raise ProblemError(
-        "no constraint fixes the trace: `radius` must say how large tr X can be at most (any r that a solution meets "
-        "will do, the smaller the better)",
-        ("radius",),
-    )
-
-
-def _off_diagonal(matrix: Matrix) -> np.ndarray:
-    entries = sp.coo_array(matrix)
-    return entries.data[entries.coords[0] != entries.coords[1]]

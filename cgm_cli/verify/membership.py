@@ -23,6 +23,7 @@ from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.minimum import within_order
@@ -133,6 +134,26 @@ def _psd(domain: PSDTrace, point: SavedPoint) -> float:
     return max(_asymmetry(point), -smallest, abs(excess) if domain.fixed_trace else excess)
 
 
+def _psd_blocks(domain: PSDBlocks, point: SavedPoint) -> float:
+    """Block by block, from the sizes alone."""
+    x = _entries(point)
+    worst, trace, first = 0.0, extended(np.zeros(())), 0
+    for size in domain.sizes:
+        n = abs(size)
+        block = x[first : first + (n if size < 0 else n * n)]
+        first += block.size
+        if size < 0:
+            worst, trace = max(worst, -block.min()), trace + block.sum()
+            continue
+        within_order(n)
+        matrix = block.reshape(n, n)
+        symmetric = (0.5 * (matrix + matrix.T)).astype(float)
+        worst = max(worst, np.abs(matrix - matrix.T).max(), -np.linalg.eigvalsh(symmetric)[0])
+        trace = trace + np.trace(matrix)
+    excess = trace - domain.radius
+    return max(worst, abs(excess) if domain.fixed_trace else excess)
+
+
 def _is_sum_of_squares(factors: Factors | None) -> bool:
     return factors is not None and factors.right is factors.left and factors.weights.min(initial=0.0) >= 0.0
 
@@ -189,6 +210,7 @@ MEMBERSHIP: dict[type, Callable[..., float]] = {
     LatentGroupBall: _latent_groups,
     NuclearBall: _nuclear,
     PSDTrace: _psd,
+    PSDBlocks: _psd_blocks,
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,

@@ -19,6 +19,7 @@ from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.verify.precision import EPS, ZERO, Total, Unchecked, entry, extended, norm, total
 
@@ -79,6 +80,20 @@ def _psd(domain: PSDTrace, v: np.ndarray) -> Minimum:
     least = float(_eigenvalues(v, 1)[0])
     factor = least if domain.fixed_trace else min(least, 0.0)
     return total(domain.radius * factor), domain.radius * decomposition_error(v)
+
+
+def _psd_blocks(domain: PSDBlocks, v: np.ndarray) -> Minimum:
+    """r times the smallest eigenvalue or entry of all blocks, or 0 where the trace may be less."""
+    least, error, first = math.inf, 0.0, 0
+    for size in domain.sizes:
+        n = abs(size)
+        part = v[first : first + (n if size < 0 else n * n)]
+        first += part.size
+        block = part.reshape(n, n) if size > 0 else part
+        least = min(least, float(block.min() if size < 0 else _eigenvalues(block, 1)[0]))
+        error = max(error, decomposition_error(block) if size > 0 else 0.0)
+    factor = least if domain.fixed_trace else min(least, 0.0)
+    return total(domain.radius * factor), domain.radius * error
 
 
 def _fantope(domain: Fantope, v: np.ndarray) -> Minimum:
@@ -159,6 +174,7 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     LatentGroupBall: _groups,
     NuclearBall: _nuclear,
     PSDTrace: _psd,
+    PSDBlocks: _psd_blocks,
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,

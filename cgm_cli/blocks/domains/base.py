@@ -101,6 +101,18 @@ class Lift:
         return np.asarray((self.matrix * self.matrix).sum(axis=1)).reshape(-1)
 
 
+@dataclass(frozen=True)
+class TraceBound:
+    """X as all block-diagonal matrices, positive semidefinite, whose trace is at most so large or, with `fixed`, equal
+    to that. sizes: of the blocks, n of a matrix and -n of n numbers; the entries of a point, in C order, are theirs one
+    after the other (`cgm_cli.numerics.blockwise`).
+    """
+
+    sizes: tuple[int, ...]
+    trace: float
+    fixed: bool
+
+
 class Domain(ABC):
     """A compact convex set X of points of the given `shape`.
 
@@ -162,6 +174,11 @@ class Domain(ABC):
     @property
     def eigenvalues(self) -> EigenvalueSet | None:
         """X as all matrices with eigenvalues in some set; None where more than those is asked of a point."""
+        return None
+
+    @property
+    def cone(self) -> TraceBound | None:
+        """X as what a trace bound leaves of a cone; None where it is no such set."""
         return None
 
     @abstractmethod

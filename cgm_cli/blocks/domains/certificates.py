@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from cgm_cli.blocks.directions import Direction
@@ -21,6 +20,7 @@ from cgm_cli.numerics.chebyshev import LOOK, random_floor
 from cgm_cli.numerics.deadline import Deadline, seconds_of
 from cgm_cli.numerics.definite import Band, dense_floor, dense_seconds, worth
 from cgm_cli.numerics.eigen import rounding_error, smallest_eigenpairs
+from cgm_cli.numerics.eigh import some_eigenvalues
 from cgm_cli.numerics.svd import largest_singular_triplet
 
 
@@ -171,7 +171,7 @@ class EigenvalueSum:
         return 3.0 * seconds_of(4.0 / 3.0 * self.n**3)
 
     def _dense_sum(self, matrix: np.ndarray) -> float:
-        values = scipy.linalg.eigvalsh(matrix, subset_by_index=(0, self.count - 1))
+        values = some_eigenvalues(matrix, 0, self.count - 1)
         return float(values.sum()) - self.count * rounding_error(matrix)
 
     def _by_band(self, direction: Direction, band: Band, slack: float, deadline: Deadline) -> float | None:

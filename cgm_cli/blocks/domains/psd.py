@@ -11,7 +11,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest, TraceBound
 from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
 from cgm_cli.readers.context import BuildContext
@@ -57,6 +57,10 @@ class PSDTrace(EigenDomain):
     @property
     def sizing(self) -> str | None:
         return None if self.fixed_trace else "radius"
+
+    @property
+    def cone(self) -> TraceBound:
+        return TraceBound((self.shape[0],), self.radius, self.fixed_trace)
 
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         found = super().extreme(direction, peak, request)

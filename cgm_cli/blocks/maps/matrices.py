@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -51,13 +53,29 @@ class Matrices(LinearMap):
         """Raises ProblemError if a matrix has not the shape of a point."""
         for matrix in matrices:
             check_shape(matrix, in_shape)
-        stacked, positions = _stacked(matrices, in_shape)
-        self.in_shape, self.out_shape = in_shape, (len(matrices),)
+        self._begin(_flattened(matrices, in_shape), in_shape)
+
+    @classmethod
+    def of_rows(cls, rows: sp.csr_array, in_shape: tuple[int, ...]) -> Matrices:
+        """Of matrices whose entries, in C order, are the rows (k, n^2) of one."""
+        made = cls.__new__(cls)
+        made._begin(rows, in_shape)
+        return made
+
+    def _begin(self, rows: sp.csr_array, in_shape: tuple[int, ...]) -> None:
+        stacked, positions = _compressed(rows)
+        self.in_shape, self.out_shape = in_shape, (rows.shape[0],)
         self._entries = Sampling(positions, in_shape)
         self._matrix, self._transpose = stacked, stacked.T.tocsr()
         self._symmetric = _is_symmetric(stacked, positions, in_shape)
         self.norm = operator_norm(stacked)
         self.norm_bound = norm_bound(stacked, self.norm)
+
+    @cached_property
+    def explicit(self) -> sp.csr_array:  # pyright: ignore[reportIncompatibleMethodOverride]
+        matrix = self._matrix
+        places = self._entries.indices[matrix.indices]
+        return sp.csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], math.prod(self.in_shape)))
 
     @property
     def work(self) -> int:
@@ -84,16 +102,22 @@ def check_shape(matrix: Matrix, shape: tuple[int, ...]) -> None:
         raise ProblemError(f"the matrix is {named(matrix.shape)}, but a point of the domain is {named(shape)}")
 
 
-def _stacked(matrices: Sequence[Matrix], shape: tuple[int, ...]) -> tuple[sp.csr_array, np.ndarray]:
-    """Row i holds the entries of A_i at the flat positions returned: those that are non-zero somewhere, ascending."""
+def _flattened(matrices: Sequence[Matrix], shape: tuple[int, ...]) -> sp.csr_array:
+    """Row i holds the entries of A_i in C order."""
     entries = [matrix if isinstance(matrix, sp.coo_array) else sp.coo_array(matrix) for matrix in matrices]
-    flat = np.concatenate([e.coords[0].astype(np.intp) * shape[1] + e.coords[1] for e in entries])
+    flat = np.concatenate([e.coords[0].astype(np.int64) * shape[1] + e.coords[1] for e in entries])
     rows = np.repeat(np.arange(len(entries)), [e.nnz for e in entries])
-    positions, columns = np.unique(flat, return_inverse=True)
+    values = np.concatenate([e.data for e in entries])
+    return sp.coo_array((values, (rows, flat)), shape=(len(entries), math.prod(shape))).tocsr()
+
+
+def _compressed(rows: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
+    """The columns in which there are entries, and which those are, ascending."""
+    positions, columns = np.unique(rows.indices, return_inverse=True)
     if positions.size == 0:  # nothing but zeros: a sampling needs an entry
         positions = np.zeros(1, dtype=np.intp)
-    values = np.concatenate([e.data for e in entries])
-    return sp.coo_array((values, (rows, columns)), shape=(len(entries), positions.size)).tocsr(), positions
+    positions = positions.astype(np.intp)
+    return sp.csr_array((rows.data, columns, rows.indptr), shape=(rows.shape[0], positions.size)), positions
 
 
 def _is_symmetric(stacked: sp.csr_array, positions: np.ndarray, shape: tuple[int, ...]) -> bool:

@@ -74,6 +74,11 @@ class Penalty(ABC):
         return None
 
     @property
+    def intervals(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(lower, upper), of the shape of an image, of a set of all z with lower <= z <= upper; None of any other."""
+        return None
+
+    @property
     def only_point(self) -> np.ndarray | None:
         """b of the set {b}, of the shape of an image; None for anything else."""
         return None

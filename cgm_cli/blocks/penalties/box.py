@@ -71,6 +71,11 @@ class BoxSet(ConvexSet):
     def entry_bounds(self) -> tuple[float, float] | None:
         return (float(self.lower), float(self.upper)) if self.uniform else None
 
+    @property
+    def intervals(self) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = np.broadcast_arrays(self.lower, self.upper, np.empty(self.shape))[:2]
+        return lower, upper
+
     def project(self, z: np.ndarray) -> np.ndarray:
         return np.clip(np.asarray(z, dtype=float), self.lower, self.upper)
 

@@ -47,6 +47,10 @@ class Equals(ConvexSet):
     def only_point(self) -> np.ndarray:
         return self.target
 
+    @property
+    def intervals(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.target, self.target
+
     def conjugate_size(self, y: np.ndarray) -> float:
         return float(np.vdot(np.abs(y), np.abs(self.target)))
 

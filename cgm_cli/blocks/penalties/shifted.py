@@ -36,6 +36,11 @@ class Shifted(Penalty):
         return None if point is None else point + self.offset
 
     @property
+    def intervals(self) -> tuple[np.ndarray, np.ndarray] | None:
+        inner = self.inner.intervals
+        return None if inner is None else (inner[0] + self.offset, inner[1] + self.offset)
+
+    @property
     def away(self) -> float:
         """At most |offset| more than that of the inner function, of a set at most twice as much."""
         return (2.0 if self.is_set else 1.0) * safe_norm(self.offset) + self.inner.away

@@ -1,0 +1,144 @@
+"""Linear problems over a cone under a trace bound, with all inequalities turned into equations by slacks:
+
+    min <c, z>   subject to   A z = b,   z = (x, slacks) in the cone,        max b^T y  with  c - A^T y = s in the cone.
+
+The rows of A are of length one. The last slack is that of the trace bound, unless the trace is fixed; its row is left
+out where the others say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.linalg.lapack import dpstrf
+
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.numerics.blockwise import Blocks
+
+DEPENDENT = 1e-11
+"""Part of the squared length of a row that is left once it is orthogonal to others: it is a combination of them."""
+
+CONSISTENT = 1e-9
+"""How far a dependent row may be from what the others say, in units of the right-hand side, to be left out."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows of A that say A_i x = b_i, or one side of an inequality, of some entries of a term. term: its place.
+    entries: which; lengths: of their rows before they were scaled.
+    """
+
+    term: int
+    entries: np.ndarray
+    lengths: np.ndarray
+
+
+class ConicForm:
+    """blocks: of z. rows, right, cost: A, b and c. kept: of all rows, those that are not left out. trace: of the bound,
+    in units of z. variables: how many entries of z are x.
+    """
+
+    def __init__(self, problem: CompositeProblem):
+        cone = problem.domain.cone
+        assert cone is not None
+        self._problem, self.cone = problem, cone
+        self.inner = Blocks(cone.sizes)
+        self.variables = self.inner.entries
+        self._sides: list[Side] = []
+        parts: list[sp.csr_array] = []
+        right: list[np.ndarray] = []
+        slacks: list[np.ndarray] = []  # of every row: 0 for an equation, or the sign of its slack
+        for place, term in enumerate(problem.terms):
+            matrix = sp.csr_array(term.map.explicit)
+            for entries, values, sign in _sides(term):
+                rows = matrix[entries]
+                lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
+                lengths[lengths == 0.0] = 1.0
+                self._sides.append(Side(place, entries, lengths))
+                parts.append(sp.csr_array(sp.diags_array(1.0 / lengths) @ rows))
+                right.append(values / lengths)
+                slacks.append(np.full(entries.size, sign))
+        length = np.sqrt(self.inner.order)
+        parts.append(sp.csr_array(self.inner.identity()[None] / length))
+        right.append(np.array([cone.trace / length]))
+        slacks.append(np.array([0.0 if cone.fixed else 1.0]))
+        self._assemble(sp.csr_array(sp.vstack(parts)), np.concatenate(right), np.concatenate(slacks))
+        cost = np.zeros(self.blocks.entries)
+        loss = problem.loss
+        if loss is not None and loss.cost is not None:
+            cost[: self.variables] = self.inner.symmetric(loss.cost.dense().reshape(-1))
+        self.cost = cost
+
+    def _assemble(self, rows: sp.csr_array, right: np.ndarray, slacks: np.ndarray) -> None:
+        places = np.flatnonzero(slacks)
+        sizes = (*self.cone.sizes, -places.size) if places.size else self.cone.sizes
+        self.blocks = Blocks(sizes)
+        extra = sp.coo_array((slacks[places], (places, np.arange(places.size))), shape=(slacks.size, places.size))
+        whole = sp.csr_array(sp.hstack([rows, extra])) if places.size else rows
+        self._count = slacks.size
+        self.kept = _independent(whole, right)
+        self.rows, self.right = whole[self.kept], right[self.kept]
+        self.has_trace_row = bool(self.kept[-1] == slacks.size - 1) if self.kept.size else False
+
+    def point(self, z: np.ndarray) -> np.ndarray:
+        """x of z, of the shape of a point of the domain; scaled to the trace that is fixed, where no row says so."""
+        x = self.inner.symmetric(z[: self.variables])
+        if self.cone.fixed and not self.has_trace_row:
+            x *= self.cone.trace / float(np.vdot(self.inner.identity(), x))
+        return x.reshape(self._problem.domain.shape)
+
+    def duals(self, y: np.ndarray) -> list[np.ndarray]:
+        """y_i of the terms: with c - A^T y for the direction grad f + sum A_i^T y_i, they are its opposites."""
+        whole = np.zeros(self._count)
+        whole[self.kept] = y
+        found = [np.zeros(term.map.out_shape) for term in self._problem.terms]
+        first = 0
+        for side in self._sides:
+            part = whole[first : first + side.entries.size] / side.lengths
+            first += side.entries.size
+            found[side.term].reshape(-1)[side.entries] -= part
+        return found
+
+
+def is_conic(problem: CompositeProblem) -> bool:
+    """Whether a problem has such a form: it is linear, and its constraints are equations and bounds on entries of maps
+    whose matrices are known.
+    """
+    linear = problem.loss is None or problem.loss.cost is not None
+    return problem.domain.cone is not None and linear and all(_fits(term) for term in problem.terms)
+
+
+def _fits(term: Term) -> bool:
+    return term.map.explicit is not None and term.penalty.intervals is not None
+
+
+def _sides(term: Term) -> Sequence[tuple[np.ndarray, np.ndarray, float]]:
+    """(entries, values, sign): A x + sign * slack = value, with slack >= 0, for these entries of a term."""
+    intervals = term.penalty.intervals
+    assert intervals is not None
+    lower, upper = (side.reshape(-1) for side in intervals)
+    every, equal = np.arange(lower.size), lower == upper
+    below, above = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
+    found = [(every[equal], lower[equal], 0.0), (every[below], lower[below], -1.0), (every[above], upper[above], 1.0)]
+    return [each for each in found if each[0].size]
+
+
+def _independent(rows: sp.csr_array, right: np.ndarray) -> np.ndarray:
+    """The rows that are no combination of others, nor contradict one: Cholesky's factor of A A^T, with pivots."""
+    count = rows.shape[0]
+    gram = sp.csr_array(rows @ rows.T)
+    if gram.nnz == count:  # they are orthogonal
+        return np.arange(count)
+    factor, pivots, rank, _ = dpstrf(gram.toarray(), tol=DEPENDENT, lower=1)
+    if rank == count:
+        return np.arange(count)
+    order = pivots - 1
+    lower, last = np.tril(factor[:rank, :rank]), factor[rank:, :rank]
+    told = last @ scipy.linalg.solve_triangular(lower, right[order[:rank]], lower=True)
+    size = max(1e-300, float(np.abs(right).max()))
+    contradicts = np.abs(right[order[rank:]] - told) > CONSISTENT * size
+    return np.sort(np.concatenate([order[:rank], order[rank:][contradicts]]))

@@ -1,0 +1,264 @@
+"""Interior-point steps, for linear problems over cones that are small enough: every turn is one step of Newton's method
+towards a point of the central path, X S = mu I, nearer to its end.
+
+The direction is that of Helmberg, Rendl, Vanderbei and Wolkowicz (1996), Kojima, Shindoh and Hara (1997) and Monteiro
+(1997), with Mehrotra's predictor and corrector and from an infeasible start. With R_p = b - A(X), R_d = C - A^*(y) - S
+and X' = sigma mu S^-1 - X (less dX_a dS_a S^-1 of the predictor),
+
+    M dy = R_p - A(X' - X R_d S^-1),    dS = R_d - A^*(dy),    dX = X' - X dS S^-1 (its symmetric part).
+
+What is inside the cone is a point of X, and its dual slack is positive definite, which proves the bound of y without
+any radius. The number of steps does not grow with the conditioning of the data, nor much with their size; what one
+takes grows with the cube of the order and of the number of constraints (`cgm_cli.methods.corrections.schur`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import scipy.linalg
+
+from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.conic_form import ConicForm, is_conic
+from cgm_cli.methods.corrections.schur import SchurComplement
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
+from cgm_cli.methods.setting import Setting
+from cgm_cli.numerics.blockwise import Factor
+from cgm_cli.numerics.deadline import Deadline
+
+if TYPE_CHECKING:
+    from cgm_cli.methods.state import State
+
+INSIDE = 0.95
+"""The part of the way to the boundary of the cone that is gone at the most."""
+
+FAR = 10.0
+"""How many times what the data suggest X and S are larger at the start (CSDP; Borchers 1999)."""
+
+SMALLEST_STEP, LOST, TIRED = 1e-7, 1e3, 12
+"""It has come as far as rounding lets it: where neither X nor y moves by so much; where the errors are so many times
+what they were at the best; after so many steps without a better one.
+"""
+
+RIDGE, REFINED = 1e-15, 2
+"""What is added to the diagonal of M, relative, where Cholesky's method fails without it, a hundred times as much each
+time; and how often a solution is refined.
+"""
+
+WIDE = 1e8
+"""How many times wider than |A x| / |y| a smoothing is that leaves the duals as they are."""
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """x: the point of the cone, slacks included; y, and its slack s. All in the units of the form, over `scales`."""
+
+    x: np.ndarray
+    y: np.ndarray
+    s: np.ndarray
+
+
+@dataclass(frozen=True)
+class InteriorState:
+    """current, and the best so far, with its error; tired: steps since. ended: there is no better one to be had."""
+
+    current: Iterate
+    best: Iterate
+    error: float = np.inf
+    tired: int = 0
+    ended: bool = False
+
+
+@dataclass(frozen=True)
+class Errors:
+    """primal: |A x - b|; dual: |c - A^T y - s|; gap: of c x and b y, relative. All in units of the data."""
+
+    primal: float
+    dual: float
+    gap: float
+
+    @property
+    def largest(self) -> float:
+        return max(self.primal, self.dual, self.gap)
+
+
+class InteriorPoint:
+    """Interior-point steps. sizes: of b and c, which are divided by them."""
+
+    class Spec(CorrectionSpec):
+        kind: Literal["interior-point"] = "interior-point"
+
+        examples: ClassVar[list[dict[str, Any]]] = [{"kind": "interior-point"}]
+
+        def build(self, problem: CompositeProblem, setting: Setting) -> InteriorPoint:
+            """Raises ProblemError for what is no linear problem over a cone."""
+            if not is_conic(problem):
+                raise ProblemError(
+                    "`correction: interior-point` takes linear objectives over `psd` and `psd-blocks`, with equations "
+                    "and bounds on entries of maps whose matrices are given",
+                    ("correction",),
+                )
+            return InteriorPoint(problem)
+
+    needs_array: ClassVar[bool] = True
+    replaces: ClassVar[Replacing] = "mostly"
+
+    def __init__(self, problem: CompositeProblem):
+        self._problem = problem
+
+    @cached_property
+    def _form(self) -> ConicForm:
+        return ConicForm(self._problem)
+
+    @cached_property
+    def _schur(self) -> SchurComplement:
+        return SchurComplement(self._form.blocks, self._form.rows)
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        right = np.abs(self._form.right)
+        own = right[:-1] if self._form.has_trace_row and right.size > 1 else right
+        return float(own.max(initial=0.0)) or 1.0, float(np.linalg.norm(self._form.cost)) or 1.0
+
+    def init(self, problem: CompositeProblem) -> InteriorState:
+        start = self._start()
+        return InteriorState(start, start)
+
+    def warm_up(self, problem: CompositeProblem) -> None:
+        """Nothing is compiled for it."""
+
+    def memory(self, problem: CompositeProblem) -> int:
+        """M with its factor and copies, and a dozen matrices of the size of x."""
+        rows = 1 + sum(int(np.prod(term.map.out_shape)) for term in problem.terms)
+        return 4 * 8 * rows**2 + 12 * problem.domain.memory
+
+    def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
+        memory = state.correction
+        assert isinstance(memory, InteriorState)
+        if not memory.ended:
+            memory = self._stepped(memory, deadline)
+        best, (size, cost) = memory.best, self._sizes
+        x = self._form.point(size * best.x)
+        images = [term.map.forward(x) for term in self._problem.terms]
+        duals = self._form.duals(cost * best.y)
+        solution = Solution(self._smoothing(images, duals), images, duals, is_decisive=True)
+        return Move(DenseAtom(x), 1.0, memory, solution, gave_way=memory.ended, is_elsewhere=True)
+
+    def _smoothing(self, images: list[np.ndarray], duals: list[np.ndarray]) -> float:
+        """So wide that the duals of the envelopes centred at these are these."""
+        ratios = [
+            term.weight * float(np.linalg.norm(image)) / (float(np.linalg.norm(y)) or 1.0)
+            for term, image, y in zip(self._problem.terms, images, duals, strict=True)
+        ]
+        return WIDE * (max(ratios, default=1.0) or 1.0)
+
+    def _start(self) -> Iterate:
+        form, (size, _) = self._form, self._sizes
+        identity, trace = form.blocks.identity(), form.cone.trace / size
+        slacks = np.zeros(form.blocks.entries)
+        if form.cone.fixed:
+            width = trace / form.inner.order
+        else:
+            width = min(FAR * form.blocks.order, 0.5 * trace / form.inner.order)
+        x = width * identity
+        if not form.cone.fixed:
+            slacks[-1] = trace - width * form.inner.order - width
+        return Iterate(x + slacks, np.zeros(form.right.size), 2.0 * FAR * identity)
+
+    def _stepped(self, memory: InteriorState, deadline: Deadline) -> InteriorState:
+        """One step of Newton's method, or the end."""
+        try:
+            found = self._newton(memory.current, deadline)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            found = None
+        if found is None:
+            return replace(memory, ended=True)
+        error = self._errors(found).largest
+        if error < memory.error:
+            return InteriorState(found, found, error)
+        tired = memory.tired + 1
+        ended = not np.isfinite(error) or error > LOST * memory.error or tired >= TIRED
+        return replace(memory, current=found, tired=tired, ended=ended)
+
+    def _errors(self, at: Iterate) -> Errors:
+        form, (size, cost) = self._form, self._sizes
+        right, prices = form.right / size, form.cost / cost
+        primal = float(np.linalg.norm(right - form.rows @ at.x)) / (1.0 + float(np.linalg.norm(right)))
+        dual = float(np.linalg.norm(prices - form.rows.T @ at.y - at.s))
+        worth, price = float(right @ at.y), float(prices @ at.x)
+        return Errors(primal, dual, abs(price - worth) / max(abs(price), abs(worth), 1e-12))
+
+    def _newton(self, at: Iterate, deadline: Deadline) -> Iterate | None:
+        """The next iterate; None where there is no step. Raises LinAlgError where rounding is too large for one."""
+        form, (size, cost) = self._form, self._sizes
+        blocks, rows = form.blocks, form.rows
+        primal, dual = form.right / size - rows @ at.x, form.cost / cost - rows.T @ at.y - at.s
+        mu = float(at.x @ at.s) / blocks.order
+        x_factor, s_factor = blocks.factor(at.x), blocks.factor(at.s)
+        inverse = s_factor.inverse()
+        deadline.check()
+        system = _System(self._schur.at(at.x, inverse))
+        deadline.check()
+
+        def between(move: np.ndarray) -> np.ndarray:
+            """The symmetric part of X D S^-1."""
+            return blocks.symmetric(blocks.product(blocks.product(at.x, move), inverse))
+
+        missed = between(dual) if np.linalg.norm(dual) > 1e-15 else np.zeros(blocks.entries)
+
+        def towards(target: np.ndarray) -> Iterate:
+            """The direction whose dX + X dS S^-1 is the target."""
+            dy = system.solve(primal - rows @ (target - missed))
+            ds = dual - rows.T @ dy
+            return Iterate(target - between(ds), dy, ds)
+
+        first = towards(-at.x)
+        along, up = _lengths(x_factor, s_factor, first)
+        deadline.check()
+        left = float((at.x + along * first.x) @ (at.s + up * first.s)) / blocks.order
+        centring = min(1.0, max(1e-6, (max(0.0, left) / mu) ** (3 if min(along, up) > 0.3 else 1)))
+        second = blocks.symmetric(blocks.product(blocks.product(first.x, first.s), inverse))
+        move = towards(centring * mu * inverse - at.x - second)
+        along, up = _lengths(x_factor, s_factor, move)
+        if max(along, up) < SMALLEST_STEP:
+            return None
+        return Iterate(at.x + along * move.x, at.y + up * move.y, at.s + up * move.s)
+
+
+def _lengths(x: Factor, s: Factor, move: Iterate) -> tuple[float, float]:
+    """Of the steps of X, and of y and S."""
+    return min(1.0, INSIDE * x.longest_step(move.x)), min(1.0, INSIDE * s.longest_step(move.s))
+
+
+class _System:
+    """M y = r, with M scaled to a diagonal of ones."""
+
+    def __init__(self, matrix: np.ndarray):
+        self._matrix = matrix
+        self._scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+        scaled = matrix * np.outer(self._scale, self._scale)
+        ridge = 0.0
+        while True:
+            try:
+                self._factor = scipy.linalg.cho_factor(scaled, lower=True, check_finite=False)
+                return
+            except scipy.linalg.LinAlgError:
+                if not ridge < 1e-6:
+                    raise
+                more = RIDGE if ridge == 0.0 else 100.0 * ridge
+                scaled[np.diag_indices_from(scaled)] += more - ridge
+                ridge = more
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        found = self._once(right)
+        for _ in range(REFINED):
+            found = found + self._once(right - self._matrix @ found)
+        return found
+
+    def _once(self, right: np.ndarray) -> np.ndarray:
+        return self._scale * scipy.linalg.cho_solve(self._factor, self._scale * right, check_finite=False)
