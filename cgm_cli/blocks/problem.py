@@ -178,7 +178,7 @@ class CompositeProblem:
         |grad f(x_1)| r + sum of L_i |A_i| r over the finite g_i, or of L_f r^2 / 2 where that is zero; 1 where that is
         zero, too. In other units of objective or data it is as many times larger as F is.
         """
-        r, size, curved = self.domain.radius, 0.0, 0.0
+        r, size, curved = self.domain.usual, 0.0, 0.0
         if self.loss is not None:
             gradient = self.loss.gradient(self.loss.map.forward_atom(self.first))
             size, curved = safe_norm(gradient) * self.loss.map.norm * r, 0.5 * self.loss.lipschitz * r**2

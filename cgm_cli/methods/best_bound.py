@@ -11,6 +11,7 @@ from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.dual_point import DualPoint
+from cgm_cli.methods.evaluation import Evaluation
 from cgm_cli.methods.record import kind_of
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.threads import blas_threads
@@ -71,9 +72,10 @@ def certify(problem: CompositeProblem, dual: DualPoint, slack: float = 0.0, dead
     """
     if not problem.is_provable:
         return None
+    direction, margin = _with_drift(problem.domain, dual, dual.direction(problem))
     with blas_threads(min(problem.domain.shape)):
-        minimum = problem.domain.certified_minimum(dual.direction(problem), slack, deadline)
-    return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
+        minimum = problem.domain.certified_minimum(direction, slack, deadline)
+    return None if minimum is None else dual.constant + minimum - _allowance(margin, minimum)
 
 
 def optimistic_bound(problem: CompositeProblem, dual: DualPoint, deadline: Deadline = NEVER) -> float:
@@ -95,19 +97,27 @@ def certify_probably(
     """The same but for a probability of failure; None where there is no such method, or no time."""
     if not problem.is_provable:
         return None
+    direction, margin = _with_drift(problem.domain, dual, dual.direction(problem))
     with blas_threads(min(problem.domain.shape)):
-        minimum = problem.domain.probable_minimum(dual.direction(problem), failure, rng, slack, deadline)
-    return None if minimum is None else dual.constant + minimum - _allowance(dual.margin, minimum)
+        minimum = problem.domain.probable_minimum(direction, failure, rng, slack, deadline)
+    return None if minimum is None else dual.constant + minimum - _allowance(margin, minimum)
 
 
-def estimate(domain: Domain, direction: Direction, constant: float, margin: float, answer: OracleAnswer) -> float:
+def _with_drift(domain: Domain, dual: DualPoint, direction: Direction) -> tuple[Direction, float]:
+    """A direction that lies below all that the rounding of this one may stand for, and what else is to be allowed."""
+    lowered = domain.lowered(direction, dual.drift)
+    return (direction, dual.margin + dual.drift) if lowered is None else (lowered, dual.margin)
+
+
+def estimate(domain: Domain, found: Evaluation, answer: OracleAnswer) -> float:
     """The bound that an oracle's answer gives: certified if the oracle is exact, otherwise an estimate.
 
     An inexact oracle's own value lies above the minimum; its `lower` subtracts the residual, which is honest but no
     proof.
     """
-    rounding = domain.rounding(direction) if answer.exact else 0.0
-    return constant + answer.lower - rounding - _allowance(margin, answer.lower)
+    rounding = domain.rounding(found.direction) if answer.exact else 0.0
+    margin = found.margin + max(0.0, found.drift - answer.surplus)
+    return found.constant + answer.lower - rounding - _allowance(margin, answer.lower)
 
 
 def _allowance(margin: float, minimum: float) -> float:
@@ -152,7 +162,8 @@ class AveragedDual:
     def dual(self) -> DualPoint:
         """The mean, with an allowance for the rounding errors of averaging: each is damped by all later shares."""
         assert self.mean is not None
-        return replace(self.mean, margin=self.mean.margin * (1.0 + self.count / (LATENESS + 1)))
+        more = 1.0 + self.count / (LATENESS + 1)
+        return replace(self.mean, margin=self.mean.margin * more, drift=self.mean.drift * more)
 
 
 @dataclass

@@ -45,7 +45,7 @@ class Certifier:
                 bounds.certify_average(self._problem, self._chance, self._budget.ending)
         if turn.is_interrupted:
             return
-        value = estimate(self._problem.domain, found.direction, found.constant, found.margin, answer)
+        value = estimate(self._problem.domain, found, answer)
         if not answer.exact and self._schedule.certify == "always" and self.certify_turn(turn):
             return
         proven = answer.exact and self._problem.is_provable
@@ -107,7 +107,7 @@ class Certifier:
         state.attempts = replace(state.attempts, refuted_at=state.k)
         images = state.point.images
         most = held.dual.lagrangian(self._problem, images.loss, images.terms)
-        if held.value > most + held.dual.margin + 1e-9 * max(abs(most), abs(held.value)):
+        if held.value > most + held.dual.margin + held.dual.drift + 1e-9 * max(abs(most), abs(held.value)):
             state.bounds.estimated = None
 
     def _dual_point(self, turn: Turn, mean: DualPoint | None = None, share: float = 1.0) -> DualPoint:

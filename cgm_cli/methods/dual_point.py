@@ -24,13 +24,15 @@ from cgm_cli.blocks.problem import CompositeProblem
 class DualPoint:
     """The loss's image z (None without a loss), one y_i per term, and the constant beside the minimum.
 
-    margin: an allowance for the rounding errors of the constant and the duals.
+    margin: an allowance for the rounding errors of the constant; drift: for those of the direction, that of <., x>
+    over all points x of the domain.
     """
 
     loss_image: np.ndarray | None
     duals: tuple[np.ndarray, ...]
     constant: float
     margin: float
+    drift: float = 0.0
 
     def direction(self, problem: CompositeProblem) -> Direction:
         """v = M^T h'(z) + sum_i A_i^T y_i."""
@@ -52,18 +54,18 @@ class DualPoint:
         return self.constant + total
 
     def blended(self, other: DualPoint, share: float, loss: Loss | None, duals: tuple[np.ndarray, ...]) -> DualPoint:
-        """(1 - share) self + share other, of which the duals are given; the larger of the two margins.
+        """(1 - share) self + share other, of which the duals are given; the larger of the two allowances.
 
         Convexity bounds the conjugates of the mean by the mean of the conjugates. The part of the loss, which is
         h(z) - <h'(z), z>, is computed anew at the mean of the images.
         """
-        margin = max(self.margin, other.margin)
+        allowances = max(self.margin, other.margin), max(self.drift, other.drift)
         own, others = self.constant, other.constant
         if loss is None or self.loss_image is None or other.loss_image is None:
-            return DualPoint(None, duals, (1.0 - share) * own + share * others + 0.0, margin)
+            return DualPoint(None, duals, (1.0 - share) * own + share * others + 0.0, *allowances)
         image = (1.0 - share) * self.loss_image + share * other.loss_image
         own, others = own - _tangent(loss, self.loss_image), others - _tangent(loss, other.loss_image)
-        return DualPoint(image, duals, (1.0 - share) * own + share * others + _tangent(loss, image), margin)
+        return DualPoint(image, duals, (1.0 - share) * own + share * others + _tangent(loss, image), *allowances)
 
 
 def dual_of_minima(problem: CompositeProblem) -> DualPoint | None:

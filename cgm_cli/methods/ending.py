@@ -67,6 +67,8 @@ class Ending:
 
     def _stagnated(self, record: IterationRecord) -> Status | None:
         self._state.progress = self._state.progress.after(record)
+        if self._state.progress.ended:
+            return Status.STAGNATED
         return self._stop.stagnated(record.k - self._state.progress.k, record.k)
 
     def _is_proven_by_multipliers(self) -> bool:

@@ -43,8 +43,8 @@ class Evaluation:
     owed: the sum of |y_i| |A_i x - p_i| over the constraints, an estimate of what F(x) owes to missing them. distance:
     from all constraint sets, the root of the sum of w_i dist(A_i x, K_i)^2. pairing: <v, x>, so that
     pairing - min <v, .> is the Frank-Wolfe gap of the smoothed problem. smoothed: its objective F_beta(x). beta: of the
-    smoothing, None for subgradients. constant and margin are those of DualPoint, whose duals are written out where the
-    bound is worth keeping. The direction stands until the next evaluation of the same point.
+    smoothing, None for subgradients. constant, margin and drift are those of DualPoint, whose duals are written out
+    where the bound is worth keeping. The direction stands until the next evaluation of the same point.
     """
 
     objective: float
@@ -57,6 +57,7 @@ class Evaluation:
     direction: Direction
     constant: float
     margin: float
+    drift: float
     beta: float | None
 
     @property
@@ -97,6 +98,7 @@ class Sums:
     smoothed: float = 0.0
     constant: float = 0.0
     margin: float = 0.0
+    drift: float = 0.0
     owed: float = 0.0
     duals: dict[int, Dual] = field(default_factory=dict[int, Dual])
 
@@ -107,7 +109,9 @@ class Sums:
         gradient = loss.gradient(image)
         self.pairing = float(np.vdot(gradient, image))
         self.smoothed, self.constant = self.objective, self.objective - self.pairing
-        self.margin = abs(self.objective) + _loss_scale(self.problem, loss, gradient, image)
+        steepness = _loss_scale(loss, gradient, image)
+        self.margin = abs(self.objective) + steepness * float(np.linalg.norm(image))
+        self.drift = steepness * loss.map.norm * self.problem.domain.radius
         piece = loss.map.adjoint(gradient)
         return piece.symmetrised() if self.problem.domain.symmetric else piece
 
@@ -126,9 +130,9 @@ class Sums:
         if step > 0.0:
             # Of y, by what it was subtracted from; and of A^T y alone, where any y will do.
             if term.penalty.takes_rounded_duals:
-                self.margin += self.problem.reach(term, dual.y)
+                self.drift += self.problem.reach(term, dual.y)
             else:
-                self.margin += size / step * term.map.norm * self.problem.domain.radius
+                self.drift += size / step * term.map.norm * self.problem.domain.radius
         return piece_of(self.problem, term, dual.y, self.beta)
 
     def add_dual(
@@ -163,6 +167,7 @@ class Sums:
             direction,
             self.constant - (sum(dual.conjugate for _, dual in duals) + self.problem.tangent_excess),
             8 * _EPS * self.margin,
+            8 * _EPS * self.drift,
             self.beta,
         )
 
@@ -231,8 +236,8 @@ def slope_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarr
     return dual.y
 
 
-def _loss_scale(problem: CompositeProblem, loss: Loss, gradient: np.ndarray, image: np.ndarray) -> float:
-    """What rounding errors of <h'(z), z> and of h'(z), which meets every point of the domain, are relative to."""
-    norm, size = loss.map.norm, float(np.linalg.norm(image))
+def _loss_scale(loss: Loss, gradient: np.ndarray, image: np.ndarray) -> float:
+    """What rounding errors of h'(z) are relative to, which meets the image, and that of every point of the domain."""
+    norm = loss.map.norm
     curvature = loss.lipschitz / norm**2 if norm > 0.0 else 0.0
-    return (float(np.linalg.norm(gradient)) + curvature * size) * (size + norm * problem.domain.radius)
+    return float(np.linalg.norm(gradient)) + curvature * float(np.linalg.norm(image))

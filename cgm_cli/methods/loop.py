@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,7 @@ class _Loop:
                 raise NumericalError(f"iteration {state.k + 1}: {error}") from error
             state.k += 1
             state.correction = move.memory
+            state.progress = replace(state.progress, ended=move.is_last)
             if move.is_elsewhere:
                 state.oracle = state.oracle.elsewhere()
             method.duals.update(state, move, method.smoothing)

@@ -185,7 +185,7 @@ class ImagePoint:
         loss_image = None if images.loss is None else np.array(images.loss)
         means = None if mean is None else mean.duals
         duals = tuple(self._duals(images, evaluation.beta, means, share))
-        found = DualPoint(loss_image, duals, evaluation.constant, evaluation.margin)
+        found = DualPoint(loss_image, duals, evaluation.constant, evaluation.margin, evaluation.drift)
         return found if mean is None else mean.blended(found, share, self.problem.loss, duals)
 
     def duals_at(self, images: Images, beta: float | None) -> tuple[np.ndarray, ...]:

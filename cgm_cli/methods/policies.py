@@ -124,7 +124,8 @@ class Solution:
 class Move:
     """x <- x + eta (atom - x). memory: what the correction remembers from now on. solution: what its problem came to,
     where it was solved nearly. gave_way: it solves no more of them from now on. is_elsewhere: x has left the
-    neighbourhood of the oracle's last answer, which is no start for the next.
+    neighbourhood of the oracle's last answer, which is no start for the next. is_last: there is no better point to go
+    to.
     """
 
     atom: Atom
@@ -133,6 +134,7 @@ class Move:
     solution: Solution | None = None
     gave_way: bool = False
     is_elsewhere: bool = False
+    is_last: bool = False
 
 
 class Correction(Protocol):

@@ -19,7 +19,7 @@ def objective_size(problem: CompositeProblem) -> float:
     """s: |grad f(x_1)| r + L_f r^2 / 2, which for a linear f is |C|_F r; without an objective the same of the finite
     penalties.
     """
-    r = problem.domain.radius
+    r = problem.domain.usual
     size = 0.0
     if problem.loss is not None:
         gradient = problem.loss.gradient(problem.loss.map.forward_atom(problem.first))
@@ -32,7 +32,7 @@ def objective_size(problem: CompositeProblem) -> float:
 
 def scaled(problem: CompositeProblem) -> CompositeProblem:
     """The problem with every weight multiplied by s / (|A_i| r)^2."""
-    size, r = objective_size(problem), problem.domain.radius
+    size, r = objective_size(problem), problem.domain.usual
     return problem.reweighted(
         {t.name: t.weight * size / (t.map.norm * r) ** 2 if t.map.norm * r > 0 else t.weight for t in problem.terms}
     )
@@ -60,5 +60,5 @@ def automatic_beta0(
     if optimal is not None and not ascent:
         return optimal
     scaled_units = 0.2 if descent and ascent else 2.0 if ascent else 0.5
-    reach = problem.constants()["|A|"] * problem.domain.radius
+    reach = problem.constants()["|A|"] * problem.domain.usual
     return scaled_units if is_scaled or reach == 0.0 else scaled_units * reach**2 / objective_size(problem)

@@ -18,12 +18,13 @@ PATIENCE = 300
 @dataclass(frozen=True)
 class Stagnation:
     """smallest: of all max(gap, infeasibility) that counted as progress, the last. bound: at the last progress, at k;
-    None before the first.
+    None before the first. ended: the correction has no better point to go to.
     """
 
     smallest: float = np.inf
     bound: float | None = None
     k: int = 0
+    ended: bool = False
 
     def after(self, record: IterationRecord) -> Stagnation:
         """With one more record: it is progress where the figure has fallen by a hundredth. So it is where the bound has
@@ -31,9 +32,9 @@ class Stagnation:
         """
         figure = max(record.gap, record.infeasibility)
         if figure < 0.99 * self.smallest or np.isnan(figure):
-            return Stagnation(figure if np.isfinite(figure) else np.inf, record.bound, record.k)
+            return replace(self, smallest=figure if np.isfinite(figure) else np.inf, bound=record.bound, k=record.k)
         if self.bound is not None and abs(record.bound - self.bound) > 1e-3 * max(abs(record.bound), abs(record.total)):
-            return Stagnation(self.smallest, record.bound, record.k)
+            return replace(self, bound=record.bound, k=record.k)
         return self
 
 

@@ -1,5 +1,5 @@
-"""Some eigenvalues of a symmetric matrix by LAPACK, whatever its driver for some of them makes of the matrix: where many
-are equal, dsyevr gives up now and then with an internal error.
+"""Some eigenvalues of a symmetric matrix by LAPACK, whatever its driver for some of them makes of the matrix: where
+many are equal, dsyevr gives up now and then with an internal error.
 """
 
 from __future__ import annotations

@@ -5,12 +5,15 @@ Names here are those of the registry; `PolicyChoice.why` is what `cgm show` prin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.conic_form import is_conic, is_on_diagonal
+from cgm_cli.methods.corrections.interior_point import InteriorPoint
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
@@ -39,6 +42,11 @@ them apart takes the oracle long.
 
 MIXED_FROM = 700
 """The order from which `auto` chooses the mixing method: code that is compiled takes half a second to be loaded."""
+
+ROWS, ORDER, WAIT = 4000, 400_000, 60.0
+"""Up to which interior-point steps are looked at: constraints, and the shorter side of x as an array; and the seconds
+that `auto` lets them take.
+"""
 
 FACTORISED, WRITTEN_OUT = 60, 300
 """The largest order of the matrices that a projection factorises up to which `auto` projects: in general, and where a
@@ -120,10 +128,15 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
     if solver.method != "auto":
         return solver, {}
     factors, corrected = problem.domain.factors, solver.correction.name != "none"
+    update: dict[str, Any]
     open_to_all = solver.step.name == "classic" and not corrected and solver.iterate != "samples"
+    if open_to_all and (seconds := _inside(solver, problem)) is not None:
+        update = {"method": "cgal", "correction": _policy("correction", "interior-point")}
+        why = f"auto: a linear program over a cone, small enough for Newton's method ({_about(seconds)})"
+        return solver.model_copy(update=update), {"correction": why}
     if open_to_all and _projects_cheaply(solver, problem):
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
-        update: dict[str, Any] = {"method": method, "correction": _policy("correction", correction)}
+        update = {"method": method, "correction": _policy("correction", correction)}
         return solver.model_copy(update=update), {"correction": "auto: projections onto the domain are cheap"}
     if open_to_all and _mixes(solver, problem):
         why = "auto: a sparse cost, and rows of the factor whose lengths the diagonal gives"
@@ -145,6 +158,26 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
     why = "auto: projections are not cheap, and there is no descent"
     update = {"method": method, "correction": _policy("correction", "fully-corrective")}
     return solver.model_copy(update=update), {"correction": why}
+
+
+def _inside(solver: SolverSpec, problem: CompositeProblem) -> float | None:
+    """What interior-point steps would take where they are the best way: for linear problems over cones where a
+    constraint is not just about the diagonal, which descent on factors is made for.
+    """
+    is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
+    if not (is_open and solver.iterate in ("auto", "dense") and problem.terms and is_conic(problem)):
+        return None
+    if is_on_diagonal(problem):
+        return None
+    rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
+    if rows > ROWS or min(problem.domain.shape) > ORDER:
+        return None
+    seconds = InteriorPoint(problem).seconds
+    return seconds if seconds <= WAIT else None
+
+
+def _about(seconds: float) -> str:
+    return f"about {seconds:.0f} s" if seconds >= 1.0 else "less than a second"
 
 
 def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:

@@ -153,9 +153,10 @@ class StandardSDP(Template):
             context.reserve("matrices", 32 * (affine.rows.nnz + _entries(cost)))
             if self.nonnegative and len(sizes) > 1:
                 raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))
-            return StandardSDP(
-                sizes, cost, affine, self._trace(sizes, affine), self.nonnegative, self.weights, maximise
-            )
+            trace = self._trace(sizes, affine)
+            if self.radius is None and trace.exact:
+                affine = affine[~_on_trace(sizes, affine)]
+            return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
@@ -197,9 +198,9 @@ class StandardSDP(Template):
         self.sizes, self.cost, self.affine, self.trace = sizes, cost, affine, trace
         self._is_one = len(sizes) == 1 and sizes[0] > 0
         domain = (
-            PSDTrace(sizes[0], trace.radius, trace.exact)
+            PSDTrace(sizes[0], trace.radius, trace.exact, trace.expected)
             if self._is_one
-            else PSDBlocks(sizes, trace.radius, trace.exact)
+            else PSDBlocks(sizes, trace.radius, trace.exact, trace.expected)
         )
         terms: list[Term] = []
         if affine.equal.any():
@@ -255,6 +256,16 @@ def _as_one_matrix(program: BlockProgram) -> Parts | None:
     free = np.isinf(lower) & np.isinf(upper)  # a slack of either sign: no constraint at all
     affine = Affine(sp.csr_array(inside[1:]), lower, upper)
     return (n,), cost, affine[~free]
+
+
+def _on_trace(sizes: tuple[int, ...], affine: Affine) -> np.ndarray:
+    """Which constraints are a I = b, as the domain is where the trace is fixed: a mask (m,)."""
+    identity, rows = sp.csr_array(Blocks(sizes).identity()[None]), affine.rows
+    same = np.diff(rows.indptr) == identity.nnz
+    for place in np.flatnonzero(same).tolist():
+        row = rows[[place]]
+        same[place] = np.array_equal(row.indices, identity.indices) and np.ptp(row.data) == 0.0
+    return same
 
 
 def _entries(matrix: Matrix) -> int:

@@ -6,7 +6,6 @@ I, that is what its trace is.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,19 +19,21 @@ EXACT = 1e-12
 
 STEPS, ACCURACY = 2000, 1e-15
 
-GENEROUS = 100.0
-"""How many times what an interior-point method would start from the trace is taken to be at most, where nothing says
-how large it is.
+GENEROUS = 1e6
+"""How many times what the right-hand sides suggest the trace is taken to be at most, where nothing says how large it
+is.
 """
 
 
 @dataclass(frozen=True)
 class TraceLimit:
-    """radius: tr X is at most that or, with `exact`, equal to it. assumed: nobody says so."""
+    """radius: tr X is at most that or, with `exact`, equal to it. expected: where nobody says so, and the radius is a
+    guess on the safe side, what it is likely to be about; else None.
+    """
 
     radius: float
     exact: bool = False
-    assumed: bool = False
+    expected: float | None = None
 
 
 def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceLimit:
@@ -50,7 +51,8 @@ def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceL
         if least > 0.0 and float(right @ y) > 0.0:
             # A little more, for the rounding of the quotient and of A^*(y).
             return TraceLimit(float(right @ y) / least * (1.0 + 1e-9))
-    return TraceLimit(_assumed(blocks, rows, right), assumed=True)
+    expected = _expected(blocks, rows, right)
+    return TraceLimit(GENEROUS * expected, expected=expected)
 
 
 def _rounded(radius: float) -> float:
@@ -59,7 +61,7 @@ def _rounded(radius: float) -> float:
     return nearest if nearest > 0.0 and abs(radius - nearest) <= 1e-10 * nearest else radius
 
 
-def _assumed(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> float:
+def _expected(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> float:
     lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
     size = float(np.abs(right / np.where(lengths > 0.0, lengths, 1.0)).max(initial=0.0)) or 1.0
-    return GENEROUS * size * math.pow(blocks.order, 2)
+    return size * blocks.order

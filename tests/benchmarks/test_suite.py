@@ -74,14 +74,17 @@ def test_the_sdpa_file_holds_the_program(tmp_path, name):
     x += x.T
     column, row = np.tril_indices(n)
     pairs = np.where(row == column, 1.0, 2.0) * x[row, column]
-    assert (held.cost * x).sum() == pytest.approx(-(program.cost * x).sum())
-    found = np.array([(matrix * x).sum() for matrix in held.matrices])
-    np.testing.assert_allclose(found[:m], program.constraints @ pairs, atol=1e-9)
-    np.testing.assert_array_equal(held.lower[:m], program.sides)
-    np.testing.assert_array_equal(held.upper[:m], program.sides)
+    point = np.concatenate([x.reshape(-1), np.zeros(held.starts[-1] - n * n)])
+    values = held.matrices @ point
+    assert values[0] == pytest.approx(-(program.cost * x).sum())
+    np.testing.assert_allclose(values[1 : m + 1], program.constraints @ pairs, atol=1e-9)
+    np.testing.assert_array_equal(held.right[:m], program.sides)
     entries = x[np.triu_indices(n, 1)] if program.nonnegative else np.empty(0)
-    np.testing.assert_allclose(found[m:], entries, atol=1e-12)
-    assert (held.lower[m:] == 0).all()
+    np.testing.assert_allclose(values[m + 1 :], entries, atol=1e-12)
+    # Each entry less a number >= 0 is zero.
+    slacks = held.matrices[m + 1 :, n * n :].toarray()
+    np.testing.assert_array_equal(slacks, -np.eye(entries.size))
+    assert (held.right[m:] == 0).all()
 
 
 def test_a_solution_file_is_read(tmp_path):

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -229,6 +230,17 @@ def polytope_twin(example, g):
     return linprog(g, bounds=np.stack(sides, axis=1)).fun
 
 
+def blocks_twin(sizes, g):
+    """The smallest eigenvalue of the whole matrix, written out with its zeros."""
+    blocks, start = [], 0
+    for size in sizes:
+        n = abs(size)
+        part = g[start : start + (n if size < 0 else n * n)]
+        start += part.size
+        blocks.append(np.diag(part) if size < 0 else 0.5 * (part.reshape(n, n) + part.reshape(n, n).T))
+    return float(np.linalg.eigvalsh(scipy.linalg.block_diag(*blocks))[0])
+
+
 def value_twin(example, g):
     """min <g, x> over the domain of an example, g flat; None for a kind that is tested elsewhere."""
     kind = example["kind"]
@@ -239,6 +251,8 @@ def value_twin(example, g):
         return -radius * sum(entry**2 for entry in g) ** 0.5
     if kind in ("group-l1-ball", "latent-group-ball"):
         return -radius * max(sum(g[i] ** 2 for i in group) ** 0.5 for group in example["groups"])
+    if kind == "psd-blocks":
+        return radius * min(blocks_twin(example["sizes"], g), np.inf if example.get("trace") == "equal" else 0.0)
     if kind == "product":
         total, start = 0.0, 0
         for block in example["blocks"]:

@@ -324,7 +324,7 @@ def test_estimate_and_certificate_of_one_dual_point_agree(name):
     point = at_some_point(problem)
     found = point.evaluate(0.3)
     answer = problem.domain.lmo(found.direction, OracleRequest(0.0))
-    value = estimate(problem.domain, found.direction, found.constant, found.margin, answer)
+    value = estimate(problem.domain, found, answer)
     certified = certify(problem, point.dual_point(found))
     assert certified == pytest.approx(value, rel=1e-9, abs=1e-9)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+import gzip
+
 import pytest
 
 from cgm_cli.errors import DataError
@@ -30,6 +31,7 @@ SPELLINGS = [
     PLAIN.replace("10 20", "10\n20"),
     PLAIN.replace("0 1 1 2 2", "0 1 2 1 2"),
     PLAIN + "\n\n",
+    PLAIN.replace("0 1 1 2 2", "0 1 1 2 2\n0 1 2 1 +2.0D+00"),
 ]
 
 
@@ -39,32 +41,55 @@ def read(tmp_path, text):
     return read_sdpa(path, "p.dat-s")
 
 
+def matrix(program, number):
+    """F_i of a program of one matrix."""
+    n = program.sizes[0]
+    return program.matrices[[number]].toarray().reshape(n, n).tolist()
+
+
 @pytest.mark.parametrize("text", SPELLINGS)
 def test_a_program(tmp_path, text):
     program = read(tmp_path, text)
-    assert program.cost.toarray().tolist() == [[1, 2], [2, 3]]
-    assert [m.toarray().tolist() for m in program.matrices] == [[[1, 0], [0, 1]], [[0, 5], [5, 0]]]
-    assert program.lower.tolist() == program.upper.tolist() == [10, 20]
+    assert program.sizes == (2,)
+    assert matrix(program, 0) == [[1, 2], [2, 3]]
+    assert [matrix(program, 1), matrix(program, 2)] == [[[1, 0], [0, 1]], [[0, 5], [5, 0]]]
+    assert program.right.tolist() == [10, 20]
 
 
 def test_a_matrix_without_entries_is_zero(tmp_path):
     program = read(tmp_path, PLAIN.replace("2 1 1 2 5\n", ""))
-    assert program.matrices[1].shape == (2, 2)
-    assert program.matrices[1].nnz == 0
+    assert matrix(program, 2) == [[0, 0], [0, 0]]
 
 
-@pytest.mark.parametrize("sizes", ["2 -2", "2, 1, 1", "-2 2"])
-def test_slack_variables_are_inequalities(tmp_path, sizes):
-    """+ slack: at most; - slack: at least."""
-    first, blocks = ("1" if sizes[0] != "-" else "2"), len(sizes.replace(",", " ").split())
-    entries = "".join(f"{m} {first} {rest}\n" for m, rest in [(0, "1 1 1"), (1, "1 1 1"), (2, "1 2 5"), (3, "2 2 1")])
-    other = "2" if first == "1" else "1"
-    slack = [(1, other, 1, 3.0), (2, other if blocks == 2 else "3", 2 if blocks == 2 else 1, -1.0)]
-    entries += "".join(f"{m} {block} {i} {i} {value}\n" for m, block, i, value in slack)
-    program = read(tmp_path, f"3\n{blocks}\n{sizes}\n10 20 30\n{entries}")
-    np.testing.assert_array_equal(program.lower, [-np.inf, 20, 30])
-    np.testing.assert_array_equal(program.upper, [10, np.inf, 30])
-    assert program.matrices[1].toarray().tolist() == [[0, 5], [5, 0]]
+def test_blocks_follow_each_other_and_diagonal_ones_are_vectors(tmp_path):
+    text = "2\n4\n{-3, 2,\n 1, 2}\n10 20\n0 1 2 2 7\n0 4 2 1 8\n1 2 1 1 1\n1 2 1 2 2\n2 3 1 1 3\n2 1 3 3 4\n"
+    program = read(tmp_path, text)
+    assert program.sizes == (-3, 2, -1, 2)
+    assert program.starts == [0, 3, 7, 8, 12]
+    assert program.matrices.toarray().tolist() == [
+        [0, 7, 0, 0, 0, 0, 0, 0, 0, 8, 8, 0],
+        [0, 0, 0, 1, 2, 2, 0, 0, 0, 0, 0, 0],
+        [0, 0, 4, 0, 0, 0, 0, 3, 0, 0, 0, 0],
+    ]
+
+
+def test_no_constraints(tmp_path):
+    program = read(tmp_path, "0\n1\n-2\n\n0 1 1 1 -1.0\n0 1 2 2 -1.0\n")
+    assert program.right.size == 0
+    assert program.matrices.toarray().tolist() == [[-1, -1]]
+
+
+def test_packed_and_dense_files_hold_the_same(tmp_path):
+    (tmp_path / "p.dat-s.gz").write_bytes(gzip.compress(PLAIN.encode()))
+    packed = read_sdpa(tmp_path / "p.dat-s.gz")
+    (tmp_path / "p.dat").write_text(
+        "2 = m\n1\n2\n{10, 20}\n{ {1, +2.0e+00}, {2, 3} }\n{{1,0},{0,1}}\n{{0, 5.0D0}, {5, 0}}\n"
+    )
+    dense = read_sdpa(tmp_path / "p.dat")
+    for program in (packed, dense):
+        assert [matrix(program, i) for i in range(3)] == [[[1, 2], [2, 3]], [[1, 0], [0, 1]], [[0, 5], [5, 0]]]
+    (tmp_path / "b.dat").write_text("1\n2\n-2 2\n3\n1 2 3 4 4 5\n6 0\n0 0\n0 7\n")
+    assert read_sdpa(tmp_path / "b.dat").matrices.toarray().tolist() == [[1, 2, 3, 4, 4, 5], [6, 0, 0, 0, 0, 7]]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +97,10 @@ def test_slack_variables_are_inequalities(tmp_path, sizes):
     [
         ("", "ends before the number of constraints"),
         ("x\n", "line 1: expected the number of constraints, got 'x'"),
-        ("0\n", "without constraints"),
+        ("-1\n", "negative number of constraints"),
         ("1\n0\n", "without blocks"),
-        ("1\n2\n3\n", "line 3: expected the sizes"),
+        ("1\n2\n3\n", "ends before the sizes"),
+        ("1\n2\n3 x\n", "line 3: expected the sizes"),
         ("1\n1\n0\n", "size 0"),
         ("2\n1\n2\n10\n", "is truncated"),
         ("2\n1\n2\n10 abc\n", "line 4"),
@@ -89,11 +115,8 @@ def test_slack_variables_are_inequalities(tmp_path, sizes):
         (PLAIN.replace("2 1 1 2 5", "1 1 2 2 5"), "line 12: the entry is given twice"),
         (PLAIN.replace("2 1 1 2 5", "2 1 1 2"), "not a readable table"),
         ("1\n1\n2\n1\n", "has no entries"),
-        ("1\n2\n2 2\n1\n1 1 1 1 1\n", "2 matrix blocks; programs with one"),
-        ("1\n1\n-2\n1\n1 1 1 1 1\n", "linear program"),
-        ("1\n2\n2 -1\n1\n0 2 1 1 1\n", "takes part in the objective"),
-        ("2\n2\n2 -1\n1 1\n1 2 1 1 1\n2 2 1 1 1\n", "stands in 2 constraints"),
-        ("1\n2\n2 -2\n1\n1 2 1 2 1\n", "off its diagonal"),
+        (PLAIN + "0 1 2 1 3\n", "line 13: the entry differs from that on the other side"),
+        ("1\n2\n2 -2\n1\n1 2 1 2 1\n", "line 5: a diagonal block has an entry off its diagonal"),
     ],
 )
 def test_damaged_and_unsupported_files(tmp_path, text, words):
@@ -105,3 +128,15 @@ def test_a_size_beyond_memory_is_refused_before_anything_is_allocated(tmp_path, 
     monkeypatch.setattr("cgm_cli.readers.memory.available_memory", lambda: 10**6)
     with pytest.raises(DataError, match="memory"):
         read(tmp_path, "1\n1\n999999999\n1\n1 1 1 1 1\n")
+
+
+def test_dense_and_packed_files_that_are_damaged(tmp_path):
+    (tmp_path / "p.dat").write_text("1\n1\n2\n1\n1 2 3 4\n1 0 0 1\n")
+    with pytest.raises(DataError, match="line 5: block 1 of matrix 0 is not symmetric"):
+        read_sdpa(tmp_path / "p.dat")
+    (tmp_path / "q.dat").write_text("1\n1\n2\n1\n1 2 2 4\n1 0\n")
+    with pytest.raises(DataError, match="ends before block 1 of matrix 1"):
+        read_sdpa(tmp_path / "q.dat")
+    (tmp_path / "p.dat-s.gz").write_bytes(gzip.compress(PLAIN.encode())[:-12])
+    with pytest.raises(DataError, match="gzip"):
+        read_sdpa(tmp_path / "p.dat-s.gz")

@@ -113,7 +113,7 @@ def test_the_program_file_of_the_configs_is_theta_of_the_petersen_graph():
     instance = build(load(CONFIGS / "petersen-sdp.yaml"))
     cost, matrices, _ = theta_program(petersen())
     np.testing.assert_array_equal(instance.template.cost.toarray(), cost)
-    assert len(instance.template.affine.matrices) == len(matrices) - 1
+    assert instance.template.affine.rows.shape[0] == len(matrices) - 1
     result = instance.solve()
     assert result.record.bound >= 4.0 - 1e-9
     assert result.record.bound == pytest.approx(4.0, abs=0.1)
@@ -139,8 +139,6 @@ def test_slack_of_a_file_is_an_inequality(tmp_path):
     [
         ({"cost": [[1, 2], [0, 1]], "radius": 1.0}, "symmetric", ("cost",)),
         ({"cost": [[1]], "constraints": [{"matrix": [[1, 0], [0, 1]], "equals": 1}]}, "but C is 1 x 1", None),
-        ({"cost": [[1, 0], [0, 1]], "constraints": [{"matrix": [[1, 0], [0, 2]], "equals": 1}]}, "radius", ("radius",)),
-        ({"cost": [[1, 0], [0, 1]], "constraints": [{"matrix": [[1, 0], [0, 1]], "upper": 1}]}, "radius", ("radius",)),
     ],
 )
 def test_programs_that_do_not_fit(fields, words, path):

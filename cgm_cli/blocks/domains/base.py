@@ -49,6 +49,7 @@ class OracleRequest:
 class OracleAnswer:
     """What an LMO returns.
 
+    surplus: by how much less <direction, .> may be, at any point of X, before its minimum falls, of an exact one.
     value: <v, atom>. lower: the oracle's own estimate from below of min <v, x>; `value`, less rounding errors, when
     `exact`. exact: by a closed form or a full factorisation; otherwise `lower` is an estimate, and no proof; every
     oracle has to say. products: matrix-vector products spent. residual: of the worst eigen- or singular vector,
@@ -63,6 +64,7 @@ class OracleAnswer:
     residual: float = 0.0
     converged: bool = True
     warm: WarmStart | None = None
+    surplus: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,11 @@ class Domain(ABC):
         return {} if self.sizing is None else {self.sizing: -self.lmo(direction, OracleRequest()).value}
 
     @property
+    def usual(self) -> float:
+        """The length of points that are to be expected: the radius, unless that is a guess on the safe side."""
+        return self.radius
+
+    @property
     def entry_limits(self) -> np.ndarray | None:
         """The largest |x_j| over X, entry by entry, where they differ; None where no more is known than the radius."""
         return None
@@ -209,6 +216,13 @@ class Domain(ABC):
     def units(self) -> np.ndarray | None:
         """Numbers, of the shape of x, that are equal where entries have to share a unit of length: in any other units,
         `project` still gives the nearest point. None where all have to.
+        """
+        return None
+
+    def lowered(self, direction: Direction, by: float) -> Direction | None:
+        """A direction v' with <v', x> <= <v, x> + e for all x in X and all errors e, of numbers as linear in x, of up
+        to `by` over X. Where X has points of any size up to a radius, errors are as small as these, and the minimum
+        over X of v' may be that of v. None where nothing is gained.
         """
         return None
 

@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
-from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.directions import Direction, SparseDirection, SumDirection
 from cgm_cli.blocks.domains.base import OracleAnswer, OracleRequest, TraceBound
 from cgm_cli.blocks.domains.spectral import EigenDomain, is_symmetric
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
@@ -45,14 +46,19 @@ class PSDTrace(EigenDomain):
     count = 1
     on_whole_sphere = True
 
-    def __init__(self, size: int, radius: float, fixed_trace: bool):
-        self.shape = (size, size)
+    def __init__(self, size: int, radius: float, fixed_trace: bool, expected: float | None = None):
+        """expected: of the length of solutions, where the radius is a guess on the safe side."""
+        self.shape, self.expected = (size, size), expected
         self.radius = self.weight = self.trace = radius
         self.fixed_trace = fixed_trace
         if size > 1:
             self.diameter = float(np.sqrt(2.0)) * radius
         else:
             self.diameter = 0.0 if fixed_trace else radius
+
+    @property
+    def usual(self) -> float:
+        return self.radius if self.expected is None else self.expected
 
     @property
     def sizing(self) -> str | None:
@@ -66,7 +72,20 @@ class PSDTrace(EigenDomain):
         found = super().extreme(direction, peak, request)
         if self.fixed_trace or found.value < 0.0:
             return found
-        return replace(found, atom=SparseAtom.zero(self.shape), value=0.0, lower=min(0.0, found.lower))
+        return replace(
+            found,
+            atom=SparseAtom.zero(self.shape),
+            value=0.0,
+            lower=min(0.0, found.lower),
+            surplus=max(0.0, found.lower),
+        )
+
+    def lowered(self, direction: Direction, by: float) -> Direction | None:
+        """Less a multiple of I: an error of rounding is at most tr X / r of what it is over X."""
+        if self.fixed_trace:
+            return None
+        identity = sp.csr_array(sp.eye_array(self.shape[0])) * (-by / self.radius)
+        return SumDirection((direction, SparseDirection(identity, symmetric=True)))
 
     def restricted(self, left: np.ndarray, right: np.ndarray) -> PSDTrace:
         return PSDTrace(left.shape[1], self.radius, self.fixed_trace)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, SparseAtom
-from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest, TraceBound
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.blockwise import Blocks, Bottom
@@ -48,19 +48,25 @@ class PSDBlocks(Domain):
         def build(self, context: BuildContext) -> PSDBlocks:
             return PSDBlocks(tuple(self.sizes), self.radius, self.trace == "equal")
 
-    def __init__(self, sizes: tuple[int, ...], radius: float, fixed_trace: bool):
-        """Raises ProblemError for a block of size 0."""
+    def __init__(self, sizes: tuple[int, ...], radius: float, fixed_trace: bool, expected: float | None = None):
+        """expected: of the length of solutions, where the radius is a guess on the safe side. Raises ProblemError for a
+        block of size 0.
+        """
         if 0 in sizes:
             raise ProblemError("a block of size 0", ("sizes",))
         self.blocks, self.fixed_trace = Blocks(sizes), fixed_trace
         self.shape = (self.blocks.entries,)
-        self.radius = radius
+        self.radius, self.expected = radius, expected
         order = self.blocks.order
         self.diameter = float(np.sqrt(2.0)) * radius if order > 1 else 0.0 if fixed_trace else radius
 
     @property
     def sizes(self) -> tuple[int, ...]:
         return self.blocks.sizes
+
+    @property
+    def usual(self) -> float:
+        return self.radius if self.expected is None else self.expected
 
     @property
     def sizing(self) -> str | None:
@@ -79,8 +85,15 @@ class PSDBlocks(Domain):
         bottom = self.blocks.bottom(v)
         lower = self.radius * (bottom.value - bottom.error)
         if bottom.value >= 0.0 and not self.fixed_trace:
-            return OracleAnswer(SparseAtom.zero(self.shape), 0.0, min(0.0, lower), exact=True)
+            zero = SparseAtom.zero(self.shape)
+            return OracleAnswer(zero, 0.0, min(0.0, lower), exact=True, surplus=max(0.0, lower))
         return OracleAnswer(self._extreme(bottom, v), self.radius * bottom.value, lower, exact=True)
+
+    def lowered(self, direction: Direction, by: float) -> Direction | None:
+        """Less a multiple of I: an error of rounding is at most tr X / r of what it is over X."""
+        if self.fixed_trace:
+            return None
+        return DenseDirection(direction.dense() - by / self.radius * self.identity)
 
     def _extreme(self, bottom: Bottom, v: np.ndarray) -> Atom:
         """r u u^T in one block, with u the bottom eigenvector of that block of v."""
@@ -91,7 +104,7 @@ class PSDBlocks(Domain):
         _, vectors = some_eigenpairs(0.5 * (block + block.T), 0, 0)
         entries = self.radius * np.outer(vectors, vectors).reshape(-1)
         first = stack.start + place * stack.n**2
-        return SparseAtom(np.arange(first, first + entries.size), entries, self.shape)
+        return SparseAtom(self.shape, np.arange(first, first + entries.size), entries)
 
     def rounding(self, direction: Direction) -> float:
         return 0.0
@@ -130,4 +143,4 @@ class PSDBlocks(Domain):
         if not self.fixed_trace:
             return SparseAtom.zero(self.shape)
         places = np.flatnonzero(self.identity)
-        return SparseAtom(places, np.full(places.size, self.radius / places.size), self.shape)
+        return SparseAtom(self.shape, places, np.full(places.size, self.radius / places.size))

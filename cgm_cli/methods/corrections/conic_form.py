@@ -112,6 +112,15 @@ def is_conic(problem: CompositeProblem) -> bool:
     return problem.domain.cone is not None and linear and all(_fits(term) for term in problem.terms)
 
 
+def is_on_diagonal(problem: CompositeProblem) -> bool:
+    """Whether the constraints on one matrix are about its diagonal alone."""
+    shape = problem.domain.shape
+    if len(shape) != 2:
+        return False
+    places = [sp.csr_array(term.map.explicit).indices for term in problem.terms if term.map.explicit is not None]
+    return all((each % (shape[1] + 1) == 0).all() for each in places)
+
+
 def _fits(term: Term) -> bool:
     return term.map.explicit is not None and term.penalty.intervals is not None
 

@@ -29,7 +29,7 @@ from cgm_cli.methods.corrections.schur import SchurComplement
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.blockwise import Factor
-from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.numerics.deadline import Deadline, seconds_of
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -44,6 +44,17 @@ SMALLEST_STEP, LOST, TIRED = 1e-7, 1e3, 12
 """It has come as far as rounding lets it: where neither X nor y moves by so much; where the errors are so many times
 what they were at the best; after so many steps without a better one.
 """
+
+STEPS, PRODUCTS = 12, 20.0
+"""Of a solution to 1e-4 or so; and products of matrices, of the order of X, that take as long as one, M apart."""
+
+KEPT, TWICE = 12, 2.0
+"""How many duals with a definite slack are remembered; and how many times further than to the boundary of the cone
+others are moved towards them.
+"""
+
+RISES, SAME = 1.5, 1e-6
+"""How many times larger b y has become, to be on its way to infinity; and what the slack may be off by beside it."""
 
 RIDGE, REFINED = 1e-15, 2
 """What is added to the diagonal of M, relative, where Cholesky's method fails without it, a hundred times as much each
@@ -64,23 +75,52 @@ class Iterate:
 
 
 @dataclass(frozen=True)
+class Inside:
+    """y (k, m), the least eigenvalues of their slacks (k,), which are positive, and b y (k,)."""
+
+    y: np.ndarray
+    least: np.ndarray
+    worth: np.ndarray
+
+    def with_one_more(self, y: np.ndarray, least: float, worth: float) -> Inside:
+        return Inside(
+            np.concatenate([self.y, y[None]])[-KEPT:],
+            np.append(self.least, least)[-KEPT:],
+            np.append(self.worth, worth)[-KEPT:],
+        )
+
+    def moved_in(self, y: np.ndarray, least: float, worth: float) -> np.ndarray:
+        """Between a y whose slack has this eigenvalue below zero and one of these: where the slack of the mean, whose
+        least eigenvalue is at least the mean of theirs, is definite again, and b y has lost least.
+        """
+        shares = np.minimum(1.0, TWICE * least / (least - self.least))
+        best = int(np.argmax((1.0 - shares) * worth + shares * self.worth))
+        return (1.0 - shares[best]) * y + shares[best] * self.y[best]
+
+
+@dataclass(frozen=True)
 class InteriorState:
-    """current, and the best so far, with its error; tired: steps since. ended: there is no better one to be had."""
+    """current, and the best so far, with its error and worth; tired: steps since. ended: there is no better one to be
+    had. inside: the last y whose slack was positive definite.
+    """
 
     current: Iterate
     best: Iterate
+    inside: Inside
     error: float = np.inf
+    worth: float = -np.inf
     tired: int = 0
     ended: bool = False
 
 
 @dataclass(frozen=True)
 class Errors:
-    """primal: |A x - b|; dual: |c - A^T y - s|; gap: of c x and b y, relative. All in units of the data."""
+    """primal: |A x - b|; dual: |c - A^T y - s|; gap: of c x and b y, relative; worth: b y. All in units of the data."""
 
     primal: float
     dual: float
     gap: float
+    worth: float
 
     @property
     def largest(self) -> float:
@@ -88,7 +128,7 @@ class Errors:
 
 
 class InteriorPoint:
-    """Interior-point steps. sizes: of b and c, which are divided by them."""
+    """Interior-point steps."""
 
     class Spec(CorrectionSpec):
         kind: Literal["interior-point"] = "interior-point"
@@ -125,9 +165,16 @@ class InteriorPoint:
         own = right[:-1] if self._form.has_trace_row and right.size > 1 else right
         return float(own.max(initial=0.0)) or 1.0, float(np.linalg.norm(self._form.cost)) or 1.0
 
+    @property
+    def seconds(self) -> float:
+        """What a solution takes, roughly."""
+        form = self._form
+        cubes = sum(stack.count * float(stack.n) ** 3 for stack in form.blocks.stacks)
+        return STEPS * seconds_of(PRODUCTS * 2.0 * cubes + self._schur.work)
+
     def init(self, problem: CompositeProblem) -> InteriorState:
-        start = self._start()
-        return InteriorState(start, start)
+        start, none = self._start(), np.zeros(0)
+        return InteriorState(start, start, Inside(np.zeros((0, start.y.size)), none, none))
 
     def warm_up(self, problem: CompositeProblem) -> None:
         """Nothing is compiled for it."""
@@ -145,9 +192,9 @@ class InteriorPoint:
         best, (size, cost) = memory.best, self._sizes
         x = self._form.point(size * best.x)
         images = [term.map.forward(x) for term in self._problem.terms]
-        duals = self._form.duals(cost * best.y)
+        duals = self._form.duals(cost * self._proving(memory))
         solution = Solution(self._smoothing(images, duals), images, duals, is_decisive=True)
-        return Move(DenseAtom(x), 1.0, memory, solution, gave_way=memory.ended, is_elsewhere=True)
+        return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True, is_last=memory.ended)
 
     def _smoothing(self, images: list[np.ndarray], duals: list[np.ndarray]) -> float:
         """So wide that the duals of the envelopes centred at these are these."""
@@ -156,6 +203,24 @@ class InteriorPoint:
             for term, image, y in zip(self._problem.terms, images, duals, strict=True)
         ]
         return WIDE * (max(ratios, default=1.0) or 1.0)
+
+    def _proving(self, memory: InteriorState) -> np.ndarray:
+        """The best y or, where rounding has made its slack indefinite, one next to it that is worth more: what is lost
+        by a trace bound that is far too large is that many times an eigenvalue.
+        """
+        y, inside = memory.best.y, memory.inside
+        least = self._least(y)
+        if least >= 0.0 or not inside.least.size:
+            return y
+        return inside.moved_in(y, least, memory.worth)
+
+    def _least(self, y: np.ndarray) -> float:
+        """The smallest eigenvalue of the slack of y, but for what the trace bound adds to it, less its rounding."""
+        form = self._form
+        if form.has_trace_row and not form.cone.fixed:
+            y = np.append(y[:-1], 0.0)
+        bottom = form.inner.bottom((form.cost / self._sizes[1] - form.rows.T @ y)[: form.variables])
+        return bottom.value - bottom.error
 
     def _start(self) -> Iterate:
         form, (size, _) = self._form, self._sizes
@@ -178,9 +243,15 @@ class InteriorPoint:
             found = None
         if found is None:
             return replace(memory, ended=True)
-        error = self._errors(found).largest
-        if error < memory.error:
-            return InteriorState(found, found, error)
+        errors = self._errors(found)
+        error, worth = errors.largest, errors.worth
+        # Where no x meets the constraints, y goes on and on to prove it, and no error falls.
+        proves = worth > max(1.0, RISES * memory.worth) and errors.dual <= SAME * worth
+        if error < memory.error or proves:
+            inside = memory.inside
+            if (least := self._least(found.y)) > 0.0:
+                inside = inside.with_one_more(found.y, least, worth)
+            return InteriorState(found, found, inside, min(error, memory.error), worth)
         tired = memory.tired + 1
         ended = not np.isfinite(error) or error > LOST * memory.error or tired >= TIRED
         return replace(memory, current=found, tired=tired, ended=ended)
@@ -191,7 +262,7 @@ class InteriorPoint:
         primal = float(np.linalg.norm(right - form.rows @ at.x)) / (1.0 + float(np.linalg.norm(right)))
         dual = float(np.linalg.norm(prices - form.rows.T @ at.y - at.s))
         worth, price = float(right @ at.y), float(prices @ at.x)
-        return Errors(primal, dual, abs(price - worth) / max(abs(price), abs(worth), 1e-12))
+        return Errors(primal, dual, abs(price - worth) / max(abs(price), abs(worth), 1e-12), worth)
 
     def _newton(self, at: Iterate, deadline: Deadline) -> Iterate | None:
         """The next iterate; None where there is no step. Raises LinAlgError where rounding is too large for one."""

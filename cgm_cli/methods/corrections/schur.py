@@ -15,6 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.numerics.blockwise import Blocks, Stack
+from cgm_cli.numerics.pairs import paired
+
+PAIR = 10.0
+"""Operations of products of matrices that take as long as a pair: two numbers from anywhere, of which half is made."""
+
+SMALL = 64
+"""The order up to which matrices are multiplied as dense ones, many at once."""
 
 CHUNK = 4_000_000
 """Numbers that are held at once beside M."""
@@ -64,34 +71,29 @@ class _Numbers:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Constraints `owners` with few entries (rows, columns) in one block; weights: the entries of each in a row."""
+    """Constraints `owners` with few entries in one block: those of the i-th from starts[i] to starts[i + 1]."""
 
     stack: Stack
     place: int
     owners: np.ndarray
-    weights: sp.csr_array
+    starts: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
+    values: np.ndarray
 
     @property
     def work(self) -> float:
-        return 6.0 * float(self.rows.size) ** 2
+        return PAIR * float(self.rows.size) ** 2
 
     def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
         x, inverse = self.stack.of(x)[self.place], self.stack.of(inverse)[self.place]
-        size, found = max(1, CHUNK // self.rows.size), np.zeros((self.owners.size, self.owners.size))
-        for first in range(0, self.rows.size, size):
-            some = slice(first, first + size)
-            paired = x[np.ix_(self.rows[some], self.rows)]
-            paired *= inverse[np.ix_(self.columns[some], self.columns)]
-            found += self.weights[:, some] @ (self.weights @ paired.T).T
-        total[np.ix_(self.owners, self.owners)] += found
+        total[np.ix_(self.owners, self.owners)] += paired(self.starts, self.rows, self.columns, self.values, x, inverse)
 
 
 @dataclass(frozen=True)
 class _Products:
-    """Constraints `owners` with many entries in one block, each a matrix, and the columns that it has any in. others:
-    those that are paired with each other elsewhere; rows: all of them, the others first.
+    """Constraints `owners` with many entries in one block. others: those that are paired with each other elsewhere;
+    rows: all of them, the others first.
     """
 
     stack: Stack
@@ -99,33 +101,70 @@ class _Products:
     owners: np.ndarray
     others: np.ndarray
     rows: sp.csr_array
-    matrices: list[sp.csr_array]
-    columns: list[np.ndarray]
+    factors: Dense | Compact
 
     @property
     def work(self) -> float:
-        n = self.stack.n
-        products = sum(4.0 * n * n * min(each.size, n) for each in self.columns)
-        return products + 2.0 * self.rows.nnz * len(self.matrices)
+        return self.factors.work + 2.0 * self.rows.nnz * self.owners.size
 
     def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
         x, inverse = self.stack.of(x)[self.place], self.stack.of(inverse)[self.place]
-        n, size = self.stack.n, max(1, CHUNK // self.stack.n**2)
-        for first in range(0, len(self.matrices), size):
-            pairs = zip(self.matrices[first : first + size], self.columns[first : first + size], strict=True)
-            multiplied = np.array([_between(x, matrix, used, inverse).reshape(n * n) for matrix, used in pairs])
-            found = self.rows @ multiplied.T
-            own = self.owners[first : first + size]
+        size = max(1, CHUNK // self.stack.n**2)
+        for first in range(0, self.owners.size, size):
+            some = slice(first, first + size)
+            multiplied = self.factors.between(x, inverse, some)
+            found = self.rows @ multiplied.reshape(len(multiplied), -1).T
+            own = self.owners[some]
             total[np.ix_(self.owners, own)] += found[self.others.size :]
             total[np.ix_(self.others, own)] += found[: self.others.size]
             total[np.ix_(own, self.others)] += found[: self.others.size].T
 
 
-def _between(x: np.ndarray, matrix: sp.csr_array, used: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """X A S^-1, with the columns of A that have entries."""
-    if used.size < x.shape[0] // 2:
-        return (matrix[:, used].T @ x).T @ inverse[used]
-    return (matrix.T @ x).T @ inverse
+@dataclass(frozen=True)
+class Dense:
+    """Small matrices A_j (k, n, n), all multiplied at once."""
+
+    matrices: np.ndarray
+
+    @classmethod
+    def of(cls, rows: sp.csr_array, n: int) -> Dense:
+        return cls(rows.toarray().reshape(-1, n, n))
+
+    @property
+    def work(self) -> float:
+        return 4.0 * self.matrices.size * self.matrices.shape[1]
+
+    def between(self, x: np.ndarray, inverse: np.ndarray, some: slice) -> np.ndarray:
+        """X A_j S^-1 of some of them (k, n, n)."""
+        return x @ self.matrices[some] @ inverse
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Matrices A_j by the columns that they have any entries in: those, transposed, and which they are."""
+
+    matrices: list[sp.csr_array]
+    columns: list[np.ndarray]
+
+    @classmethod
+    def of(cls, rows: sp.csr_array, n: int) -> Compact:
+        found, columns = list[sp.csr_array](), list[np.ndarray]()
+        for a, b in pairwise(rows.indptr):
+            i, j = np.divmod(rows.indices[a:b], n)
+            used, where = np.unique(j, return_inverse=True)
+            found.append(sp.coo_array((rows.data[a:b], (where, i)), shape=(used.size, n)).tocsr())
+            columns.append(used)
+        return cls(found, columns)
+
+    @property
+    def work(self) -> float:
+        n = self.matrices[0].shape[1]
+        return sum(4.0 * n * n * each.size for each in self.columns)
+
+    def between(self, x: np.ndarray, inverse: np.ndarray, some: slice) -> np.ndarray:
+        """X A_j S^-1 of some of them (k, n, n)."""
+        pairs = zip(self.matrices[some], self.columns[some], strict=True)
+        return np.array([(matrix @ x).T @ inverse[used] for matrix, used in pairs])
 
 
 def _parts(stack: Stack, columns: sp.csc_array) -> list[Part]:
@@ -146,29 +185,22 @@ def _of_block(stack: Stack, place: int, rows: sp.csr_array) -> list[Part]:
         return []
     owners = owners[np.argsort(sizes[owners], kind="stable")]
     rows = rows[owners]
-    n, cuts = stack.n, rows.indptr
-    columns = [np.unique(rows.indices[a:b] % n) for a, b in pairwise(cuts)]
-    few = _paired(n, rows, columns)
+    few, n = _paired(stack.n, rows), stack.n
     found: list[Part] = []
     if few:
         part = rows[:few]
-        entries = part.nnz
-        weights = sp.csr_array((part.data, np.arange(entries), part.indptr), shape=(few, entries))
-        found.append(_Pairs(stack, place, owners[:few], weights, *np.divmod(part.indices, n)))
+        found.append(_Pairs(stack, place, owners[:few], part.indptr, *np.divmod(part.indices, n), part.data))
     if few < owners.size:
-        matrices = [_matrix(rows, which, n) for which in range(few, owners.size)]
-        found.append(_Products(stack, place, owners[few:], owners[:few], rows, matrices, columns[few:]))
+        many = rows[few:]
+        factors = Dense.of(many, n) if n <= SMALL and many.shape[0] * n * n <= CHUNK else Compact.of(many, n)
+        found.append(_Products(stack, place, owners[few:], owners[:few], rows, factors))
     return found
 
 
-def _matrix(rows: sp.csr_array, which: int, n: int) -> sp.csr_array:
-    part = slice(rows.indptr[which], rows.indptr[which + 1])
-    return sp.csr_array((rows.data[part], np.divmod(rows.indices[part], n)), shape=(n, n))
-
-
-def _paired(n: int, rows: sp.csr_array, columns: list[np.ndarray]) -> int:
+def _paired(n: int, rows: sp.csr_array) -> int:
     """How many of the constraints, those with the fewest entries first, had better be paired."""
-    entries = np.concatenate([[0], np.cumsum(np.diff(rows.indptr))]).astype(float)
-    products = np.array([4.0 * n * n * min(each.size, n) for each in columns]) + 2.0 * rows.nnz
+    sizes = np.diff(rows.indptr)
+    entries = np.concatenate([[0], np.cumsum(sizes)]).astype(float)
+    products = 4.0 * n * n * np.minimum(sizes, n) + 2.0 * rows.nnz
     rest = products.sum() - np.concatenate([[0.0], np.cumsum(products)])
-    return int(np.argmin(6.0 * entries**2 + rest))
+    return int(np.argmin(PAIR * entries**2 + rest))
