@@ -144,7 +144,8 @@ def _standard(built: Any, given: Block) -> Block:
     domain, affine = built.problem.domain, built.affine
     cost = built.cost.toarray() if sp.issparse(built.cost) else built.cost
     terms: list[Block] = [{"kind": "nonnegative"}] if given["nonnegative"] else []
-    for matrix, lower, upper in zip(affine.matrices, affine.lower, affine.upper, strict=True):
+    for place, (lower, upper) in enumerate(zip(affine.lower, affine.upper, strict=True)):
+        matrix = sp.coo_array(affine.rows[[place]]).reshape(built.problem.domain.shape)
         at = {"map": {"kind": "matrices", "matrices": [matrix]}}
         bounds = {"lower": lower} if np.isfinite(lower) else {}
         bounds |= {"upper": upper} if np.isfinite(upper) else {}

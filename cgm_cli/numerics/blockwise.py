@@ -10,6 +10,7 @@ from itertools import groupby
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from cgm_cli.numerics.eigen import rounding_error
@@ -63,6 +64,15 @@ class Blocks:
             if stack.n:
                 stack.of(out)[:] = _symmetric(stack.of(x))
         return out
+
+    def symmetric_rows(self, rows: sp.csr_array) -> sp.csr_array:
+        """The symmetric parts of matrices whose entries are rows (m, N)."""
+        places = np.arange(self.entries)
+        for stack in self.stacks:
+            if stack.n:
+                view = stack.of(places)
+                view[:] = np.swapaxes(view, -1, -2).copy()
+        return sp.csr_array(0.5 * (rows + rows[:, places]))
 
     def product(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """X Y."""

@@ -26,6 +26,7 @@ from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.quadratic import Quadratic
@@ -99,6 +100,11 @@ def diameter(domain: Domain) -> float:
     return entry(DIAMETERS, domain, "a domain")(domain)
 
 
+def _corners_of_blocks(domain: PSDBlocks) -> float:
+    order = sum(abs(size) for size in domain.sizes)
+    return domain.radius * (math.sqrt(2.0) if order > 1 else float(not domain.fixed_trace))
+
+
 def _corners(domain: Simplex | PSDTrace) -> float:
     """Between r e_i and r e_j, or unit vectors' r u u^T; in one dimension, between 0 and r if at all."""
     at_most = domain.at_most if isinstance(domain, Simplex) else not domain.fixed_trace
@@ -124,6 +130,7 @@ def _permutations(domain: Birkhoff) -> float:
 DIAMETERS: dict[type, Callable[..., float]] = {
     Simplex: _corners,
     PSDTrace: _corners,
+    PSDBlocks: _corners_of_blocks,
     L1Ball: _across,
     L2Ball: _across,
     GroupL1Ball: _across,

@@ -41,6 +41,8 @@ def subject(family, example):
         return *cycle(501), {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
+    if name == "interior-point":
+        return *cycle(71), {"method": "cgal"}
     if family == "duals":
         return *KNOWN["linear-programme"](), {"method": "cgal"}
     return *KNOWN["minimax" if name == "pairwise" else "linear-programme"](), {"method": "hcgm"}

@@ -163,6 +163,20 @@ def bodies() -> list[Body]:
                 lambda c: max(0.0, _sum_of_largest(1, c)),
                 np.diag(_unit(n, 0)),
             ),
+            _ball(
+                f"blocks of one {n}",
+                lambda r, n=n: {"kind": "psd-blocks", "sizes": [-1] * n, "radius": r, "trace": "equal"},
+                (n,),
+                lambda c: float(c.max()),
+                _unit(n, 0),
+            ),
+            _ball(
+                f"a block and a number at most {n}",
+                lambda r, n=n: {"kind": "psd-blocks", "sizes": [n, -1], "radius": r},
+                (n * n + 1,),
+                lambda c, n=n: max(0.0, float(c[-1]), _sum_of_largest(1, c[:-1].reshape(n, n))),
+                _unit(n * n + 1, 0),
+            ),
             Body(
                 f"fantope of all {n}",
                 lambda r, n=n: {"kind": "fantope", "size": n, "rank": n},

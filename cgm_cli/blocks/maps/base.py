@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
@@ -35,6 +36,11 @@ class LinearMap(ABC):
     def explicit(self) -> Matrix | None:
         """The matrix that acts on the entries of x in C order, where there is one; None where it is not kept."""
         return None
+
+    def rows(self) -> sp.csr_array | None:
+        """That matrix, sparse, made anew where it is not kept; None where there is none."""
+        matrix = self.explicit
+        return None if matrix is None else sp.csr_array(matrix)
 
     @property
     def work(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import DiagonalDirection, Direction
@@ -36,6 +37,10 @@ class Diagonal(LinearMap):
             raise ProblemError(f"a diagonal needs a square matrix, but a point of the domain is {named(in_shape)}")
         self.in_shape = in_shape
         self.out_shape = (in_shape[0],)
+
+    def rows(self) -> sp.csr_array:
+        n = self.in_shape[0]
+        return sp.csr_array((np.ones(n), np.arange(n) * (n + 1), np.arange(n + 1)), shape=(n, n * n))
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return x.diagonal().copy()

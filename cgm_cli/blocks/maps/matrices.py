@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -71,8 +70,7 @@ class Matrices(LinearMap):
         self.norm = operator_norm(stacked)
         self.norm_bound = norm_bound(stacked, self.norm)
 
-    @cached_property
-    def explicit(self) -> sp.csr_array:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def rows(self) -> sp.csr_array:
         matrix = self._matrix
         places = self._entries.indices[matrix.indices]
         return sp.csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], math.prod(self.in_shape)))

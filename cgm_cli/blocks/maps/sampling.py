@@ -83,6 +83,10 @@ class Sampling(LinearMap):
             counts = np.bincount(self._rows, minlength=in_shape[0])
             self._pattern = ordered % in_shape[1], np.concatenate([[0], np.cumsum(counts)])
 
+    def rows(self) -> sp.csr_array:
+        count, ones = self.indices.size, np.ones(self.indices.size)
+        return sp.csr_array((ones, self.indices, np.arange(count + 1)), shape=(count, math.prod(self.in_shape)))
+
     def forward(self, x: np.ndarray) -> np.ndarray:
         return x.reshape(-1)[self.indices]
 

@@ -53,7 +53,7 @@ class ConicForm:
         right: list[np.ndarray] = []
         slacks: list[np.ndarray] = []  # of every row: 0 for an equation, or the sign of its slack
         for place, term in enumerate(problem.terms):
-            matrix = sp.csr_array(term.map.explicit)
+            matrix = self.inner.symmetric_rows(rows_of(term))
             for entries, values, sign in _sides(term):
                 rows = matrix[entries]
                 lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
@@ -117,12 +117,17 @@ def is_on_diagonal(problem: CompositeProblem) -> bool:
     shape = problem.domain.shape
     if len(shape) != 2:
         return False
-    places = [sp.csr_array(term.map.explicit).indices for term in problem.terms if term.map.explicit is not None]
-    return all((each % (shape[1] + 1) == 0).all() for each in places)
+    return all((rows_of(term).indices % (shape[1] + 1) == 0).all() for term in problem.terms)
+
+
+def rows_of(term: Term) -> sp.csr_array:
+    rows = term.map.rows()
+    assert rows is not None
+    return rows
 
 
 def _fits(term: Term) -> bool:
-    return term.map.explicit is not None and term.penalty.intervals is not None
+    return term.penalty.intervals is not None and term.map.rows() is not None
 
 
 def _sides(term: Term) -> Sequence[tuple[np.ndarray, np.ndarray, float]]:

@@ -127,8 +127,11 @@ class Errors:
         return max(self.primal, self.dual, self.gap)
 
 
+@dataclass(frozen=True)
 class InteriorPoint:
-    """Interior-point steps."""
+    """Interior-point steps for a problem."""
+
+    problem: CompositeProblem
 
     class Spec(CorrectionSpec):
         kind: Literal["interior-point"] = "interior-point"
@@ -148,12 +151,9 @@ class InteriorPoint:
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
 
-    def __init__(self, problem: CompositeProblem):
-        self._problem = problem
-
     @cached_property
     def _form(self) -> ConicForm:
-        return ConicForm(self._problem)
+        return ConicForm(self.problem)
 
     @cached_property
     def _schur(self) -> SchurComplement:
@@ -191,7 +191,7 @@ class InteriorPoint:
             memory = self._stepped(memory, deadline)
         best, (size, cost) = memory.best, self._sizes
         x = self._form.point(size * best.x)
-        images = [term.map.forward(x) for term in self._problem.terms]
+        images = [term.map.forward(x) for term in self.problem.terms]
         duals = self._form.duals(cost * self._proving(memory))
         solution = Solution(self._smoothing(images, duals), images, duals, is_decisive=True)
         return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True, is_last=memory.ended)
@@ -200,7 +200,7 @@ class InteriorPoint:
         """So wide that the duals of the envelopes centred at these are these."""
         ratios = [
             term.weight * float(np.linalg.norm(image)) / (float(np.linalg.norm(y)) or 1.0)
-            for term, image, y in zip(self._problem.terms, images, duals, strict=True)
+            for term, image, y in zip(self.problem.terms, images, duals, strict=True)
         ]
         return WIDE * (max(ratios, default=1.0) or 1.0)
 
