@@ -15,6 +15,7 @@ from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.turn import Turn
+from cgm_cli.methods.unboundedness import ray_of
 
 
 class Ending:
@@ -51,6 +52,8 @@ class Ending:
         ending = Status.CONVERGED if converged else spent or self._request() or self._stagnated(record)
         if ending is None or ending is Status.PREEMPTED or not self._certifies:
             return ending
+        if self._is_unbounded():
+            return Status.UNBOUNDED
         if not (converged and self._is_proven_by_multipliers()):
             self._finish(turn, ending)
             if self._infeasibility.is_proven():
@@ -59,6 +62,13 @@ class Ending:
                 self._convergence.was_overtaken(turn)
                 return spent or self._request() or (Status.TIME_LIMIT if self._budget.spent else None)
         return ending
+
+    def _is_unbounded(self) -> bool:
+        """Whether x, which only a guess keeps from going further, shows the way."""
+        if not self._problem.domain.assumes_radius:
+            return False
+        atom = self._state.point.iterate.atom()
+        return atom is not None and ray_of(self._problem, atom.dense()) is not None
 
     def _spent(self, record: IterationRecord) -> Status | None:
         """The target that is reached, or the budget that is spent."""

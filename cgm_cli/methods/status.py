@@ -14,7 +14,13 @@ class Status(Enum):
     @property
     def resumable(self) -> bool:
         """Whether a run that ended like this may go on: it was stopped, or its budget may be raised."""
-        return self not in (Status.CONVERGED, Status.TARGET_REACHED, Status.STAGNATED, Status.INFEASIBLE)
+        return self not in (
+            Status.CONVERGED,
+            Status.TARGET_REACHED,
+            Status.STAGNATED,
+            Status.INFEASIBLE,
+            Status.UNBOUNDED,
+        )
 
     def __new__(cls, name: str, sentence: str, exit_code: int):
         member = object.__new__(cls)
@@ -33,6 +39,11 @@ class Status(Enum):
     INFEASIBLE = (
         "infeasible",
         "The constraints cannot hold together on the domain: the lower bound exceeds every objective.",
+        4,
+    )
+    UNBOUNDED = (
+        "unbounded",
+        "The objective has no end: there is a ray along which it gets better for ever, whatever feasible X it begins at.",
         4,
     )
     FAILED = ("failed", "The run ended with an error.", 4)

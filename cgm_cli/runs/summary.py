@@ -52,6 +52,7 @@ def summarise(result: Result, run: Path, choice: Chosen | None = None) -> dict[s
             "run": str(run),
             "method": None if choice is None else choice.in_words,
             "active_bounds": list(result.active_bounds),
+            "bound_rests_on": result.bound_rests_on,
             "metrics": result.metrics,
         }
     )
@@ -69,5 +70,5 @@ def unbegun(status: Status, run: Path) -> dict[str, Any]:
         "metrics": {},
     }
     names = "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run method "
-    names += "active_bounds metrics"
+    names += "active_bounds bound_rests_on metrics"
     return {name: known.get(name) for name in names.split()}

@@ -16,6 +16,8 @@ from cgm_cli.methods.status import Status
 TOLD, WEIGHTLESS = 8, 0.02
 """The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
 
+ROUNDING = 1e-12
+
 NOTICEABLE = 1e-3
 """Part of the objective that a bound of twice the size would change it by, at the least, to be called active."""
 
@@ -53,12 +55,34 @@ def active_bounds(problem: CompositeProblem, outcome: Outcome) -> dict[str, floa
     return {name: gain for name, gain in found.items() if gain / size > max(NOTICEABLE, 10.0 * record.gap)}
 
 
+def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
+    """The parameter of the domain that was assumed, and without which the bound is none: where its direction is not
+    proven to be at least zero at all points of the cone, so that the minimum over it takes something off.
+    """
+    if bound is None or not problem.domain.assumes_radius:
+        return None
+    dual = bound.dual
+    whole = dual.constant - 2.0 * dual.margin
+    return None if bound.value >= whole - ROUNDING * abs(whole) else problem.domain.sizing
+
+
 def remarks(problem: CompositeProblem, outcome: Outcome, active: Mapping[str, float]) -> list[str]:
     """What a reader of the summary might stumble over. active: see `active_bounds`."""
     record, unconverged = outcome.record, outcome.state.oracle.unconverged
     found: list[str] = []
     if outcome.status is Status.INFEASIBLE and outcome.bound is not None:
         found.append(_contradiction(problem, outcome.bound))
+    if outcome.status is Status.UNBOUNDED:
+        found.append(
+            "The ray is saved with the solution; the objective shown is no more than where the run was stopped."
+        )
+    elif rests_on(problem, outcome.bound) is not None:
+        size = problem.domain.cone
+        assert size is not None
+        found.append(
+            f"The bound holds for all X of a trace up to {size.trace:.3g}: nothing says that they are no larger "
+            "(`radius`), and its dual slack is not proven to be semidefinite."
+        )
     if unconverged:
         found.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
@@ -72,7 +96,7 @@ def remarks(problem: CompositeProblem, outcome: Outcome, active: Mapping[str, fl
             f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
         )
-    for name, gain in active.items():
+    for name, gain in active.items() if outcome.status is not Status.UNBOUNDED else ():
         better = "lower" if problem.sense_sign > 0.0 else "higher"  # at most: other constraints may be as tight
         further = "larger" if name.endswith("radius") else "further out"
         found.append(

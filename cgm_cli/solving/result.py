@@ -17,7 +17,8 @@ class Result:
     loss_image: M x at the point of that bound, None without a bound or an objective.
 
     bound_is: "certified", "probable", "estimated" or "none". certificate: of the best estimate, if one was certified.
-    active_bounds: parameters of the domain that stop the objective. metrics: of the rounding. record, certificate and
+    active_bounds: parameters of the domain that stop the objective. bound_rests_on: a parameter that was assumed, where
+    the bound does not hold without it. metrics: of the rounding. record, certificate and
     metrics are in the user's units and sense.
     """
 
@@ -32,3 +33,4 @@ class Result:
     loss_image: np.ndarray | None = None
     certificate: Certificate | None = None
     active_bounds: tuple[str, ...] = ()
+    bound_rests_on: str | None = None

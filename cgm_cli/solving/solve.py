@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, in_range
 from cgm_cli.methods.best_bound import Certificate
@@ -22,8 +23,9 @@ from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Leave, Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
+from cgm_cli.methods.unboundedness import ray_of
 from cgm_cli.solving.form import Form
-from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, remarks
+from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, remarks, rests_on
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
 
@@ -107,6 +109,8 @@ class Solve:
         hurried = leaves and seconds_to_save(outcome.state) > PATIENCE
         active = {} if hurried else active_bounds(self.problem, outcome)
         saved = {} if hurried else iterate.arrays()
+        if status is Status.UNBOUNDED:
+            saved = saved | {"ray": self._ray(iterate)}
         figures = {} if hurried else figures_of_the_saved(self.problem, outcome, self.method)
         told = ["The solution is in the checkpoint alone."] if hurried else remarks(self.problem, outcome, active)
         duals = () if bound is None or hurried else bound.dual.duals
@@ -123,7 +127,14 @@ class Solve:
             None if bound is None or hurried else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
             tuple(active),
+            rests_on(self.problem, outcome.bound),
         )
+
+    def _ray(self, iterate: Iterate) -> np.ndarray:
+        atom = iterate.atom()
+        ray = None if atom is None else ray_of(self.problem, atom.dense())
+        assert ray is not None  # the loop has seen it
+        return ray
 
     def _in_users_sense(self, certificate: Certificate | None) -> Certificate | None:
         sign = self.problem.sense_sign

@@ -27,7 +27,7 @@ from cgm_cli.verify.matrices import matrix_of, operator_bound
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
 from cgm_cli.verify.point import SavedPoint, Unfit, read_point
-from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, norm
+from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, extended, norm, product
 from cgm_cli.verify.report import CheckedClaim, Report, Verdict, attempted
 from cgm_cli.verify.roundings import Saved, contradiction, recomputed
 from cgm_cli.verify.status import Evidence, status_row
@@ -64,12 +64,17 @@ def _verify(run: Run) -> Report:
     report.rows.append(_bound_row(run, claims, problem))
     if run.status is Status.INFEASIBLE:
         report.rows.append(attempted("incompatible constraints", None, solution.incompatible))
+    if run.status is Status.UNBOUNDED:
+        report.rows.append(attempted("ray", None, solution.ray))
     report.rows += _rounding_rows(run, claims, instance.template, problem.sense_sign)
     if problem.has_constraints and "owed" in claims.last:
         report.rows.append(replace(_OWED, claimed=claims.last["owed"]))
     report.rows.append(_LOGGED if len(run.trace.get("k", ())) > 1 else _TIMES)
     return report
 
+
+RAY = 1e-9
+"""Part of its length by which a ray may leave the cone, or change what a constraint is about."""
 
 _OWED = CheckedClaim(
     "owed to infeasibility",
@@ -89,6 +94,16 @@ _LOGGED = CheckedClaim(
     note="iterates and duals of earlier rows were not saved, nor is there anything to compute steps and times from",
     beyond=True,
 )
+
+
+def _leaves(term: Term, image: np.ndarray) -> float:
+    """By how much a ray with this image leaves a set of bounds on entries: it may rise where there is no upper one."""
+    if term.penalty.intervals is None:
+        raise Unchecked(f"{term.name} is no set of bounds")
+    lower, upper = (side.reshape(-1) for side in term.penalty.intervals)
+    below = np.where(np.isfinite(lower), -image, 0.0)
+    above = np.where(np.isfinite(upper), image, 0.0)
+    return max(0.0, float(below.max(initial=0.0)), float(above.max(initial=0.0)))
 
 
 def _unfinished(run: Run) -> str:
@@ -216,6 +231,26 @@ class _Solution:
         else:
             verdict, note = Verdict.UNCHECKED, "what is known of the largest value on the domain does not decide"
         return CheckedClaim("incompatible constraints", verdict, bound, self.sign * float(largest.value), error, note)
+
+    def ray(self) -> CheckedClaim:
+        """That the saved D lies in the cone, that no constraint changes along it, and that the objective falls."""
+        problem, along = self.problem, self.run.solution.get("ray")
+        if along is None or along.shape != problem.domain.shape or not np.isfinite(along).all():
+            return CheckedClaim("ray", Verdict.FAILS, note="it is not there, or no array of the shape of x")
+        size = float(norm(extended(along)))
+        outside = violation(problem.domain, SavedPoint(problem.domain.shape, along, None))
+        worst = outside / size
+        for term in problem.terms:
+            matrix = matrix_of(term.map)
+            image = product(matrix, extended(along).reshape(-1)).astype(float)
+            reach = operator_bound(matrix) * size
+            worst = max(worst, _leaves(term, image) / reach)
+        falls = 0.0
+        if problem.loss is not None and problem.loss.cost is not None:
+            falls = float(np.vdot(problem.loss.cost.dense(), along))
+        holds = worst <= RAY and falls < 0.0
+        note = f"along it the objective falls by {-falls:.3g}, and constraints and cone are missed by {worst:.1e}"
+        return CheckedClaim("ray", Verdict.HOLDS if holds else Verdict.FAILS, None, falls, RAY, note)
 
     def _membership(self, point: SavedPoint) -> CheckedClaim:
         domain = self.problem.domain

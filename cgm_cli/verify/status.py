@@ -123,6 +123,8 @@ def _stagnated(ending: Evidence) -> str:
         window = math.ceil(max(PATIENCE, 0.5 * end))
     if window is None or (stop.stagnation is None and stop.objective is not None):
         return "the spec has no limit of stagnation"
+    if end < window and "interior-point" in str((ending.claims.summary or {}).get("method")):
+        raise Unchecked("steps that have no better point to go to leave no trace of that")
     if end < window:
         return f"{end:.0f} iterations are fewer than {window} without progress"
     since = (trace["k"] >= end - window) & (trace["k"] < end)
@@ -141,6 +143,11 @@ def _infeasible(ending: Evidence) -> str:
     return "" if (ending.claims.summary or {}).get("bound_is") == "certified" else "no certified bound proves it"
 
 
+def _unbounded(ending: Evidence) -> str:
+    """That there is a ray is a row of its own."""
+    return "" if ending.problem.domain.assumes_radius else "the domain is bounded"
+
+
 def _told(ending: Evidence) -> str:
     raise Unchecked("that somebody asked for this end has left no trace")
 
@@ -152,6 +159,7 @@ RULES: dict[Status, Callable[[Evidence], str]] = {
     Status.TARGET_REACHED: _target_reached,
     Status.STAGNATED: _stagnated,
     Status.INFEASIBLE: _infeasible,
+    Status.UNBOUNDED: _unbounded,
     Status.STOPPED: _told,
     Status.PREEMPTED: _told,
     Status.INTERRUPTED: _told,

@@ -147,6 +147,11 @@ class Domain(ABC):
         return {} if self.sizing is None else {self.sizing: -self.lmo(direction, OracleRequest()).value}
 
     @property
+    def assumes_radius(self) -> bool:
+        """Whether nothing but a guess says that points are no larger."""
+        return False
+
+    @property
     def usual(self) -> float:
         """The length of points that are to be expected: the radius, unless that is a guess on the safe side."""
         return self.radius

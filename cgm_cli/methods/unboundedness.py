@@ -1,0 +1,67 @@
+"""A proof that the objective has no end, where the radius of the domain is but a guess: a ray.
+
+Where D >= 0 (semidefinite) meets A(D) = 0, and lower bounds by A(D) >= 0 and upper ones by A(D) <= 0, every feasible X
+stays feasible as X + t D, and <C, D> < 0 makes its objective fall for ever. Beside a feasible X, the program is
+unbounded; without one, its dual is infeasible.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import lsmr
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.numerics.blockwise import Blocks
+
+ACCURACY, ROUNDING = 1e-15, 1e-11
+"""Of the least squares that make A(D) zero, and what may be left of it beside |A| |D|."""
+
+FALLS = 1e-9
+"""Part of |C| |D| by which the objective has to fall along D, to fall by more than rounding."""
+
+LARGE = 1e-2
+"""Part of the assumed radius that the trace of x has to have come to for a look."""
+
+
+def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
+    """D of trace one, of the shape of x, near the direction of x; None where x shows none."""
+    cone, loss = problem.domain.cone, problem.loss
+    if cone is None or not problem.domain.assumes_radius or loss is None or loss.cost is None:
+        return None
+    blocks = Blocks(cone.sizes)
+    flat = blocks.symmetric(x.reshape(-1))
+    trace = float(np.vdot(blocks.identity(), flat))
+    if not trace >= LARGE * cone.trace:
+        return None
+    along = flat / trace
+    parts: list[tuple[sp.csr_array, np.ndarray, np.ndarray]] = []
+    for term in problem.terms:
+        rows, intervals = term.map.rows(), term.penalty.intervals
+        if rows is None or intervals is None:
+            return None
+        lower, upper = (side.reshape(-1) for side in intervals)
+        parts.append((blocks.symmetric_rows(rows), lower, upper))
+    fixed = [rows[np.flatnonzero(lower == upper)] for rows, lower, upper in parts]
+    equations = sp.csr_array(sp.vstack(fixed)) if fixed else sp.csr_array((0, flat.size))
+    if equations.shape[0]:
+        for _ in range(2):
+            missed = lsmr(equations, equations @ along, atol=ACCURACY, btol=ACCURACY, maxiter=10 * flat.size)[0]
+            along = blocks.symmetric(along - missed)
+    return along.reshape(x.shape) if is_ray(blocks, loss.cost.dense().reshape(-1), parts, along) else None
+
+
+def is_ray(
+    blocks: Blocks, cost: np.ndarray, parts: list[tuple[sp.csr_array, np.ndarray, np.ndarray]], along: np.ndarray
+) -> bool:
+    """Whether a flat D is one: rows, lower and upper bounds of every constraint."""
+    size = float(np.linalg.norm(along))
+    bottom = blocks.bottom(along)
+    if bottom.value - bottom.error < 0.0:
+        return False
+    for rows, lower, upper in parts:
+        lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
+        image, room = rows @ along, ROUNDING * lengths * size
+        if (np.isfinite(lower) & (image < -room)).any() or (np.isfinite(upper) & (image > room)).any():
+            return False
+    return float(cost @ along) < -FALLS * float(np.linalg.norm(cost)) * size
