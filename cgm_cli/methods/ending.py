@@ -47,13 +47,13 @@ class Ending:
             return Status.PREEMPTED
         if self._infeasibility.is_proven():
             return Status.INFEASIBLE
+        if self._is_unbounded():
+            return Status.UNBOUNDED
         converged = self._convergence.is_confirmed(turn, record)
         spent = self._spent(record)
         ending = Status.CONVERGED if converged else spent or self._request() or self._stagnated(record)
         if ending is None or ending is Status.PREEMPTED or not self._certifies:
             return ending
-        if self._is_unbounded():
-            return Status.UNBOUNDED
         if not (converged and self._is_proven_by_multipliers()):
             self._finish(turn, ending)
             if self._infeasibility.is_proven():

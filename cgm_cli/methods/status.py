@@ -43,7 +43,7 @@ class Status(Enum):
     )
     UNBOUNDED = (
         "unbounded",
-        "The objective has no end: there is a ray along which it gets better for ever, whatever feasible X it begins at.",
+        "The objective has no end: along a ray it gets better for ever, whatever feasible X that begins at.",
         4,
     )
     FAILED = ("failed", "The run ended with an error.", 4)

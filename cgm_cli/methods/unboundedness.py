@@ -17,6 +17,9 @@ from cgm_cli.numerics.blockwise import Blocks
 ACCURACY, ROUNDING = 1e-15, 1e-11
 """Of the least squares that make A(D) zero, and what may be left of it beside |A| |D|."""
 
+EDGE = 1e-12
+"""Part of |D| that an eigenvalue may lie below zero by, as rounding leaves those that are zero."""
+
 FALLS = 1e-9
 """Part of |C| |D| by which the objective has to fall along D, to fall by more than rounding."""
 
@@ -46,7 +49,8 @@ def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
     equations = sp.csr_array(sp.vstack(fixed)) if fixed else sp.csr_array((0, flat.size))
     if equations.shape[0]:
         for _ in range(2):
-            missed = lsmr(equations, equations @ along, atol=ACCURACY, btol=ACCURACY, maxiter=10 * flat.size)[0]
+            image, steps = np.asarray(equations @ along), 10 * flat.size
+            missed = lsmr(equations, image, atol=ACCURACY, btol=ACCURACY, maxiter=steps)[0]
             along = blocks.symmetric(along - missed)
     return along.reshape(x.shape) if is_ray(blocks, loss.cost.dense().reshape(-1), parts, along) else None
 
@@ -56,8 +60,7 @@ def is_ray(
 ) -> bool:
     """Whether a flat D is one: rows, lower and upper bounds of every constraint."""
     size = float(np.linalg.norm(along))
-    bottom = blocks.bottom(along)
-    if bottom.value - bottom.error < 0.0:
+    if blocks.bottom(along).value < -EDGE * size:
         return False
     for rows, lower, upper in parts:
         lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))

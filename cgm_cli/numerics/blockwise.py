@@ -74,6 +74,14 @@ class Blocks:
                 view[:] = np.swapaxes(view, -1, -2).copy()
         return sp.csr_array(0.5 * (rows + rows[:, places]))
 
+    def numbers_alone(self, x: np.ndarray) -> np.ndarray:
+        """With zero for all matrices."""
+        out = np.zeros(self.entries)
+        for stack in self.stacks:
+            if not stack.n:
+                stack.of(out)[:] = stack.of(x)
+        return out
+
     def product(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """X Y."""
         out = np.empty(self.entries)

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cgm_cli.blocks.directions import SumDirection
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.best_bound import Bound
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics.blockwise import Blocks
 
 TOLD, WEIGHTLESS = 8, 0.02
 """The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
@@ -73,9 +75,7 @@ def remarks(problem: CompositeProblem, outcome: Outcome, active: Mapping[str, fl
     if outcome.status is Status.INFEASIBLE and outcome.bound is not None:
         found.append(_contradiction(problem, outcome.bound))
     if outcome.status is Status.UNBOUNDED:
-        found.append(
-            "The ray is saved with the solution; the objective shown is no more than where the run was stopped."
-        )
+        found.append("The ray is saved with the solution; the objective shown is that of where the run was stopped.")
     elif rests_on(problem, outcome.bound) is not None:
         size = problem.domain.cone
         assert size is not None
@@ -122,7 +122,23 @@ def _contradiction(problem: CompositeProblem, bound: Bound) -> str:
     counted = [(weight / peak, name) for weight, name in weights if abs(weight) > WEIGHTLESS * peak]
     said = " ".join(f"{weight:+.3g} {name}" for weight, name in counted[:TOLD]).removeprefix("+")
     more = " + ..." if len(counted) > TOLD else ""
-    return f"What contradicts itself, with the domain, is {said}{more} (entries count from 0; the duals have them all)."
+    whatever = " It does whatever the trace of X is." if _is_farkas(problem, bound) else ""
+    told = f"What contradicts itself, with the domain, is {said}{more} (entries count from 0; the duals have them all)."
+    return told + whatever
+
+
+def _is_farkas(problem: CompositeProblem, bound: Bound) -> bool:
+    """Whether the duals prove it without the radius that was assumed: the sum of A_i^T y_i is semidefinite, and what
+    they say of the constraints lies beyond it.
+    """
+    cone, dual = problem.domain.cone, bound.dual
+    if cone is None or not problem.domain.assumes_radius:
+        return False
+    pairs = list(zip(problem.terms, dual.duals, strict=True))
+    total = SumDirection(tuple(term.map.adjoint(y) for term, y in pairs))
+    bottom = Blocks(cone.sizes).bottom(total.dense().reshape(-1))
+    size = sum(term.map.norm * float(np.linalg.norm(y)) for term, y in pairs)
+    return dual.constant - dual.margin > 0.0 and bottom.value >= -ROUNDING * size
 
 
 def _unmoved(problem: CompositeProblem, objective: float) -> bool:

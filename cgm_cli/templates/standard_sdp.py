@@ -174,7 +174,7 @@ class StandardSDP(Template):
                     matrix = symmetric(context.matrix(constraint.matrix))
                     if matrix.shape != cost.shape:
                         raise ProblemError(f"the matrix is {named(matrix.shape)}, but C is {named(cost.shape)}")
-                    rows.append(sp.coo_array(matrix).reshape(1, -1))
+                    rows.append(sp.coo_array(matrix).reshape((1, -1)))
             faults.raise_all()
             sides = [(c.equals, c.equals) if c.equals is not None else (c.lower, c.upper) for c in self.constraints]
             lower = np.array([-np.inf if low is None else low for low, _ in sides], dtype=float)
@@ -252,7 +252,7 @@ def _as_one_matrix(program: BlockProgram) -> Parts | None:
     lower[owners[values > 0.0] - 1] = -np.inf
     upper[owners[values < 0.0] - 1] = np.inf
     inside = sp.csr_array(whole[:, start : start + n * n])
-    cost = sp.coo_array(inside[[0]]).reshape(n, n)
+    cost = sp.coo_array(inside[[0]]).reshape((n, n))
     free = np.isinf(lower) & np.isinf(upper)  # a slack of either sign: no constraint at all
     affine = Affine(sp.csr_array(inside[1:]), lower, upper)
     return (n,), cost, affine[~free]

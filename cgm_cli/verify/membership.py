@@ -150,8 +150,8 @@ def _psd_blocks(domain: PSDBlocks, point: SavedPoint) -> float:
         symmetric = (0.5 * (matrix + matrix.T)).astype(float)
         worst = max(worst, np.abs(matrix - matrix.T).max(), -np.linalg.eigvalsh(symmetric)[0])
         trace = trace + np.trace(matrix)
-    excess = trace - domain.radius
-    return max(worst, abs(excess) if domain.fixed_trace else excess)
+    excess = float(trace - domain.radius)
+    return max(float(worst), abs(excess) if domain.fixed_trace else excess)
 
 
 def _is_sum_of_squares(factors: Factors | None) -> bool:

@@ -48,6 +48,9 @@ what they were at the best; after so many steps without a better one.
 STEPS, PRODUCTS = 12, 20.0
 """Of a solution to 1e-4 or so; and products of matrices, of the order of X, that take as long as one, M apart."""
 
+NOTHING = 1e-14
+"""Part of S that its rounding is about: where the dual residual is no more than that, it is taken for none."""
+
 KEPT, TWICE = 12, 2.0
 """How many duals with a definite slack are remembered; and how many times further than to the boundary of the cone
 others are moved towards them.
@@ -280,7 +283,9 @@ class InteriorPoint:
             """The symmetric part of X D S^-1."""
             return blocks.symmetric(blocks.product(blocks.product(at.x, move), inverse))
 
-        missed = between(dual) if np.linalg.norm(dual) > 1e-15 else np.zeros(blocks.entries)
+        if np.linalg.norm(dual) <= NOTHING * (1.0 + np.linalg.norm(at.s)):
+            dual = blocks.numbers_alone(dual)  # products with S^-1 would make much of what is left in matrices
+        missed = between(dual)
 
         def towards(target: np.ndarray) -> Iterate:
             """The direction whose dX + X dS S^-1 is the target."""

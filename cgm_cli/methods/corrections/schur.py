@@ -28,7 +28,10 @@ CHUNK = 4_000_000
 
 
 class Part(Protocol):
-    work: float
+    @property
+    def work(self) -> float:
+        """Operations, of products of matrices, that it takes."""
+        ...
 
     def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
         """Add what the blocks of X and S^-1 come to."""

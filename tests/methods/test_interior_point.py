@@ -1,0 +1,199 @@
+"""Interior-point steps: optima that are known by other means, bounds that need no radius, and what has no solution."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections.conic_form import ConicForm
+from cgm_cli.methods.corrections.schur import SchurComplement
+from cgm_cli.methods.unboundedness import ray_of
+from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.pairs import FEW, paired
+from cgm_cli.solving.direct import solve_problem
+
+SIZES = [(3,), (-4,), (4, 4, -2), (2, 3, 3, -1, 5), (70, -5)]
+TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
+
+
+def random_program(sizes, count, rng, scale=1.0):
+    """Blocks, symmetric rows, a right-hand side that an interior X meets, and a cost with an interior dual slack."""
+    blocks = Blocks(sizes)
+    rows = np.array([blocks.symmetric(rng.standard_normal(blocks.entries)) for _ in range(count)])
+    inside = [blocks.symmetric(rng.standard_normal(blocks.entries)) / np.sqrt(blocks.order) for _ in range(2)]
+    x, s = (blocks.composed([(np.exp(values), vectors) for values, vectors in blocks.eigenvalues(y)]) for y in inside)
+    return blocks, scale * rows, scale * rows @ x, s + rng.standard_normal(count) @ rows
+
+
+def posed(blocks, rows, right, cost, radius, expected=None, lower=None):
+    domain = PSDBlocks(blocks.sizes, radius, False, expected)
+    kept = Equals(right.shape, right) if lower is None else BoxSet(right.shape, lower, right)
+    term = Term("rows", MatrixMap(rows, domain.shape), kept)
+    return CompositeProblem(domain, Linear(cost, domain.shape), (term,))
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_schur_complement_is_what_its_definition_says(sizes, seed):
+    """With rows of few entries, which are paired, and full ones, which are multiplied out."""
+    rng = np.random.default_rng(seed)
+    blocks, rows, *_ = random_program(sizes, 6, rng)
+    rows[::2] = blocks.symmetric(np.where(rng.random(blocks.entries) < 0.2, rows[0], 0.0))
+    rows[1] = 0.0
+    x, inverse = (blocks.symmetric(rng.standard_normal(blocks.entries)) for _ in range(2))
+    found = SchurComplement(blocks, sp.csr_array(rows)).at(x, inverse)
+    full = [written_out(blocks, row) for row in rows]
+    left, right = written_out(blocks, x), written_out(blocks, inverse)
+    wanted = np.array([[np.vdot(a, left @ b @ right) for b in full] for a in full])
+    np.testing.assert_allclose(found, 0.5 * (wanted + wanted.T), atol=1e-10 * np.abs(wanted).max())
+
+
+def written_out(blocks, flat):
+    """The whole matrix, zeros between the blocks included."""
+    parts = []
+    for stack in blocks.stacks:
+        view = stack.of(flat)
+        parts += [np.diag(view)] if stack.n == 0 else list(view)
+    return scipy.linalg.block_diag(*parts)
+
+
+def test_pairs_are_the_same_compiled_and_written_out():
+    rng = np.random.default_rng(0)
+    n, count = 30, 90
+    x, y = (m + m.T for m in rng.standard_normal((2, n, n)))
+    sizes = rng.integers(1, 2 * FEW // count + 12, count)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    assert starts[-1] > FEW
+    rows, columns = rng.integers(0, n, (2, starts[-1]))
+    values = rng.standard_normal(starts[-1])
+    whole = [np.zeros((n, n)) for _ in range(count)]
+    for i, (a, b) in enumerate(pairwise(starts)):
+        np.add.at(whole[i], (rows[a:b], columns[a:b]), values[a:b])
+        whole[i] += whole[i].T
+    # Both triangles, as the formula asks for.
+    twice = [sp.coo_array(m) for m in whole]
+    starts = np.concatenate([[0], np.cumsum([m.nnz for m in twice])])
+    rows, columns = (np.concatenate([m.coords[axis] for m in twice]) for axis in (0, 1))
+    values = np.concatenate([m.data for m in twice])
+    wanted = np.array([[np.vdot(a, x @ b @ y) for b in whole] for a in whole])
+    assert np.abs(paired(starts, rows, columns, values, x, y) - wanted).max() < 1e-9 * np.abs(wanted).max()
+    few = slice(0, starts[5])
+    small = paired(starts[:6], rows[few], columns[few], values[few], x, y)
+    np.testing.assert_allclose(small, wanted[:5, :5], atol=1e-9 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("seed", range(2))
+def test_both_sides_of_a_program_meet_whatever_the_radius_is(sizes, seed):
+    """A bound from a definite slack does not change with a radius that is far too large."""
+    rng = np.random.default_rng(seed)
+    blocks, rows, right, cost = random_program(sizes, 3, rng)
+    values = []
+    for radius in (1e3, 1e9):
+        found = solve_problem(posed(blocks, rows, right, cost, radius, 10.0), "auto", TIGHT)
+        assert (found.status.value, found.bound_is, found.bound_rests_on) == ("converged", "certified", None)
+        x, y = found.solution["x"], found.duals["rows"]
+        slack = cost + y @ rows
+        assert blocks.bottom(slack).value >= -1e-12
+        assert found.record.bound <= -(y @ right) + 1e-9
+        assert np.linalg.norm(rows @ x - right) < 1e-6 * np.linalg.norm(right)
+        values.append(found.record.total)
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_linear_programs_against_another_method(seed):
+    """With lower and upper bounds on the rows, of which some are equal and some are missing."""
+    rng = np.random.default_rng(seed)
+    n, m = 12, 5
+    rows, x = rng.standard_normal((m, n)), rng.random(n)
+    image = rows @ x
+    lower, upper = image - rng.random(m), image + rng.random(m)
+    lower[0], upper[1], lower[2] = -np.inf, np.inf, upper[2]
+    cost = rng.random(n) - 0.2
+    radius = 20.0
+    domain = PSDBlocks((-n,), radius, False)
+    box = BoxSet((m,), lower, upper)
+    problem = CompositeProblem(domain, Linear(cost, (n,)), (Term("rows", MatrixMap(rows, (n,)), box),))
+    sides = [(rows, upper), (-rows, -lower), (np.ones((1, n)), [radius])]
+    a, b = np.vstack([side for side, _ in sides]), np.concatenate([value for _, value in sides])
+    wanted = linprog(cost, A_ub=a[np.isfinite(b)], b_ub=b[np.isfinite(b)])
+    assert wanted.status == 0
+    solver = {"method": "cgal", "correction": "interior-point"}
+    found = solve_problem(problem, solver, TIGHT)
+    assert found.status.value == "converged"
+    assert found.record.total == pytest.approx(wanted.fun, rel=1e-6, abs=1e-8)
+    assert found.record.bound <= wanted.fun + 1e-10
+
+
+def test_dependent_rows_are_left_out_and_contradicting_ones_are_not():
+    rng = np.random.default_rng(1)
+    blocks, rows, right, cost = random_program((4, -3), 3, rng)
+    more = np.vstack([rows, rows[0] - 2.0 * rows[2]])
+    told = np.append(right, right[0] - 2.0 * right[2])
+    problem = posed(blocks, more, told, cost, 1e3, 10.0)
+    assert ConicForm(problem).rows.shape[0] == 3 + 1  # and that of the trace
+    alone = solve_problem(posed(blocks, rows, right, cost, 1e3, 10.0), "auto", TIGHT)
+    again = solve_problem(problem, "auto", TIGHT)
+    assert again.status.value == "converged"
+    assert again.record.total == pytest.approx(alone.record.total, rel=1e-6)
+    told[-1] += 0.1
+    wrong = solve_problem(posed(blocks, more, told, cost, 1e3, 10.0), "auto", TIGHT)
+    assert wrong.status.value == "infeasible"
+    assert "whatever the trace" in wrong.message
+
+
+def test_without_an_end_there_is_a_ray():
+    """min -X_11 with X_22 = 1; and max over a cone that another constraint closes."""
+    blocks, rows = Blocks((2, -1)), np.array([[0.0, 0.0, 0.0, 1.0, 0.0]])
+    cost = np.array([-1.0, 0.0, 0.0, 0.0, 0.0])
+    problem = posed(blocks, rows, np.ones(1), cost, 1e6, 3.0)
+    found = solve_problem(problem)
+    assert found.status.value == "unbounded"
+    assert found.status.exit_code == 4
+    ray = found.solution["ray"]
+    assert blocks.bottom(ray).value >= -1e-12
+    assert abs(rows @ ray).max() < 1e-12
+    assert cost @ ray < -0.1
+    # A bound from above closes it, one from below does not.
+    closed = CompositeProblem(
+        problem.domain,
+        problem.loss,
+        (*problem.terms, Term("trace", MatrixMap(np.array([[1.0, 0, 0, 0, 0]]), (5,)), BoxSet((1,), -np.inf, 7.0))),
+    )
+    assert solve_problem(closed).record.total == pytest.approx(-7.0, rel=1e-3)
+    assert ray_of(closed, 1e6 * ray) is None
+    open_below = CompositeProblem(
+        problem.domain,
+        problem.loss,
+        (*problem.terms, Term("trace", MatrixMap(np.array([[1.0, 0, 0, 0, 0]]), (5,)), BoxSet((1,), 0.5, np.inf))),
+    )
+    assert solve_problem(open_below).status.value == "unbounded"
+
+
+def test_a_radius_that_is_given_is_no_guess():
+    blocks, rows = Blocks((2, -1)), np.array([[0.0, 0.0, 0.0, 1.0, 0.0]])
+    problem = posed(blocks, rows, np.ones(1), np.array([-1.0, 0.0, 0.0, 0.0, 0.0]), 5.0)
+    found = solve_problem(problem)
+    assert found.status.value == "converged"
+    assert found.record.total == pytest.approx(-4.0, rel=1e-3)
+    assert found.active_bounds == ("radius",)
+
+
+def test_it_ends_where_rounding_leaves_nothing_to_gain():
+    rng = np.random.default_rng(2)
+    found = solve_problem(posed(*random_program((5, -2), 3, rng), 1e3, 10.0), "auto", {"gap": 1e-18})
+    assert found.status.value in ("stagnated", "converged")
+    assert found.record.k < 100
+    assert found.record.gap < 1e-9
