@@ -220,9 +220,6 @@ def row(file: Path, limit: float) -> tuple[list[str], bool, bool, list[bool]]:
     near = [peer.note.split()[-1:] in (["infeasible"], ["unbounded"]) for peer in peers]
     if name not in PROVEN:
         near = [peer.is_near(optimum) for peer in peers]
-        (peer.is_near(optimum) if name not in PROVEN else ("infeasible" in peer.note or "unbounded" in peer.note))
-        for peer in peers
-    ]
     cells = [name, str(program.right.size), _blocks(program.sizes), PROVEN.get(name, f"{optimum:.7g}")]
     cells += [f"{mine.seconds:.2f}" + ("" if solved else " (no)"), f"{mine.objective:.7g}", f"{mine.infeasible:.0e}"]
     cells += [f"{mine.bound:.7g}", mine.note]

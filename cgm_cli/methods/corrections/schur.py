@@ -187,8 +187,9 @@ def _of_block(stack: Stack, place: int, rows: sp.csr_array) -> list[Part]:
     if owners.size == 0:
         return []
     owners = owners[np.argsort(sizes[owners], kind="stable")]
+    few, n = _paired(stack.n, rows[owners]), stack.n
+    owners[:few].sort()
     rows = rows[owners]
-    few, n = _paired(stack.n, rows), stack.n
     found: list[Part] = []
     if few:
         part = rows[:few]
