@@ -52,7 +52,7 @@ class SchurComplement:
         total = np.zeros((self._count, self._count))
         for part in self._parts:
             part.add_to(total, x, inverse)
-        return 0.5 * (total + total.T)
+        return total
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,11 @@ class _Pairs:
 
     def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
         x, inverse = self.stack.of(x)[self.place], self.stack.of(inverse)[self.place]
-        total[np.ix_(self.owners, self.owners)] += paired(self.starts, self.rows, self.columns, self.values, x, inverse)
+        found = paired(self.starts, self.rows, self.columns, self.values, x, inverse)
+        if self.owners.size == len(total):  # all of them, in their order
+            total += found
+        else:
+            total[np.ix_(self.owners, self.owners)] += found
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,9 @@ class _Products:
             multiplied = self.factors.between(x, inverse, some)
             found = self.rows @ multiplied.reshape(len(multiplied), -1).T
             own = self.owners[some]
-            total[np.ix_(self.owners, own)] += found[self.others.size :]
+            square = found[self.others.size :]
+            total[np.ix_(self.owners, own)] += 0.5 * square
+            total[np.ix_(own, self.owners)] += 0.5 * square.T
             total[np.ix_(self.others, own)] += found[: self.others.size]
             total[np.ix_(own, self.others)] += found[: self.others.size].T
 
