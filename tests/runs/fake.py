@@ -67,6 +67,7 @@ class Result:
     loss_image: np.ndarray | None = field(default_factory=lambda: np.array(2.0))
     certificate: Certificate | None = None
     active_bounds: tuple[str, ...] = ()
+    bound_rests_on: str | None = None
 
 
 @dataclass

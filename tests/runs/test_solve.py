@@ -33,6 +33,7 @@ KEYS = [
     "run",
     "method",
     "active_bounds",
+    "bound_rests_on",
     "metrics",
     "x",
 ]

@@ -20,12 +20,12 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 
 
 class PSDBlocks(Domain):
-    """{X = X_1 + ... + X_p (direct sum): each X_i symmetric and >= 0 (semidefinite), or a vector >= 0; tr X <= r} or,
-    with trace "equal", tr X = r. The trace of a vector is its sum.
+    """Direct sums X of symmetric matrices >= 0 (semidefinite) and vectors >= 0, with tr X <= r or tr X = r.
 
-    A point is flat: its blocks one after the other, the n^2 entries of a matrix in C order. LMO: with lambda the
-    smallest of all eigenvalues of the blocks of V and entries of its vectors, the minimum of <V, X> is r lambda, at
-    r u u^T in the block of that eigenvector; where only tr X <= r is asked and lambda >= 0, it is 0 at X = 0.
+    The trace of a vector is its sum. A point is flat: its blocks one after the other, the n^2 entries of a matrix in C
+    order. LMO: with lambda the smallest of all eigenvalues of the blocks of V and entries of its vectors, the minimum
+    of <V, X> is r lambda, at r u u^T in the block of that eigenvector; where only tr X <= r is asked and lambda >= 0,
+    it is 0 at X = 0.
     """
 
     projects = True
