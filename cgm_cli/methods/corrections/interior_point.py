@@ -40,9 +40,9 @@ INSIDE = 0.95
 FAR = 10.0
 """How many times what the data suggest X and S are larger at the start (CSDP; Borchers 1999)."""
 
-SMALLEST_STEP, LOST, TIRED = 1e-7, 1e3, 12
-"""It has come as far as rounding lets it: where neither X nor y moves by so much; where the errors are so many times
-what they were at the best; after so many steps without a better one.
+SMALLEST_STEP, FALLS, LOST, TIRED = 1e-7, 0.99, 1e3, 6
+"""It has come as far as rounding lets it: where neither X nor y moves by so much; where nothing falls to this part of
+what it was, and the errors are so many times what they were at the best, or this goes on for so many steps.
 """
 
 STEPS, PRODUCTS = 12, 20.0
@@ -103,8 +103,8 @@ class Inside:
 
 @dataclass(frozen=True)
 class InteriorState:
-    """current, and the best so far, with its error and worth; tired: steps since. ended: there is no better one to be
-    had. inside: the last y whose slack was positive definite.
+    """current, and the best so far, with its error and worth. least: of |A x - b| and of x s. tired: steps since these
+    have fallen. ended: there is no better point to be had. inside: the last y whose slack was positive definite.
     """
 
     current: Iterate
@@ -112,16 +112,20 @@ class InteriorState:
     inside: Inside
     error: float = np.inf
     worth: float = -np.inf
+    least: tuple[float, float] = (np.inf, np.inf)
     tired: int = 0
     ended: bool = False
 
 
 @dataclass(frozen=True)
 class Errors:
-    """primal: |A x - b|; dual: |c - A^T y - s|; gap: of c x and b y, relative; worth: b y. All in units of the data."""
+    """primal: |A x - b|; dual: |c - A^T y - s|; product: x s, which c x - b y comes to; gap: the same, relative; worth:
+    b y. All in units of the data.
+    """
 
     primal: float
     dual: float
+    product: float
     gap: float
     worth: float
 
@@ -250,14 +254,23 @@ class InteriorPoint:
         error, worth = errors.largest, errors.worth
         # Where no x meets the constraints, y goes on and on to prove it, and no error falls.
         proves = worth > max(1.0, RISES * memory.worth) and errors.dual <= SAME * worth
-        if error < memory.error or proves:
-            inside = memory.inside
-            if (least := self._least(found.y)) > 0.0:
-                inside = inside.with_one_more(found.y, least, worth)
-            return InteriorState(found, found, inside, min(error, memory.error), worth)
-        tired = memory.tired + 1
-        ended = not np.isfinite(error) or error > LOST * memory.error or tired >= TIRED
-        return replace(memory, current=found, tired=tired, ended=ended)
+        now = errors.primal, errors.product
+        falls = any(one < FALLS * former for one, former in zip(now, memory.least, strict=True))
+        tired = 0 if falls or proves else memory.tired + 1
+        lost = not falls and error > LOST * memory.error
+        memory = replace(
+            memory,
+            current=found,
+            least=(min(now[0], memory.least[0]), min(now[1], memory.least[1])),
+            tired=tired,
+            ended=not np.isfinite(error) or lost or tired >= TIRED,
+        )
+        if not (error < memory.error or proves):
+            return memory
+        inside = memory.inside
+        if (least := self._least(found.y)) > 0.0:
+            inside = inside.with_one_more(found.y, least, worth)
+        return replace(memory, best=found, inside=inside, error=min(error, memory.error), worth=worth)
 
     def _errors(self, at: Iterate) -> Errors:
         form, (size, cost) = self._form, self._sizes
@@ -265,7 +278,8 @@ class InteriorPoint:
         primal = float(np.linalg.norm(right - form.rows @ at.x)) / (1.0 + float(np.linalg.norm(right)))
         dual = float(np.linalg.norm(prices - form.rows.T @ at.y - at.s))
         worth, price = float(right @ at.y), float(prices @ at.x)
-        return Errors(primal, dual, abs(price - worth) / max(abs(price), abs(worth), 1e-12), worth)
+        product = float(at.x @ at.s)
+        return Errors(primal, dual, product, product / max(abs(price), abs(worth), 1e-12), worth)
 
     def _newton(self, at: Iterate, deadline: Deadline) -> Iterate | None:
         """The next iterate; None where there is no step. Raises LinAlgError where rounding is too large for one."""
