@@ -9,11 +9,14 @@ import typer
 
 from cgm_cli.cli.streams import tell
 
+SHOWN = 20
+"""The most blocks whose eigenvalues are told."""
+
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     solution: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to: a .npy, .mat or .csv file, or an image, .png.")
+        Path, typer.Option(metavar="FILE", help="Where to: a .npy, .mat or .csv file, an image, .png, or .sol.")
     ],
     name: Annotated[
         str | None,
@@ -24,12 +27,22 @@ def export(
     """Write an array of a solution to a file.
 
     A matrix that the run keeps in factors is written out where that fits into memory. In an image the smallest entry is
-    black and the largest white; what is unknown is transparent.
+    black and the largest white; what is unknown is transparent. `duals/TERM` are the multipliers of the bound, `slack`
+    the matrix C + sum A_i^T y_i that they make; a .sol file has both, and X, as CSDP writes them.
     """
-    from cgm_cli.reports.arrays import chosen, write_array
+    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_solution
+    from cgm_cli.reports.conic import least_of_blocks
     from cgm_cli.runs.load import load_run
 
-    label, array = chosen(load_run(run), name)
+    found = load_run(run)
+    if name is None and solution.suffix.lower() == SOLUTION:
+        write_solution(solution, found, force)
+        tell(f"wrote {solution}: the duals, their slack, and X")
+        return
+    label, array = chosen(found, name)
     write_array(solution, label, array, force)
     size = " x ".join(map(str, array.shape)) or "one number"
     tell(f"wrote {solution}: {label}, {size}")
+    if label == "slack" and (least := least_of_blocks(found, array)):
+        shown = ", ".join(f"{value:.3g}" for value in least[:SHOWN]) + (", ..." if len(least) > SHOWN else "")
+        tell(f"smallest eigenvalue of each block: {shown}")

@@ -13,20 +13,25 @@ import numpy as np
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.files import FILE, file_kind
+from cgm_cli.reports.conic import slack, solution_text
 from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
 from cgm_cli.text import did_you_mean, quoted
 
+SOLUTION = ".sol"
+
 
 def chosen(run: Run, name: str | None) -> tuple[str, np.ndarray]:
-    """The array called `name`: of the solution, `x` for the iterate itself, or `duals/TERM`.
+    """The array called `name`: of the solution, `x` for the iterate itself, `duals/TERM`, or `slack` of the bound.
 
     Without a name the iterate. Raises DataError (exit code 3) where the run saved no solution or x is not known,
     ProblemError for a name that does not exist.
     """
     arrays = available(run.solution, run.duals)
+    if run.duals:
+        arrays["slack"] = lambda: slack(run)
     if not arrays:
         raise DataError(f"{run.path} has saved no solution: it did not come to its end (status {run.status.value}).")
     if name is None:
@@ -55,15 +60,30 @@ def available(
 def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -> None:
     """Write the array as the ending of `path` says. Raises ProblemError where such a file cannot hold it,
     or where there is a file and no `force`: what is in an array does not tell who wrote it."""
+    if path.suffix.lower() == SOLUTION:
+        raise ProblemError(f"{path}: a {SOLUTION} file holds x, the duals and their slack: leave --name out.")
     writers = {".npy": _npy, ".mat": _mat, ".csv": _csv, ".png": _image}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ProblemError(
-            f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv or .png."
+            f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv, .png or, of a "
+            f"semidefinite program as a whole, {SOLUTION}."
         )
     if file_kind(path) == FILE and not force:
         raise ProblemError(f"{path} exists; --force overwrites it.")
-    data = writer(path, name, array)
+    _write(path, writer(path, name, array), force)
+
+
+def write_solution(path: Path, run: Run, force: bool = False) -> None:
+    """x, the duals and their slack, as CSDP writes them. Raises ProblemError where the run is about no semidefinite
+    program, or there is a file and no `force`.
+    """
+    if file_kind(path) == FILE and not force:
+        raise ProblemError(f"{path} exists; --force overwrites it.")
+    _write(path, solution_text(run).encode(), force)
+
+
+def _write(path: Path, data: bytes, force: bool) -> None:
     try:
         with replacing(ready(path, force)) as temporary:
             temporary.write_bytes(data)

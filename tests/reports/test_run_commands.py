@@ -10,6 +10,7 @@ import scipy.io
 from PIL import Image
 
 from cgm_cli.methods.status import Status
+from cgm_cli.readers.sdpa import read_sdpa
 from cgm_cli.reports.images import png, reduced
 from tests.reports.support import make_run, spec
 
@@ -157,3 +158,24 @@ def test_a_foreign_status_says_what_it_lacks(cgm, tmp_path, text):
     (tmp_path / "status.json").write_text(text)
     code, _, err = cgm("show", tmp_path)
     assert code == 3 and "has no `status`" in err
+
+
+def test_the_duals_of_a_semidefinite_program_are_exported(cgm, tmp_path):
+    """As CSDP has them: sum y_i F_i - F_0 is the slack, and X its partner."""
+    text = "2\n2\n2 -1\n1 2\n0 1 1 1 1\n0 1 1 2 0.5\n0 2 1 1 -0.1\n1 1 1 1 1\n1 1 2 2 1\n2 1 2 2 1\n2 2 1 1 1\n"
+    (tmp_path / "p.dat-s").write_text(text)
+    (tmp_path / "spec.yaml").write_text("problem: {template: standard-sdp, program: {file: p.dat-s}}\n")
+    run = tmp_path / "run"
+    assert cgm("solve", tmp_path / "spec.yaml", "--out", run)[0] == 0
+    code, *told = cgm("export", run, "--solution", tmp_path / "slack.npy", "--name", "slack")
+    assert code == 0 and "smallest eigenvalue of each block" in "".join(told)
+    slack = np.load(tmp_path / "slack.npy")
+    assert cgm("export", run, "--solution", tmp_path / "p.sol")[0] == 0
+    y, *entries = (tmp_path / "p.sol").read_text().splitlines()
+    y, kept = [float(each) for each in y.split()], read_sdpa(tmp_path / "p.dat-s")
+    np.testing.assert_allclose(np.array([-1.0, *y]) @ kept.matrices.toarray(), slack, atol=1e-12)
+    x = {tuple(map(int, line.split()[:4])): float(line.split()[4]) for line in entries}
+    assert x[2, 1, 1, 1] + x[2, 1, 2, 2] == pytest.approx(1.0, abs=1e-3)
+    assert x[1, 2, 1, 1] == pytest.approx(slack[4])
+    code, *told = cgm("export", run, "--solution", tmp_path / "p.sol")
+    assert code != 0 and "--force" in "".join(told)

@@ -170,3 +170,67 @@ def test_a_matrix_whose_transpose_differs_by_rounding_alone_is_taken_for_symmetr
     section["cost"] = [[1.0, 0.31], [0.3, -2.0]]
     with pytest.raises(CgmError, match=r"entries \(0, 1\) and \(1, 0\) of this one, counted from 0, differ by 0.01"):
         build(loads(dump({"problem": section})))
+
+
+CASES = [
+    # max -X_11 + Z_12 with X_11 = Z_11 = Z_22 = 1, of two matrices.
+    ("3\n2\n2 2\n1 1 1\n0 1 1 1 -1\n0 2 1 2 0.5\n1 1 1 1 1\n2 2 1 1 1\n3 2 2 2 1\n", -0.0, None),
+    # Numbers in the objective, the diagonal block first, braces.
+    (
+        "3 =mdim\n2 =nblocks\n{-3, 2}\n-0.0 -0.5 -1\n0 1 1 1 -1\n1 1 1 1 -1\n1 1 2 2 1\n2 1 1 1 -1\n2 1 3 3 1\n"
+        "3 1 1 1 -1\n1 2 1 1 1.0\n2 2 1 1 0.5\n2 2 1 2 0.5\n3 2 1 2 0.5\n3 2 2 2 0.5\n",
+        -2.0 / 3.0,
+        4.0 / 3.0,
+    ),
+    # No constraints: max -x_1 - x_2 over x >= 0.
+    ("0\n1\n-2\n\n0 1 1 1 -1.0\n0 1 2 2 -1.0\n", 0.0, 0.0),
+]
+
+
+@pytest.mark.parametrize(("text", "optimum", "trace"), CASES)
+def test_files_of_blocks_and_numbers(tmp_path, text, optimum, trace):
+    (tmp_path / "p.dat-s").write_text(text)
+    given = {"problem": {"template": "standard-sdp", "program": {"file": str(tmp_path / "p.dat-s")}}}
+    result = build(loads(dump(given | {"stop": {"gap": 1e-6, "infeasibility": 1e-6}}))).solve()
+    # Of the first, a row of X stands in no matrix: its slack is zero, and rounding of an optimum of zero is all there is.
+    assert result.status.value == ("stagnated" if text is CASES[0][0] else "converged")
+    assert result.bound_is == "certified"
+    assert result.record.total == pytest.approx(optimum, abs=1e-5)
+    assert optimum - 1e-9 <= result.record.bound <= optimum + 1e-5
+    if trace is not None:
+        x = result.solution["x"]
+        assert (x[3] + x[6] if x.size == 7 else x.sum()) == pytest.approx(trace, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "right", "limit"),
+    [
+        # tr X = 3, half of it twice.
+        ([np.eye(2) / 2], [1.5], (3.0, True)),
+        # X_11 = 1, X_22 = 2: the sum.
+        ([unit(2, 0, 0), unit(2, 1, 1)], [1.0, 2.0], (3.0, True)),
+        # [[2, 1], [1, 2]] >= I.
+        ([np.array([[2.0, 1.0], [1.0, 2.0]])], [5.0], (5.0, False)),
+        # Nothing bounds X_22.
+        ([unit(2, 0, 0)], [1.0], None),
+    ],
+)
+def test_what_the_constraints_say_of_the_trace(rows, right, limit):
+    problem = as_spec(np.ones((2, 2)), rows, right)
+    domain = template(problem.pop("template"), **problem).problem.domain
+    assert domain.assumes_radius == (limit is None)
+    if limit is not None:
+        assert domain.radius == pytest.approx(limit[0], rel=1e-6)
+        assert domain.radius >= limit[0]
+        assert domain.fixed_trace == limit[1]
+
+
+def test_a_bound_that_needs_a_trace_says_so():
+    """min X_11 with X_12 = 1 is 0 and not attained: with a trace of r it is 1 / r or so."""
+    problem = as_spec(unit(2, 0, 0), [unit(2, 0, 1)], [2.0])
+    result = solve(problem, method="auto", iterations=200)
+    assert 0.0 < result.record.bound < 1e-5
+    assert result.bound_rests_on == "radius"
+    assert "no larger" in result.message
+    weak = as_spec(-unit(2, 0, 0), [unit(2, 0, 0), unit(2, 0, 1)], [1.0, 2.0])
+    assert solve(weak, method="auto", iterations=200).record.total == pytest.approx(-1.0, rel=1e-3)

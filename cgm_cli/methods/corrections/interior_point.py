@@ -51,6 +51,9 @@ STEPS, PRODUCTS = 12, 20.0
 NOTHING = 1e-14
 """Part of S that its rounding is about: where the dual residual is no more than that, it is taken for none."""
 
+ZERO = 1e-8
+"""Part of |c| |x| below which an optimum is zero."""
+
 KEPT, TWICE = 12, 2.0
 """How many duals with a definite slack are remembered; and how many times further than to the boundary of the cone
 others are moved towards them.
@@ -279,7 +282,9 @@ class InteriorPoint:
         dual = float(np.linalg.norm(prices - form.rows.T @ at.y - at.s))
         worth, price = float(right @ at.y), float(prices @ at.x)
         product = float(at.x @ at.s)
-        return Errors(primal, dual, product, product / max(abs(price), abs(worth), 1e-12), worth)
+        # Beside an optimum of zero, of any size that the data have.
+        size = max(abs(price), abs(worth), ZERO * (1.0 + float(np.linalg.norm(at.x[: form.variables]))))
+        return Errors(primal, dual, product, product / size, worth)
 
     def _newton(self, at: Iterate, deadline: Deadline) -> Iterate | None:
         """The next iterate; None where there is no step. Raises LinAlgError where rounding is too large for one."""
