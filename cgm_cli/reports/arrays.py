@@ -66,8 +66,8 @@ def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ProblemError(
-            f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv, .png or, of a "
-            f"semidefinite program as a whole, {SOLUTION}."
+            f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv or .png, or "
+            f"{SOLUTION} of a semidefinite program as a whole."
         )
     if file_kind(path) == FILE and not force:
         raise ProblemError(f"{path} exists; --force overwrites it.")

@@ -192,7 +192,7 @@ def test_files_of_blocks_and_numbers(tmp_path, text, optimum, trace):
     (tmp_path / "p.dat-s").write_text(text)
     given = {"problem": {"template": "standard-sdp", "program": {"file": str(tmp_path / "p.dat-s")}}}
     result = build(loads(dump(given | {"stop": {"gap": 1e-6, "infeasibility": 1e-6}}))).solve()
-    # Of the first, a row of X stands in no matrix: its slack is zero, and rounding of an optimum of zero is all there is.
+    # Of the first, a row of X stands in no matrix: its slack is zero, and nothing but rounding is left of the gap.
     assert result.status.value == ("stagnated" if text is CASES[0][0] else "converged")
     assert result.bound_is == "certified"
     assert result.record.total == pytest.approx(optimum, abs=1e-5)
