@@ -1,4 +1,4 @@
-"""Graphs as lists of edges (.csv, .tsv): two nodes a line, and a weight or none; `#` begins a comment.
+"""Graphs as lists of edges (.csv, .tsv, .edges): two nodes a line, and a weight or none; `#` begins a comment.
 
 Nodes are numbers, or names. Numbers, from 0, from 1 or from anywhere, become nodes in their order; names in the order
 in which they appear. A node without edges is in no such list, and so not in the graph.
@@ -19,7 +19,10 @@ from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
 
-SUFFIXES = (".csv", ".tsv", ".edges", ".edgelist")
+SUFFIXES = (".edges", ".edgelist")
+TABLES = (".csv", ".tsv")
+"""Of files that may be anything else, too."""
+
 _MARKS = (";", ",", "\t", None)
 _HEADINGS = re.compile(
     r"(source|src|from|tail|start|u|i|node_?[1a]|vertex_?1)(_?(id|node))?,"
@@ -34,7 +37,7 @@ def looks_like(head: Head) -> bool:
     """
     lines = [line for line in map(_content, head.lines) if line]
     mark = _mark(lines)
-    if not lines or (mark is None and head.suffix not in SUFFIXES[1:]):
+    if not lines or (mark is None and head.suffix not in SUFFIXES):
         return False
     rows = [_cells(line, mark) for line in lines]
     rows = rows[_has_headings(rows) :]

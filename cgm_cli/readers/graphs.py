@@ -34,6 +34,7 @@ def _read_market(path: Path, name: str) -> sp.csr_array:
 
 GSET = GraphFormat("a graph in the G-set format", (), gset.resembles, gset.read_gset)
 DIMACS = GraphFormat("a graph in a DIMACS format", (".clq", ".col"), dimacs.looks_like, dimacs.read_dimacs)
+EDGES = GraphFormat("a list of edges", edge_list.SUFFIXES, edge_list.looks_like, edge_list.read_edge_list)
 FORMATS = (
     DIMACS,
     GraphFormat("a matrix in the Matrix Market format", (".mtx",), looks_like_market, _read_market),
@@ -41,7 +42,7 @@ FORMATS = (
     GraphFormat("a graph in GML", (".gml",), networks.looks_like_gml, networks.read_gml),
     GraphFormat("a graph in GraphML", (".graphml",), networks.looks_like_graphml, networks.read_graphml),
     replace(GSET, looks_like=gset.looks_like),
-    GraphFormat("a list of edges", edge_list.SUFFIXES, edge_list.looks_like, edge_list.read_edge_list),
+    EDGES,
     GSET,
 )
 
@@ -54,5 +55,6 @@ def read_graph(path: Path, name: str | None = None) -> sp.csr_array:
     """
     head = Head.of(path)
     named = (each for each in FORMATS if head.suffix in each.suffixes)
-    found = next((each for each in FORMATS if each.looks_like(head)), None) or next(named, GSET)
+    otherwise = EDGES if head.suffix in edge_list.TABLES else GSET
+    found = next((each for each in FORMATS if each.looks_like(head)), None) or next(named, otherwise)
     return found.read(path, name or str(path))

@@ -18,11 +18,12 @@ BYTES = 2**20
 
 @dataclass(frozen=True)
 class Head:
-    """The first megabyte of a file. text: of what is no text, empty. whole: whether there is nothing more."""
+    """The first megabyte of a file. text: of what is `binary`, empty. whole: whether there is nothing more."""
 
     path: Path
     text: str
     whole: bool
+    binary: bool = False
 
     MOST: ClassVar[int] = 100
 
@@ -42,8 +43,8 @@ class Head:
         try:
             text = decoder.decode(raw[:BYTES], final=whole)
         except UnicodeDecodeError:
-            text = ""
-        return cls(path, "" if "\0" in text else text, whole)
+            text = "\0"
+        return cls(path, "", whole, binary=True) if "\0" in text else cls(path, text, whole)
 
     @property
     def suffix(self) -> str:
