@@ -82,7 +82,7 @@ def _of_file(source: Path, folder: Path) -> str:
 
     found = file_kind(source)
     if found != FILE:
-        raise DataError(f"{source}: is {found}, and a data file is needed")
+        raise DataError(f"{source}: there is {found}, and a data file is needed")
     made = recognise(source, folder)
     if made is None:
         raise DataError(f"{source}: is a spec, or empty; a data file is needed")

@@ -93,8 +93,12 @@ def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
         if kind is None and not head.text.strip():
             return None
     if kind is None:
-        looked_for = "; ".join(dict.fromkeys(_listed(each) for each in KINDS))
-        raise DataError(f"{path}: is neither a spec (a YAML file) nor anything else that is known: {looked_for}")
+        looked_for = "\n".join(f"    {name}" for name in dict.fromkeys(kind.name for kind in KINDS))
+        raise DataError(
+            f"{path}: is neither a spec, which is YAML, nor a data file that says what problem it is. "
+            f"Looked for:\n{looked_for}\n"
+            "Other data (features, points, pictures, ratings) are named in a spec: `cgm init TEMPLATE` begins one."
+        )
     draft = kind.draft(path, _name_for(path, beside))
     remarks = (f"Made of {visible(path.name)}: {kind.name}.", *draft.remarks)
     return MadeSpec(path, kind.name, draft.template, skeleton(draft.template, draft.given, spec_name(path), remarks))
@@ -114,10 +118,6 @@ def _name_for(path: Path, beside: Path | None) -> str:
     whole = Path(os.path.abspath(path))
     folder = None if beside is None else Path(os.path.abspath(beside))
     return str(whole.relative_to(folder) if folder is not None and whole.is_relative_to(folder) else whole)
-
-
-def _listed(kind: Kind) -> str:
-    return f"{kind.name} ({', '.join(kind.suffixes)})" if kind.suffixes else kind.name
 
 
 def _program(path: Path, name: str) -> Draft:
