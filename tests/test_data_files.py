@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from cgm_cli.api import solve
 from cgm_cli.cli import main
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.methods.status import Status
-from cgm_cli.readers.kinds import recognise
+from cgm_cli.readers.kinds import KINDS, recognise
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import load, loads
 from cgm_cli.verify.check import verify
@@ -335,6 +336,12 @@ def test_init_refuses(here, capsys, arguments, code, match):
     (here / "spec.yaml").write_text("name: x\n")
     assert cgm("init", *arguments) == code
     assert re.search(match, capsys.readouterr().err)
+
+
+def test_every_kind_has_a_row():
+    page = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert re.search(rf"^\| {kind.name} \| {', '.join(kind.suffixes)}", page, re.MULTILINE), kind.name
 
 
 def test_a_damaged_archive(here):
