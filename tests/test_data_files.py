@@ -176,7 +176,8 @@ def test_samples(here, labels, template):
     made = recognise(here / "d.svm")
     assert made is not None
     assert made.template == template
-    assert solve("d.svm").status.exit_code == 0
+    assert solve("d.svm", out="run").status.exit_code == 0
+    assert not [row for row in verify(here / "run").rows if row.verdict is Verdict.FAILS]
 
 
 @pytest.mark.parametrize(
@@ -192,6 +193,8 @@ def test_samples(here, labels, template):
         ("anything", 'Creator "me"\ngraph [\n]\n', "a graph in GML"),
         ("anything.xml", '<?xml version="1.0"?>\n<graphml></graphml>\n', "a graph in GraphML"),
         ("anything.txt", "source\ttarget\nx\ty\n", "a list of edges"),
+        ("anything.txt", '"SDPLIB: a title\n' + LP_BLOCK, "a semidefinite program in the SDPA format"),
+        ("anything.txt", "\n" * 10**5 + CYCLE, "a graph in a DIMACS format"),
         ("damaged.col", "nothing of the kind\n", "a graph in a DIMACS format"),
         ("damaged.dat-s", "1\n", "a semidefinite program in the SDPA format"),
     ],
@@ -214,6 +217,7 @@ def test_the_content_goes_before_the_name(here, name, text, kind):
         ("spec.txt", "# a comment\n\nname: x\nproblem: {}\n"),
         ("spec.json", '{"problem": {"template": "max-cut"}}'),
         ("spec.dat", "---\nname: x\n"),
+        ("windows", "\r\n# a comment\r\n\r\n'problem' : {}\r\n"),
         ("empty.txt", ""),
     ],
 )

@@ -27,7 +27,11 @@ from cgm_cli.text import visible
 SPEC_SUFFIXES = (".yaml", ".yml")
 """Of files that are specs, whatever is in them."""
 
-_SPEC = re.compile(r"(?:\s*#.*\n|\s*\n)*(?:---|%YAML|\{|[\"']?[A-Za-z_]+[\"']?[ \t]*:(?:\s|$))")
+_SPEC = re.compile(
+    r"(?:[ \t]*+(?:#.*+)?+(?:\r?+\n|\r))*+[ \t]*+"
+    r"(?:---|%YAML|\{|(?:[A-Za-z_]+|\"[A-Za-z_]+\"|'[A-Za-z_]+')[ \t]*+:(?:\s|$))"
+)
+"""A key of a mapping, or what else a text in YAML begins with, behind comments and empty lines."""
 
 
 @dataclass(frozen=True)
