@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.cbf import read_cbf
@@ -140,3 +141,40 @@ def test_every_truncation_is_a_program_or_refused(tmp_path):
     for count in range(len(lines)):
         with suppress(DataError):
             read(tmp_path, "".join(lines[:count]))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_linear_programs_keep_their_optimum(tmp_path, seed):
+    """A program with variables and constraints of every kind, against the same one as `linprog` takes it."""
+    rng = np.random.default_rng(seed)
+    variables, constraints = rng.choice(["L+", "L-", "F", "L="], 6), rng.choice(["L+", "L-", "L="], 4)
+    cost, matrix, point = rng.normal(size=6), rng.normal(size=(4, 6)), rng.normal(size=6)
+    point = np.select([variables == "L+", variables == "L-", variables == "L="], [abs(point), -abs(point), 0], point)
+    right = -matrix @ point  # feasible
+    box = np.concatenate([np.eye(6), -np.eye(6)])  # bounded: |x_j| <= 10
+    rows, offsets = np.concatenate([matrix, box]), np.concatenate([right, np.full(12, 10.0)])
+    cones = [*constraints, *["L+"] * 12]
+    entries = [f"{i} {j} {float(rows[i, j])!r}" for i, j in np.argwhere(rows)]
+    text = "\n".join(
+        ["VER", "1", "OBJSENSE", "MIN", "VAR", "6 6", *(f"{cone} 1" for cone in variables), "CON", "16 16"]
+        + [f"{cone} 1" for cone in cones]
+        + ["OBJACOORD", "6", *(f"{j} {float(value)!r}" for j, value in enumerate(cost)), "OBJBCOORD", "2.5"]
+        + ["ACOORD", f"{len(entries)}", *entries]
+        + ["BCOORD", "16", *(f"{i} {float(value)!r}" for i, value in enumerate(offsets))]
+    )
+    signs = {"L+": (0, None), "L-": (None, 0), "F": (None, None), "L=": (0, 0)}
+    sign = np.array([{"L+": -1.0, "L-": 1.0, "L=": 0.0}[cone] for cone in cones])
+    uneven = sign != 0
+    expected = linprog(
+        cost,
+        A_ub=sign[uneven, None] * rows[uneven],
+        b_ub=-sign[uneven] * offsets[uneven],
+        A_eq=rows[~uneven],
+        b_eq=-offsets[~uneven],
+        bounds=[signs[cone] for cone in variables],
+    )
+    program = read(tmp_path, text)
+    dense = program.matrices.toarray()
+    found = linprog(dense[0], A_eq=dense[1:], b_eq=program.right)
+    assert (expected.status, found.status) == (0, 0)
+    assert found.fun == pytest.approx(expected.fun + 2.5, rel=1e-9, abs=1e-9)
