@@ -27,7 +27,7 @@ def adjacency(name: str, nodes: int, tails: np.ndarray, heads: np.ndarray, weigh
     """
     kept = tails != heads
     if not kept.all():
-        logger.info("%s: %d edges from a node to itself are left out", name, int(np.count_nonzero(~kept)))
+        logger.info("%s: left out, edges from a node to itself: %d", name, int(np.count_nonzero(~kept)))
         tails, heads, weights = tails[kept], heads[kept], weights[kept]
     both = (np.concatenate([tails, heads]), np.concatenate([heads, tails]))
     matrix = sp.coo_array((np.concatenate([weights, weights]), both), shape=(nodes, nodes)).tocsr()

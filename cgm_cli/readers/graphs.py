@@ -53,8 +53,9 @@ def read_graph(path: Path, name: str | None = None) -> sp.csr_array:
 
     DataError, with the line where there is one, for what is damaged; what looks like nothing is read as G-set.
     """
-    head = Head.of(path)
+    name = name or str(path)
+    head = Head.of(path, name)
     named = (each for each in FORMATS if head.suffix in each.suffixes)
     otherwise = EDGES if head.suffix in edge_list.TABLES else GSET
     found = next((each for each in FORMATS if each.looks_like(head)), None) or next(named, otherwise)
-    return found.read(path, name or str(path))
+    return found.read(path, name)

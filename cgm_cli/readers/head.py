@@ -28,15 +28,16 @@ class Head:
     MOST: ClassVar[int] = 100
 
     @classmethod
-    def of(cls, path: Path) -> Head:
-        """DataError for a file that cannot be read."""
+    def of(cls, path: Path, name: str | None = None) -> Head:
+        """name: what messages call the file. DataError if it cannot be read."""
+        name = name or str(path)
         try:
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
                 raw = file.read(BYTES + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise DataError(f"{path}: not a gzip file, or a damaged one") from None
+            raise DataError(f"{name}: not a gzip file, or a damaged one") from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            raise DataError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
         whole = len(raw) <= BYTES
         wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         decoder = codecs.getincrementaldecoder("utf-16" if wide else "utf-8-sig")()

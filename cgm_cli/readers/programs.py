@@ -32,7 +32,8 @@ def read_program(path: Path, name: str | None = None) -> BlockProgram:
     """The program in a file. DataError, with the line where there is one, for what is damaged; what looks like nothing
     is read as SDPA.
     """
-    head = Head.of(path)
+    name = name or str(path)
+    head = Head.of(path, name)
     named = (each for each in FORMATS if head.suffix in each.suffixes)
     found = next((each for each in FORMATS if each.looks_like(head)), None) or next(named, SDPA)
-    return found.read(path, name or str(path))
+    return found.read(path, name)

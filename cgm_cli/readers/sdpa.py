@@ -64,7 +64,8 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def _sparse(lines: _Lines, sizes: np.ndarray, count: int) -> Table:
     table = lines.table()
     where, blocks = table[:, :4], sizes.size
-    wrong = (where % 1 != 0).any(axis=1) | (where[:, 0] < 0) | (where[:, 0] > count)
+    with np.errstate(invalid="ignore"):  # of what is infinite the remainder is nan, and no whole number either
+        wrong = (where % 1 != 0).any(axis=1) | (where[:, 0] < 0) | (where[:, 0] > count)
     wrong |= (where[:, 1] < 1) | (where[:, 1] > blocks)
     reach = sizes[np.clip(where[:, 1], 1, blocks).astype(np.int64) - 1]
     wrong |= (where[:, 2:] < 1).any(axis=1) | (where[:, 2:] > np.abs(reach)[:, None]).any(axis=1)
