@@ -16,6 +16,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.readers.kinds import recognise
 from cgm_cli.runs.execute import Observer, execute
 from cgm_cli.runs.load import Run, load_run
 from cgm_cli.solving.direct import solve_problem
@@ -35,7 +36,8 @@ def solve(
     stop: Mapping[str, Any] | StopRules | None = None,
     seed: int = 0,
 ) -> Answer:
-    """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`.
+    """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`,
+    which makes a spec of data files, too.
 
     A mapping may hold arrays and numbers of NumPy, matrices of SciPy, frames and series of pandas. They are saved in
     the run folder, whose spec.yaml names them: it can be solved again, and the run resumed and verified, like any
@@ -92,9 +94,10 @@ def _solve_spec(
     out, resume = _path(out, "out"), _path(resume, "resume")
     if out is not None and resume is not None:
         raise ProblemError("a run goes on in its own folder: give either `out` or `resume`")
+    made = None if isinstance(spec, Mapping) else recognise(Path(spec))
     with ExitStack() as stack:
         outcome = execute(
-            spec,
+            made or spec,
             overrides,
             out,
             lambda sense: _observers(stack, sense, on_record, quiet),

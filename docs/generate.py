@@ -73,6 +73,8 @@ Known files: .mat, .npy, .npz, .csv, .txt, .h5, .hdf5, .mtx, .png, .jpg, .tif. A
 spec, then in each folder of `$CGM_DATA` (separated as in `$PATH`), then in `data/` of the working directory, then in
 `data/` of the project.
 
+A graph may be in other files as well: [files.md](files.md#graphs) has them, and what holds for all of them.
+
 A file named `arrays/<SHA-256>.npy` or `.npz`, as the run folder of a spec from Python has them, is refused if its
 content does not fit its name.
 

@@ -1,4 +1,4 @@
-"""`cgm init TEMPLATE`: a commented spec to begin with."""
+"""`cgm init TEMPLATE`, `cgm init --from FILE`: a commented spec to begin with."""
 
 from __future__ import annotations
 
@@ -12,30 +12,42 @@ from cgm_cli.cli.streams import tell
 
 
 def init(
-    template: Annotated[str, typer.Argument(metavar="TEMPLATE", help="A template; `cgm list templates`.")],
+    template: Annotated[
+        str | None, typer.Argument(metavar="TEMPLATE", help="A template; `cgm list templates`.")
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Instead, the data file that `cgm solve` would make the spec of."),
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to write; - for standard output.", show_default="TEMPLATE.yaml"),
+        typer.Option(
+            metavar="FILE",
+            help="Where to write; - for standard output.",
+            show_default="TEMPLATE.yaml, or as the data file is called",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
 ) -> None:
-    """Write a commented spec of a template. It runs as it stands."""
+    """Write a commented spec of a template, or of a data file. It runs as it stands."""
     from cgm_cli.errors import ProblemError
     from cgm_cli.readers.files import FILE, NOTHING, file_kind
+    from cgm_cli.readers.kinds import spec_name
     from cgm_cli.runs.files import refusal, replacing
-    from cgm_cli.spec import registry
-    from cgm_cli.spec.skeleton import skeleton
-    from cgm_cli.text import did_you_mean
 
-    known = list(registry.FAMILIES["template"])
-    if template not in known:
-        hint = did_you_mean(template, known) or f"one of: {', '.join(known)}"
-        raise typer.BadParameter(f"unknown template `{template}`; {hint}", param_hint="TEMPLATE")
-    text = skeleton(template)
-    if out == Path("-"):
+    if (template is None) == (source is None):
+        raise typer.BadParameter("give either a template, or a data file with --from", param_hint="TEMPLATE")
+    path = out
+    if source is not None:
+        path = path or Path(f"{spec_name(source)}.yaml")
+        text = _of_file(source, Path() if path == Path("-") else path.parent)
+    else:
+        assert template is not None
+        path = path or Path(f"{template}.yaml")
+        text = _of_template(template)
+    if path == Path("-"):
         typer.echo(text, nl=False)
         return
-    path = out if out is not None else Path(f"{template}.yaml")
     found = file_kind(path)
     if found not in (FILE, NOTHING):
         raise ProblemError(f"{path} cannot be written: it is {found}")
@@ -48,3 +60,31 @@ def init(
         raise refusal(f"{path} cannot be written: {error.strerror}", error) from None
     named = shlex.quote(str(path))
     tell(f"wrote {path}; `cgm check {named}` checks it, `cgm solve {named}` solves it")
+
+
+def _of_template(template: str) -> str:
+    from cgm_cli.spec import registry
+    from cgm_cli.spec.skeleton import skeleton
+    from cgm_cli.text import did_you_mean
+
+    known = list(registry.FAMILIES["template"])
+    if template not in known:
+        hint = did_you_mean(template, known) or f"one of: {', '.join(known)}"
+        raise typer.BadParameter(f"unknown template `{template}`; {hint}", param_hint="TEMPLATE")
+    return skeleton(template)
+
+
+def _of_file(source: Path, folder: Path) -> str:
+    """The spec of a data file, for a spec in that folder."""
+    from cgm_cli.errors import DataError
+    from cgm_cli.readers.files import FILE, file_kind
+    from cgm_cli.readers.kinds import recognise
+
+    found = file_kind(source)
+    if found != FILE:
+        raise DataError(f"{source}: there is {found}, and a data file is needed")
+    made = recognise(source, folder)
+    if made is None:
+        raise DataError(f"{source}: is a spec, or empty; a data file is needed")
+    tell(made.sentence)
+    return made.text

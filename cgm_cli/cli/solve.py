@@ -30,7 +30,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no s
 
 
 def solve(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")],
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SPEC",
+            help="The spec, a YAML file; or a data file that a spec is made of: a program (SDPA, CBF), a graph (G-set, "
+            "DIMACS, graph6, GML, GraphML, Matrix Market, a list of edges), samples (LIBSVM).",
+        ),
+    ],
     overrides: Setting = None,
     out: Annotated[
         Path | None,
@@ -45,6 +52,8 @@ def solve(
     live: Live = False,
 ) -> None:
     """Solve a problem and write its run folder. Progress goes to standard error.
+
+    `cgm init --from FILE` shows the spec that is made of a data file.
 
     Exit codes: 0 done, 2 spec, 3 data file, 4 numerical failure, infeasible or disk, 75 preempted, 130 interrupted.
     """
@@ -86,13 +95,17 @@ def _solve(
     from contextlib import ExitStack
 
     from cgm_cli.display.console import Progress, error_console, result_line, show_result
+    from cgm_cli.readers.kinds import recognise
     from cgm_cli.runs.execute import execute
     from cgm_cli.runs.files import to_json
 
+    made = None if spec is None else recognise(spec)
+    if made is not None and not quiet:
+        tell(made.sentence)
     console = error_console()
     with ExitStack() as stack:
         outcome = execute(
-            spec,
+            made or spec,
             overrides,
             out,
             lambda sense: () if quiet else (stack.enter_context(Progress(sense, console, live)),),

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.arrays import is_sparse
+from cgm_cli.readers.adjacency import adjacency_of
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
@@ -100,21 +101,13 @@ class BuildContext:
         return array
 
     def graph(self, value: ArrayField) -> sp.csr_array:
-        """The symmetric adjacency matrix of a graph: the matrix itself, a .mtx, .mat, .npz or .npy file with it, else a
-        file in the G-set format.
+        """The symmetric adjacency matrix of a graph, zero on the diagonal: of the matrix itself, of a .mtx, .mat, .npz
+        or .npy file with it, else of a file in one of the formats of `cgm_cli.readers.graphs`.
         """
         name = called(value, "the graph")
         if isinstance(value, FileArray) and Path(value.file).suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
             return read_graph(self.find(value.file), name)
-        matrix = self.matrix(value)
-        if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]:
-            # Its transpose, the comparison with it and the copy: entries with their indices, each a few times.
-            entries = matrix.nnz if is_sparse(matrix) else np.count_nonzero(matrix)
-            check_fits(name, 64 * int(entries))
-            matrix = sp.csr_array(matrix)
-            if not cast(sp.csr_array, matrix != matrix.T).nnz:
-                return matrix
-        raise DataError(f"{name}: not the matrix of a graph: it must be square and symmetric")
+        return adjacency_of(name, self.matrix(value))
 
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""

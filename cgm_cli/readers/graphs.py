@@ -1,75 +1,61 @@
-"""Weighted graphs in the G-set format: a line `n m`, then m lines `i j` or `i j weight`, nodes numbered from 1."""
+"""Graphs in files: which format a file has, by its content first and its name second, and who reads it."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.errors import DataError
-from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.text import read_lines
-from cgm_cli.text import visible
+from cgm_cli.readers import dimacs, edge_list, graph6, gset, networks
+from cgm_cli.readers.adjacency import adjacency_of
+from cgm_cli.readers.checks import finished
+from cgm_cli.readers.head import Head
+from cgm_cli.readers.market import looks_like as looks_like_market
+from cgm_cli.readers.market import read_market
+
+
+@dataclass(frozen=True)
+class GraphFormat:
+    """name: in words. suffixes: of files that are this, if their content does not say otherwise. read: the adjacency
+    matrix of a file, called by a name, as `cgm_cli.readers.adjacency` makes it.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    looks_like: Callable[[Head], bool]
+    read: Callable[[Path, str], sp.csr_array]
+
+
+def _read_market(path: Path, name: str) -> sp.csr_array:
+    return adjacency_of(name, finished(name, read_market(path, name)))
+
+
+GSET = GraphFormat("a graph in the G-set format", (), gset.resembles, gset.read_gset)
+DIMACS = GraphFormat("a graph in a DIMACS format", (".clq", ".col"), dimacs.looks_like, dimacs.read_dimacs)
+EDGES = GraphFormat("a list of edges", edge_list.SUFFIXES, edge_list.looks_like, edge_list.read_edge_list)
+FORMATS = (
+    DIMACS,
+    GraphFormat("a matrix in the Matrix Market format", (".mtx",), looks_like_market, _read_market),
+    GraphFormat("a graph in graph6", (".g6",), graph6.looks_like, graph6.read_graph6),
+    GraphFormat("a graph in GML", (".gml",), networks.looks_like_gml, networks.read_gml),
+    GraphFormat("a graph in GraphML", (".graphml",), networks.looks_like_graphml, networks.read_graphml),
+    replace(GSET, looks_like=gset.looks_like),
+    EDGES,
+    GSET,
+)
 
 
 def read_graph(path: Path, name: str | None = None) -> sp.csr_array:
-    """The symmetric adjacency matrix (n, n), zero on the diagonal; edges given more than once add their weights.
+    """The symmetric adjacency matrix (n, n), zero on the diagonal: see `cgm_cli.readers.adjacency` for edges from a
+    node to itself, and those given more than once.
 
-    DataError with the line number for anything else: self loops, nodes that do not exist, a wrong number of edges.
+    DataError, with the line where there is one, for what is damaged; what looks like nothing is read as G-set.
     """
     name = name or str(path)
-    lines = read_lines(path, name)
-    filled = sum(not line.isspace() for line in lines if line)
-    rows = ((number, line.split()) for number, line in enumerate(lines, start=1) if line and not line.isspace())
-    number, header = next(rows, (0, []))
-    if not header:
-        raise DataError(f"{name}: is empty")
-    if len(header) != 2 or not all(_is_count(cell) for cell in header):
-        raise DataError(f"{name}: line {number}: expected `nodes edges`, got '{visible(' '.join(header)[:60])}'")
-    nodes, edges = int(header[0]), int(header[1])
-    if nodes == 0:
-        raise DataError(f"{name}: line {number}: a graph without nodes")
-    if edges != filled - 1:
-        raise DataError(f"{name}: line {number}: the header promises {edges} edges, the file has {filled - 1}")
-    check_fits(name, 8 * (nodes + 1) + 64 * edges)
-    tails, heads, weights = np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges)
-    for index, (number, cells) in enumerate(rows):
-        try:
-            tails[index], heads[index], weights[index] = _edge(cells, nodes)
-        except ValueError as error:
-            raise DataError(f"{name}: line {number}: {error}") from None
-    both = (np.concatenate([tails, heads]), np.concatenate([heads, tails]))
-    matrix = sp.coo_array((np.concatenate([weights, weights]), both), shape=(nodes, nodes)).tocsr()
-    if not np.isfinite(matrix.data).all():
-        raise DataError(f"{name}: the sum of the weights of an edge overflows")
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def _edge(cells: list[str], nodes: int) -> tuple[int, int, float]:
-    """Tail and head from 0, and weight; ValueError says what is wrong."""
-    if len(cells) not in (2, 3):
-        raise ValueError(f"expected `i j` or `i j weight`, got {len(cells)} values")
-    for cell in cells[:2]:
-        if not _is_count(cell):
-            raise ValueError(f"'{visible(cell[:40])}' is not the number of a node")
-        if not 1 <= int(cell) <= nodes:
-            raise ValueError(f"node {int(cell)} does not exist: they are numbered 1 to {nodes}")
-    tail, head = int(cells[0]) - 1, int(cells[1]) - 1
-    if tail == head:
-        raise ValueError(f"an edge from node {tail + 1} to itself")
-    if len(cells) == 2:
-        return tail, head, 1.0
-    try:
-        weight = float(cells[2])
-    except ValueError:
-        raise ValueError(f"'{visible(cells[2][:40])}' is not a weight") from None
-    if not math.isfinite(weight):
-        raise ValueError(f"the weight {cells[2]} is not finite")
-    return tail, head, weight
-
-
-def _is_count(cell: str) -> bool:
-    return cell.isascii() and cell.isdigit() and len(cell) <= 15
+    head = Head.of(path, name)
+    named = (each for each in FORMATS if head.suffix in each.suffixes)
+    otherwise = EDGES if head.suffix in edge_list.TABLES else GSET
+    found = next((each for each in FORMATS if each.looks_like(head)), None) or next(named, otherwise)
+    return found.read(path, name)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
+from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_text
 from cgm_cli.text import visible
@@ -34,6 +35,11 @@ _CONTENTS = {
     ("coordinate", "pattern"): (_PLACE, "a row and a column"),
     ("array", "real"): (_NUMBER, "one number"),
 }
+
+
+def looks_like(head: Head) -> bool:
+    """The banner."""
+    return head.text.lower().startswith("%%matrixmarket")
 
 
 def read_market(path: Path, name: str) -> np.ndarray | sp.coo_array:

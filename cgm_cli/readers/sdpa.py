@@ -9,38 +9,28 @@ A diagonal block (a size below zero, or of one) is a vector of numbers >= 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.checks import reason
+from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
 from cgm_cli.text import visible
 
 
-@dataclass(frozen=True)
-class BlockProgram:
-    """maximise <F_0, Y> subject to <F_i, Y> = right_i, Y >= 0, in blocks.
-
-    sizes: of the blocks; that of a diagonal block, a vector of numbers >= 0, is negative. matrices: F_0, ..., F_m in
-    rows, (m + 1, N): the entries of the blocks one after the other, n^2 in C order, both triangles, of a matrix, and n
-    of a vector. right: (m,).
+def looks_like(head: Head) -> bool:
+    """Two counts, in lines of their own, and behind the sizes and the right-hand sides entries of five numbers; of a
+    dense file, or one that is damaged, the name alone tells.
     """
-
-    sizes: tuple[int, ...]
-    matrices: sp.csr_array
-    right: np.ndarray
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where the entries of the blocks begin, and at last N."""
-        return list(accumulate((size * size if size > 0 else -size for size in self.sizes), initial=0))
+    rows = [_cells(line).split() for line in head.lines if line.lstrip()[0] not in _COMMENTS]
+    if len(rows) < 4 or not all(row and _is_integer(row[0]) and not any(map(_is_integer, row[1:])) for row in rows[:2]):
+        return False
+    return any(len(row) == 5 and all(map(_is_integer, row[:4])) for row in rows[3:])
 
 
 def read_sdpa(path: Path, name: str | None = None) -> BlockProgram:
@@ -74,7 +64,8 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def _sparse(lines: _Lines, sizes: np.ndarray, count: int) -> Table:
     table = lines.table()
     where, blocks = table[:, :4], sizes.size
-    wrong = (where % 1 != 0).any(axis=1) | (where[:, 0] < 0) | (where[:, 0] > count)
+    with np.errstate(invalid="ignore"):  # of what is infinite the remainder is nan, and no whole number either
+        wrong = (where % 1 != 0).any(axis=1) | (where[:, 0] < 0) | (where[:, 0] > count)
     wrong |= (where[:, 1] < 1) | (where[:, 1] > blocks)
     reach = sizes[np.clip(where[:, 1], 1, blocks).astype(np.int64) - 1]
     wrong |= (where[:, 2:] < 1).any(axis=1) | (where[:, 2:] > np.abs(reach)[:, None]).any(axis=1)
@@ -152,7 +143,9 @@ class _Lines:
     def __init__(self, lines: list[str], name: str):
         self.name = name
         numbered = enumerate(lines, start=1)
-        self._lines = [(number, line) for number, line in numbered if line.strip() and line.lstrip()[0] not in '"*']
+        self._lines = [
+            (number, line) for number, line in numbered if line.strip() and line.lstrip()[0] not in _COMMENTS
+        ]
         self._read = 0
         self._rest: list[str] = []
 
@@ -212,6 +205,7 @@ class _Lines:
         return len(self._lines) - self._read
 
 
+_COMMENTS = '"*'
 _PUNCTUATION = str.maketrans(",(){}", "     ")
 _FORTRAN = str.maketrans("Dd", "Ee")
 

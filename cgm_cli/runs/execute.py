@@ -15,6 +15,7 @@ from cgm_cli.errors import CgmError, DataError, NumericalError, wrapped
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
 from cgm_cli.numerics.threads import threads
+from cgm_cli.readers.kinds import MadeSpec
 from cgm_cli.runs import provenance
 from cgm_cli.runs.checkpoint import Checkpointer
 from cgm_cli.runs.directory import RunDirectory
@@ -58,15 +59,15 @@ class Execution:
 
 
 def execute(
-    source: str | Path | Mapping[str, Any] | None,
+    source: str | Path | MadeSpec | Mapping[str, Any] | None,
     overrides: Sequence[str] = (),
     out: Path | None = None,
     observers: Callable[[str], Sequence[Observer]] = lambda sense: (),
     should_stop: Callable[[], Status | None] | None = None,
     resume: Path | None = None,
 ) -> Execution:
-    """Solve the spec in the file `source`, or a mapping that may hold arrays, with `--set`-like `overrides`, into a run
-    folder.
+    """Solve the spec in the file `source`, one that was made of a data file, or a mapping that may hold arrays, with
+    `--set`-like `overrides`, into a run folder.
 
     out: the folder, else runs/<name>/<id> below the current one. resume: instead, the folder of a run to go on with; it
     is begun if it is not there yet, and `source` None stands for the spec it holds. observers: given the sense
@@ -76,11 +77,14 @@ def execute(
     raises nothing: see `Execution.fault`.
     """
     former = None if resume is None else former_run(resume)
-    handed: Handed | None = None
+    handed: Handed | MadeSpec | None = None
     if isinstance(source, Mapping):
         handed = hand_over(source)
         with handed.in_words():
             spec, file = loads(handed.text, overrides), None
+    elif isinstance(source, MadeSpec):
+        handed = source
+        spec, file = loads(source.text, overrides), None
     elif source is not None:
         spec = load(Path(source), overrides)
         file = None if spec.document is None else spec.document.path
@@ -116,7 +120,7 @@ def _text_of(spec: Spec) -> str:
 def _solve(
     spec: Spec,
     file: Path | None,
-    handed: Handed | None,
+    handed: Handed | MadeSpec | None,
     folder: RunDirectory,
     former: Run | None,
     observers: Callable[[str], Sequence[Observer]],
@@ -129,7 +133,7 @@ def _solve(
     rows = {} if checkpoint is None or former is None else rows_before(former, at)
     text = _text_of(spec) if former is None else former.spec_text
     resolved = resolve(spec)
-    if handed is not None:
+    if isinstance(handed, Handed):
         folder.keep(handed.arrays)
     if former is None:
         folder.begin(text, resolved, file)

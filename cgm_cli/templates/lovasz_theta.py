@@ -46,7 +46,7 @@ class LovaszTheta(Template):
     class Spec(TemplateSpec):
         template: Literal["lovasz-theta"]
         graph: Annotated[ArrayField | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
-            description="a G-set file, a symmetric matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
+            description="a file, a symmetric matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
         )
         nonnegative: bool = Field(False, description="X >= 0, entry by entry")
 
@@ -58,7 +58,7 @@ class LovaszTheta(Template):
         def build(self, context: BuildContext) -> LovaszTheta:
             with located("graph"):
                 adjacency = self._adjacency(context)
-                if adjacency.nnz == adjacency.diagonal().astype(bool).sum():
+                if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: its number is that of its nodes")
             return LovaszTheta(adjacency, self.nonnegative)
 

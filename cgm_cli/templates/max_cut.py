@@ -67,7 +67,7 @@ class MaxCut(Template):
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
         graph: Annotated[ArrayField | RandomGraph, ByKeys()] = Field(
-            description="a G-set file, the matrix of weights, or {nodes, edges} of a random graph"
+            description="the file of a graph, the matrix of weights, or {nodes, edges} of a random graph"
         )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -79,7 +79,6 @@ class MaxCut(Template):
             with located("graph"):
                 graph = self.graph
                 adjacency = graph.draw(context) if isinstance(graph, RandomGraph) else context.graph(graph)
-                adjacency = _without_loops(adjacency)
                 if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: every cut is empty")
             with located("hyperplanes"):
@@ -141,14 +140,6 @@ class MaxCut(Template):
             Claim("hyperplane_cut", CutWeight(self.adjacency, None), limit=1.0, ends_at="cut"),
             Claim("certified_ratio", AgainstBound(cut, "ratio")),
         )
-
-
-def _without_loops(adjacency: sp.csr_array) -> sp.csr_array:
-    """Without edges from a node to itself, which are never cut, and edges of no weight."""
-    edges = adjacency.tocoo()
-    tails, heads = edges.coords
-    kept = (tails != heads) & (edges.data != 0.0)
-    return sp.coo_array((edges.data[kept], (tails[kept], heads[kept])), shape=adjacency.shape).tocsr()
 
 
 def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -23,8 +23,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.readers.sdpa import BlockProgram, read_sdpa
+from cgm_cli.readers.programs import read_program
 from cgm_cli.spec.fields import ArrayField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
@@ -50,9 +51,9 @@ class AffineConstraint(StrictModel):
 
 
 class ProgramFile(StrictModel):
-    """A program in a file of the SDPA sparse format."""
+    """A program in a file of an SDPA format, which maximises, or in the Conic Benchmark Format."""
 
-    file: str = Field(min_length=1, description="a .dat-s or .dat file, packed by gzip or not; it maximises")
+    file: str = Field(min_length=1, description="a .dat-s, .dat or .cbf file, packed by gzip or not")
 
 
 class TermWeights(StrictModel):
@@ -101,7 +102,7 @@ class StandardSDP(Template):
         program: ProgramFile | None = Field(None, description="all of it in a file; or `cost` and `constraints`")
         cost: ArrayField | None = Field(None, description="C, symmetric, dense or sparse")
         constraints: list[AffineConstraint] = Field(default_factory=list, description="the affine constraints")
-        sense: Literal["minimise", "maximise"] = Field("minimise", description="of <C, X>; a file always maximises")
+        sense: Literal["minimise", "maximise"] = Field("minimise", description="of <C, X>; a file says so itself")
         radius: Positive | None = Field(
             None, description="r; left out: what the constraints imply or, where they imply nothing, a large one"
         )
@@ -144,12 +145,13 @@ class StandardSDP(Template):
         def build(self, context: BuildContext) -> StandardSDP:
             if self.program is not None:
                 with located("program", "file"):
-                    read = read_sdpa(context.find(self.program.file), visible(self.program.file))
+                    read = read_program(context.find(self.program.file), visible(self.program.file))
                 sizes, cost, affine = _as_one_matrix(read) or _as_it_is(read)
+                maximise = read.maximise
             else:
                 matrix, affine = self._inline(context)
                 sizes, cost = (matrix.shape[0],), matrix
-            maximise = self.program is not None or self.sense == "maximise"
+                maximise = self.sense == "maximise"
             context.reserve("matrices", 32 * (affine.rows.nnz + _entries(cost)))
             if self.nonnegative and len(sizes) > 1:
                 raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,7 +11,9 @@ from pydantic import Field
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import ArrayField, StrictModel, TemplateSpec
+from cgm_cli.readers.svmlight import read_svmlight
+from cgm_cli.spec.fields import ArrayField, ByKeys, StrictModel, TemplateSpec
+from cgm_cli.text import visible
 
 
 class Arrays(StrictModel):
@@ -21,11 +23,17 @@ class Arrays(StrictModel):
     target: ArrayField = Field(description="one number per sample; of two classes, the larger one counts as +1")
 
 
+class SampleFile(StrictModel):
+    """Features and target in one file."""
+
+    file: str = Field(min_length=1, description="lines `target index:value ...`, as of LIBSVM and SVMlight")
+
+
 class TableSpec(TemplateSpec):
     """What every linear model takes: the samples, and what is done to them first."""
 
-    data: Literal["diabetes", "breast-cancer"] | Arrays = Field(
-        description="the samples: a data set of scikit-learn, or {features: ..., target: ...}"
+    data: Annotated[Literal["diabetes", "breast-cancer"] | Arrays | SampleFile, ByKeys()] = Field(
+        description="the samples: a data set of scikit-learn, {features: ..., target: ...}, or {file: ...} of LIBSVM"
     )
     standardise: bool = Field(
         True, description="give each feature, and a target that is no class, mean 0 and variance 1"
@@ -87,7 +95,7 @@ def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.n
     return (train - mean) / scale, (test - mean) / scale
 
 
-def _read(data: str | Arrays, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
+def _read(data: str | Arrays | SampleFile, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
     if data == "diabetes":
         from sklearn.datasets import load_diabetes
 
@@ -96,6 +104,9 @@ def _read(data: str | Arrays, context: BuildContext) -> tuple[np.ndarray, np.nda
         from sklearn.datasets import load_breast_cancer
 
         return load_breast_cancer(return_X_y=True)
+    if isinstance(data, SampleFile):
+        with located("file"):
+            return read_svmlight(context.find(data.file), visible(data.file))
     assert isinstance(data, Arrays)
     with located("features"):
         features = context.array(data.features, copies=3)  # two for what is made of them

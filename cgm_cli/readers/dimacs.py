@@ -1,0 +1,72 @@
+"""Graphs in the DIMACS formats for cliques and colourings (.clq, .col, .graph).
+
+`c` begins a comment, `p edge n m` or `p col n m` says how many nodes and edges there are, `e i j` is an edge between
+nodes numbered from 1. Every edge weighs 1. Weights and places of nodes (`n`, `d`, `v`, `x`) are passed over.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.adjacency import adjacency
+from cgm_cli.readers.cells import is_count, node_of
+from cgm_cli.readers.head import Head
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.readers.text import read_lines
+from cgm_cli.text import visible
+
+_FORMATS = ("edge", "edges", "col")
+_PASSED_OVER = ("c", "n", "d", "v", "x")
+
+
+def looks_like(head: Head) -> bool:
+    """A `p` line, behind comments alone."""
+    text = next((line.split() for line in head.text.splitlines() if line.split() and line.split()[0] != "c"), [])
+    return text[:1] == ["p"] and len(text) > 1 and text[1] in _FORMATS
+
+
+def read_dimacs(path: Path, name: str) -> sp.csr_array:
+    """The adjacency matrix (see `cgm_cli.readers.adjacency`). DataError, with the line, for what is no such graph.
+
+    m counts the lines, or, in files that list both directions, half of them: both are in use.
+    """
+    nodes = promised = 0
+    tails, heads = list[int](), list[int]()
+    lines = read_lines(path, name)
+    check_fits(name, 200 * len(lines))
+    for number, line in enumerate(lines, start=1):
+        cells = line.split()
+        try:
+            if not cells or cells[0] in _PASSED_OVER:
+                continue
+            if cells[0] == "p" and not nodes:
+                nodes, promised = _sizes(cells)
+                check_fits(name, 8 * (nodes + 1))
+            elif cells[0] == "e" and nodes:
+                if len(cells) != 3:
+                    raise ValueError(f"expected `e i j`, got {len(cells)} words")
+                tails.append(node_of(cells[1], nodes))
+                heads.append(node_of(cells[2], nodes))
+            elif cells[0] in ("e", "p"):
+                raise ValueError("a second `p` line" if nodes else "an edge before the line `p edge nodes edges`")
+            else:
+                raise ValueError(f"expected `e i j`, got '{visible(line.strip()[:60])}'")
+        except ValueError as error:
+            raise DataError(f"{name}: line {number}: {error}") from None
+    if not nodes:
+        raise DataError(f"{name}: has no line `p edge nodes edges`")
+    if len(tails) not in (promised, 2 * promised) and 2 * len(tails) != promised:
+        raise DataError(f"{name}: the header promises {promised} edges, the file has {len(tails)}")
+    return adjacency(name, nodes, np.array(tails, np.int64), np.array(heads, np.int64), np.ones(len(tails)))
+
+
+def _sizes(cells: list[str]) -> tuple[int, int]:
+    if len(cells) != 4 or cells[1] not in _FORMATS or not all(map(is_count, cells[2:])):
+        raise ValueError(f"expected `p edge nodes edges`, got '{visible(' '.join(cells)[:60])}'")
+    if int(cells[2]) == 0:
+        raise ValueError("a graph without nodes")
+    return int(cells[2]), int(cells[3])

@@ -1,0 +1,163 @@
+"""Files of the field that are no specs: what they are, and the spec that is made of each.
+
+A newcomer is one entry of KINDS. A file is known by its content first, and by its name second: the first kind whose
+`looks_like` says yes to how it begins, else the first that has its suffix.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers import assignment, graphs, programs, svmlight
+from cgm_cli.readers.files import FILE, file_kind
+from cgm_cli.readers.head import Head
+from cgm_cli.spec.load import default_name
+from cgm_cli.spec.skeleton import skeleton
+from cgm_cli.text import visible
+
+SPEC_SUFFIXES = (".yaml", ".yml")
+"""Of files that are specs, whatever is in them."""
+
+_SPEC = re.compile(
+    r"(?:[ \t]*+(?:#.*+)?+(?:\r?+\n|\r))*+[ \t]*+"
+    r"(?:---|%YAML|\{|(?:[A-Za-z_]+|\"[A-Za-z_]+\"|'[A-Za-z_]+')[ \t]*+:(?:\s|$))"
+)
+"""A key of a mapping, or what else a text in YAML begins with, behind comments and empty lines."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a spec is made with. given: parameters of the template. remarks: sentences that stand above the spec."""
+
+    template: str
+    given: dict[str, Any]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """name: in words. suffixes: of files that are this, where no kind knows the content. draft: of a file, and of how
+    the spec is to name it; DataError for a file that no template takes.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    looks_like: Callable[[Head], bool]
+    draft: Callable[[Path, str], Draft]
+
+
+@dataclass(frozen=True)
+class MadeSpec:
+    """The spec of a data file. kind: what the file was taken for. text: as YAML, with every option in a comment."""
+
+    file: Path
+    kind: str
+    template: str
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """What it was taken for, for people."""
+        return f"{visible(str(self.file))}: {self.kind}; template {self.template}"
+
+    @contextmanager
+    def in_words(self) -> Iterator[None]:
+        """Let an error about the file speak of it alone: nobody has written the place in the spec that names it."""
+        try:
+            yield
+        except DataError as error:
+            error.path = ()
+            raise
+
+
+def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
+    """The spec of a data file; None of a spec, and of what is refused as one: a file that is empty, or not there.
+
+    beside: the folder that the spec is for: a file in it is named from there, so that both can be moved together; any
+    other file, and without `beside` every file, is named by its absolute path. Raises DataError, with what was looked
+    for, for a file that is nothing known, and for one that no template takes.
+    """
+    if path.suffix.lower() in SPEC_SUFFIXES or file_kind(path) != FILE:
+        return None
+    head = Head.of(path)
+    kind = None
+    if not head.binary:
+        if _SPEC.match(head.text):
+            return None
+        kind = _kind(head)
+        if kind is None and not head.text.strip():
+            return None
+    if kind is None:
+        looked_for = "\n".join(f"    {name}" for name in dict.fromkeys(kind.name for kind in KINDS))
+        raise DataError(
+            f"{path}: is neither a spec, which is YAML, nor a data file that says what problem it is. "
+            f"Looked for:\n{looked_for}\n"
+            "Other data (features, points, pictures, ratings) are named in a spec: `cgm init TEMPLATE` begins one."
+        )
+    draft = kind.draft(path, _name_for(path, beside))
+    remarks = (f"Made of {visible(path.name)}: {kind.name}.", *draft.remarks)
+    return MadeSpec(path, kind.name, draft.template, skeleton(draft.template, draft.given, spec_name(path), remarks))
+
+
+def spec_name(path: Path) -> str:
+    """What the spec of a data file is called."""
+    return default_name(path.with_suffix("") if path.suffix == ".gz" else path)
+
+
+def _kind(head: Head) -> Kind | None:
+    named = (kind for kind in KINDS if head.suffix in kind.suffixes)
+    return next((kind for kind in KINDS if kind.looks_like(head)), None) or next(named, None)
+
+
+def _name_for(path: Path, beside: Path | None) -> str:
+    whole = Path(os.path.abspath(path))
+    folder = None if beside is None else Path(os.path.abspath(beside))
+    return str(whole.relative_to(folder) if folder is not None and whole.is_relative_to(folder) else whole)
+
+
+def _program(path: Path, name: str) -> Draft:
+    return Draft("standard-sdp", {"program": {"file": name}})
+
+
+def _cut(path: Path, name: str) -> Draft:
+    return Draft("max-cut", {"graph": {"file": name}}, ("`template: lovasz-theta` takes the same graph.",))
+
+
+def _theta(path: Path, name: str) -> Draft:
+    remarks = (
+        "Theta is that of the graph as it stands: no less than its largest independent set, while its cliques are the",
+        "independent sets of the complement. Weights of nodes count for nothing.",
+        "`template: max-cut` takes the same graph.",
+    )
+    return Draft("lovasz-theta", {"graph": {"file": name}}, remarks)
+
+
+def _samples(path: Path, name: str) -> Draft:
+    _, labels = svmlight.read_svmlight(path, visible(str(path)))
+    two = np.unique(labels).size == 2
+    return Draft("svm" if two else "sparse-regression", {"data": {"file": name}})
+
+
+def _assignment(path: Path, name: str) -> Draft:
+    raise DataError(f"{path}: a quadratic assignment problem (QAPLIB); no template takes it yet")
+
+
+KINDS = (
+    *(Kind(each.name, each.suffixes, each.looks_like, _program) for each in programs.FORMATS),
+    Kind("a quadratic assignment problem of QAPLIB", (), assignment.looks_like, _assignment),
+    Kind("samples in the format of LIBSVM", (".svm", ".libsvm", ".svmlight"), svmlight.looks_like, _samples),
+    *(
+        Kind(each.name, each.suffixes, each.looks_like, _theta if each is graphs.DIMACS else _cut)
+        for each in graphs.FORMATS
+    ),
+)
+"""In the order in which they are asked."""

@@ -1,0 +1,354 @@
+"""A data file in place of a spec: what it is taken for, the spec that is made of it, and what comes out."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from cgm_cli.api import solve
+from cgm_cli.cli import main
+from cgm_cli.errors import CgmError, DataError
+from cgm_cli.methods.status import Status
+from cgm_cli.readers.kinds import KINDS, recognise
+from cgm_cli.runs.load import load_run
+from cgm_cli.spec.load import load, loads
+from cgm_cli.verify.check import verify
+from cgm_cli.verify.report import Verdict
+
+CYCLE = "c five-cycle and a node of its own\np edge 6 5\ne 1 2\ne 2 3\ne 3 4\ne 4 5\ne 5 1\n"
+LP_BLOCK = """\
+3 =mdim
+2 =nblocks
+{-3, 2}
+-0.0 -0.5 -1
+0 1 1 1 -1
+1 1 1 1 -1
+1 1 2 2 1
+2 1 1 1 -1
+2 1 3 3 1
+3 1 1 1 -1
+1 2 1 1 1.0
+2 2 1 1 0.5
+2 2 1 2 0.5
+3 2 1 2 0.5
+3 2 2 2 0.5
+"""
+TWO_BLOCKS = """\
+* a comment
+3
+2
+2 2
+1 1 1
+0 1 1 1 -1
+0 2 1 2 0.5
+1 1 1 1 1
+2 2 1 1 1
+3 2 2 2 1
+"""
+NO_CONSTRAINTS = "0\n1\n-2\n\n0 1 1 1 -1.0\n0 1 2 2 -1.0\n"
+DENSE = "1\n1\n2\n{1.0}\n{{2, 1}, {1, 2}}\n{{1, 0}, {0, 1}}\n"  # the largest eigenvalue of F_0
+# minimise tr X + 7 with X_01 = 1
+LEAST_TRACE = """\
+VER
+1
+OBJSENSE
+MIN
+PSDVAR
+1
+2
+CON
+1 1
+L= 1
+OBJFCOORD
+2
+0 0 0 1
+0 1 1 1
+OBJBCOORD
+7
+FCOORD
+1
+0 0 1 0 0.5
+BCOORD
+1
+0 -1
+"""
+# maximise 2 x_0 + 3 x_1 - x_2 with x_0 >= 0, x_1 free, x_2 <= 0, x_0 + x_1 <= 4, x_1 - x_0 <= 2, x_2 >= -1
+LINEAR = """\
+VER
+1
+OBJSENSE
+MAX
+VAR
+3 3
+L+ 1
+F 1
+L- 1
+CON
+3 2
+L- 2
+L+ 1
+OBJACOORD
+3
+0 2
+1 3
+2 -1
+ACOORD
+5
+0 0 1
+0 1 1
+1 0 -1
+1 1 1
+2 2 1
+BCOORD
+3
+0 -4
+1 -2
+2 1
+"""
+TIGHT = ["stop.gap=1e-7", "stop.infeasibility=1e-7"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cgm(*arguments):
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    return left.value.code or 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "template", "value"),
+    [
+        ("c5_plus_node.col", CYCLE, "lovasz-theta", 1 + 5**0.5),
+        ("lp_block_in_objective.dat-s", LP_BLOCK, "standard-sdp", -2 / 3),
+        ("no_constraints.dat-s", NO_CONSTRAINTS, "standard-sdp", 0.0),
+        ("dense.dat", DENSE, "standard-sdp", 3.0),
+        ("least_trace.cbf", LEAST_TRACE, "standard-sdp", 9.0),
+        ("cycle.txt", "5 5\n1 2\n2 3\n3 4\n4 5\n5 1\n", "max-cut", 4.5225424859),
+        ("cycle.csv", "a,b\nb,c\nc,d\nd,e\ne,a\n", "max-cut", 4.5225424859),
+        ("cycle.g6", "Dhc\n", "max-cut", 4.5225424859),
+        ("cycle.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n2 1\n3 1\n3 2\n", "max-cut", 2.25),
+    ],
+)
+def test_values(here, name, text, template, value):
+    (here / name).write_text(text)
+    made = recognise(here / name)
+    assert made is not None
+    assert made.template == template
+    answer = solve(name, TIGHT, out="run")
+    assert answer.record.objective == pytest.approx(value, abs=1e-5)
+    assert answer.record.bound == pytest.approx(value, abs=1e-5)
+    assert not [row for row in verify(here / "run").rows if row.verdict is Verdict.FAILS]
+
+
+def test_a_linear_program_with_a_free_variable(here):
+    (here / "linear.cbf").write_text(LINEAR)
+    answer = solve("linear.cbf")
+    assert answer.status is Status.CONVERGED
+    assert answer.record.objective == pytest.approx(12.0, rel=1e-4)
+    assert answer.record.bound == pytest.approx(12.0, rel=1e-4)
+
+
+def test_two_blocks_whose_optimum_is_zero(here):
+    (here / "two.dat-s").write_text(TWO_BLOCKS)
+    answer = solve("two.dat-s", ["stop.gap_absolute=1e-6"])
+    assert answer.record.objective == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_other_template_for_a_graph(here):
+    (here / "c5.col").write_text(CYCLE)
+    answer = solve("c5.col", [*TIGHT, "problem.template=max-cut"])
+    assert answer.record.objective == pytest.approx(4.5225424859, abs=1e-5)
+    assert answer.metrics["cut"] == 4.0
+
+
+@pytest.mark.parametrize(("labels", "template"), [((1, -1, 1), "svm"), ((0.5, 1, 2), "sparse-regression")])
+def test_samples(here, labels, template):
+    (here / "d.svm").write_text("".join(f"{label} 1:{k} 3:{k * k - 2}\n" for k, label in enumerate(labels)))
+    made = recognise(here / "d.svm")
+    assert made is not None
+    assert made.template == template
+    assert solve("d.svm", out="run").status.exit_code == 0
+    assert not [row for row in verify(here / "run").rows if row.verdict is Verdict.FAILS]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("anything.txt", CYCLE, "a graph in a DIMACS format"),
+        ("anything.txt", LP_BLOCK, "a semidefinite program in the SDPA format"),
+        ("anything.txt", LINEAR, "a conic program in the Conic Benchmark Format"),
+        ("anything", "+1 1:2\n-1 2:3 # a comment\n", "samples in the format of LIBSVM"),
+        ("anything.dat", "2 1\n1 2 -1\n", "a graph in the G-set format"),
+        ("damaged.txt", "3 1\n1 2\n2 3\n", "a graph in the G-set format"),
+        ("anything.dat", ">>graph6<<DQc\n", "a graph in graph6"),
+        ("anything", 'Creator "me"\ngraph [\n]\n', "a graph in GML"),
+        ("anything.xml", '<?xml version="1.0"?>\n<graphml></graphml>\n', "a graph in GraphML"),
+        ("anything.txt", "source\ttarget\nx\ty\n", "a list of edges"),
+        ("anything.txt", '"SDPLIB: a title\n' + LP_BLOCK, "a semidefinite program in the SDPA format"),
+        ("anything.txt", "\n" * 10**5 + CYCLE, "a graph in a DIMACS format"),
+        ("damaged.col", "nothing of the kind\n", "a graph in a DIMACS format"),
+        ("damaged.dat-s", "1\n", "a semidefinite program in the SDPA format"),
+    ],
+)
+def test_the_content_goes_before_the_name(here, name, text, kind):
+    (here / name).write_text(text)
+    (here / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    for path in (here / name, here / f"{name}.gz"):
+        made = recognise(path)
+        assert made is not None
+        assert made.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("spec.yaml", "p edge 3 1\ne 1 2\n"),
+        ("spec.yml", "3 1\n1 2\n"),
+        ("spec", "problem:\n  template: max-cut\n"),
+        ("spec.txt", "# a comment\n\nname: x\nproblem: {}\n"),
+        ("spec.json", '{"problem": {"template": "max-cut"}}'),
+        ("spec.dat", "---\nname: x\n"),
+        ("windows", "\r\n# a comment\r\n\r\n'problem' : {}\r\n"),
+        ("empty.txt", ""),
+    ],
+)
+def test_specs_are_left_alone(here, name, text):
+    (here / name).write_text(text)
+    assert recognise(here / name) is None
+
+
+def test_what_is_not_there_is_told_as_before(here, capsys):
+    assert recognise(here / "none.col") is None
+    assert cgm("solve", "none.yaml") == 2
+    assert "none.yaml: cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"hello\n",
+        b"\x89PNG\r\n\x00\xff",
+        b"1,2,3,4\n5,6,7,8\n",
+        b"0.5\n0.25\n",
+        b"0.5,1.5\n2.5,3.5\n",
+        b"1 2 3 4 5\n" * 9,
+    ],
+)
+def test_what_is_nothing_known_is_told_what_was_looked_for(here, content):
+    (here / "what.csv").write_bytes(content)
+    with pytest.raises(DataError, match="neither a spec, which is YAML, nor") as caught:
+        recognise(here / "what.csv")
+    assert "a graph in the G-set format" in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["2\n\n0 1\n1 0\n\n0 3\n3 0\n", " 3\n" + "1 2 3 4 5 6\n" * 3])
+def test_assignment_problems_are_known_and_refused(here, text, capsys):
+    (here / "nug2.dat").write_text(text)
+    assert cgm("solve", "nug2.dat") == 3
+    assert capsys.readouterr().err == "nug2.dat: a quadratic assignment problem (QAPLIB); no template takes it yet\n"
+
+
+def test_solve_says_what_the_file_was_taken_for(here, capsys):
+    (here / "c5.col").write_text(CYCLE)
+    assert cgm("solve", "c5.col", "--out", "run") == 0
+    assert capsys.readouterr().err.startswith("c5.col: a graph in a DIMACS format; template lovasz-theta\n")
+    assert cgm("solve", "c5.col", "--out", "quiet", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_faults_in_the_file_are_told_with_their_line(here, capsys):
+    (here / "bad.col").write_text("p edge 3 1\ne 1 7\n")
+    assert cgm("solve", "bad.col", "--quiet") == 3
+    assert capsys.readouterr().err == f"{here}/bad.col: line 2: node 7 does not exist: they are numbered 1 to 3\n"
+
+
+def test_overrides_are_keys_of_the_spec(here, capsys):
+    (here / "c5.col").write_text(CYCLE)
+    assert cgm("solve", "c5.col", "--set", "problem.nonnegative=true", "--out", "run", "-q") == 0
+    assert load_run(here / "run").resolved["problem"]["nonnegative"] is True
+    capsys.readouterr()
+    assert cgm("solve", "c5.col", "--set", "problem.edges=3", "-q") == 2
+    assert "--set problem.edges=3: unknown key `edges`" in capsys.readouterr().err
+
+
+def test_the_run_goes_on_and_is_verified_from_elsewhere(here, monkeypatch):
+    (here / "c5.col").write_text(CYCLE)
+    assert cgm("solve", "c5.col", "--out", "run", "--set", "solver.iterations=1", "-q") == 0
+    (here / "else").mkdir()
+    monkeypatch.chdir(here / "else")
+    assert cgm("resume", "../run", "--set", "solver.iterations=1000", "-q") == 0
+    assert cgm("verify", "../run") == 0
+    run = load_run(here / "run")
+    assert run.summary is not None
+    assert run.summary["objective"] == pytest.approx(1 + 5**0.5, abs=1e-3)
+    # The folder holds the spec that was made, and that is one like any other.
+    assert cgm("solve", "../run/spec.yaml", "-q") == 0
+
+
+def test_a_file_and_a_run_to_go_on_with(here):
+    (here / "c5.col").write_text(CYCLE)
+    for _ in range(2):
+        assert cgm("solve", "c5.col", "--resume", "run", "-q") == 0
+
+
+def test_init_writes_the_spec_beside_its_file(here, capsys):
+    (here / "my graph.col").write_text(CYCLE)
+    assert cgm("init", "--from", "my graph.col") == 0
+    spec = load(here / "my-graph.yaml")
+    assert spec.problem.graph.file == "my graph.col"
+    assert spec.name == "my-graph"
+    assert "Theta is that of the graph as it stands" in (here / "my-graph.yaml").read_text()
+    assert solve("my-graph.yaml", TIGHT).record.objective == pytest.approx(1 + 5**0.5, abs=1e-5)
+    capsys.readouterr()
+    assert cgm("init", "--from", "my graph.col") == 2
+    assert "my-graph.yaml exists; --force overwrites it" in capsys.readouterr().err
+
+
+def test_init_names_a_file_elsewhere_by_its_whole_path(here, capsys):
+    folder = here / ("long: 'name' #" + " of a folder" * 12)
+    folder.mkdir()
+    (folder / "c5.col").write_text(CYCLE)
+    capsys.readouterr()
+    assert cgm("init", "--from", os.path.relpath(folder / "c5.col"), "--out", "-") == 0
+    relative = loads(capsys.readouterr().out).problem.graph.file
+    assert relative == os.path.relpath(folder / "c5.col")
+    (here / "specs").mkdir()
+    assert cgm("init", "--from", str(folder / "c5.col"), "--out", "specs/x.yaml") == 0
+    assert load(here / "specs" / "x.yaml").problem.graph.file == str(folder / "c5.col")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "match"),
+    [
+        (("--from", "none.col"), 3, "none.col: there is nothing, and a data file is needed"),
+        (("--from", "."), 3, "there is a folder"),
+        (("--from", "spec.yaml"), 3, "spec.yaml: is a spec, or empty"),
+        (("max-cut", "--from", "spec.yaml"), 2, "either a template, or a data file"),
+        ((), 2, "either a template, or a data file"),
+    ],
+)
+def test_init_refuses(here, capsys, arguments, code, match):
+    (here / "spec.yaml").write_text("name: x\n")
+    assert cgm("init", *arguments) == code
+    assert re.search(match, capsys.readouterr().err)
+
+
+def test_every_kind_has_a_row():
+    page = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert re.search(rf"^\| {kind.name} \| {', '.join(kind.suffixes)}", page, re.MULTILINE), kind.name
+
+
+def test_a_damaged_archive(here):
+    (here / "x.col.gz").write_bytes(b"no archive")
+    with pytest.raises(CgmError, match="not a gzip file, or a damaged one"):
+        recognise(here / "x.col.gz")
