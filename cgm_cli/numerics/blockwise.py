@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from cgm_cli.numerics.eigen import rounding_error
-from cgm_cli.numerics.eigh import some_eigenvalues
+from cgm_cli.numerics.eigh import eigenpairs, some_eigenvalues
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,8 @@ def _symmetric(blocks: np.ndarray) -> np.ndarray:
 def _spectrum(part: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     if part.ndim == 1:
         return part, None
-    if len(part) == 1:  # SciPy's driver is the faster one
-        values, vectors = scipy.linalg.eigh(_symmetric(part[0]))
+    if len(part) == 1:
+        values, vectors = eigenpairs(_symmetric(part[0]))
         return values[None], vectors[None]
     values, vectors = np.linalg.eigh(_symmetric(part))
     return values, vectors

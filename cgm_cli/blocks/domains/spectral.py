@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Self, TypedDict
 
 import numpy as np
-import scipy.linalg
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
@@ -18,6 +17,7 @@ from cgm_cli.blocks.domains.certificates import LIMITS, CertificateLimits, Eigen
 from cgm_cli.blocks.domains.factorable import EigenvalueSet, Factorable, SingularValueSet
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.eigen import Eigenpairs, smallest_eigenpairs
+from cgm_cli.numerics.eigh import eigenpairs
 from cgm_cli.numerics.svd import SingularTriplet
 from cgm_cli.numerics.symmetric import Multiply
 
@@ -119,7 +119,7 @@ class EigenDomain(SpectralDomain):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """The symmetric part of x with its eigenvalues replaced by the nearest ones (spectral sets project so)."""
-        values, vectors = scipy.linalg.eigh(0.5 * (x + x.T))
+        values, vectors = eigenpairs(0.5 * (x + x.T))
         return (vectors * self.nearest_eigenvalues(values)) @ vectors.T
 
     def parallel(self, direction: np.ndarray) -> np.ndarray:

@@ -147,12 +147,18 @@ def _independent(rows: sp.csr_array, right: np.ndarray) -> np.ndarray:
     gram = sp.csr_array(rows @ rows.T)
     if gram.nnz == count:  # they are orthogonal
         return np.arange(count)
-    factor, pivots, rank, _ = dpstrf(gram.toarray(), tol=DEPENDENT, lower=1)
+    factor, pivots, rank = _pivoted(gram.toarray())
     if rank == count:
         return np.arange(count)
     order = pivots - 1
     lower, last = np.tril(factor[:rank, :rank]), factor[rank:, :rank]
-    told = last @ scipy.linalg.solve_triangular(lower, right[order[:rank]], lower=True)
+    told = last @ np.asarray(scipy.linalg.solve_triangular(lower, right[order[:rank]], lower=True))
     size = max(1e-300, float(np.abs(right).max()))
     contradicts = np.abs(right[order[rank:]] - told) > CONSISTENT * size
     return np.sort(np.concatenate([order[:rank], order[rank:][contradicts]]))
+
+
+def _pivoted(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Its factor L, the pivots, from 1, and the rank up to rounding."""
+    factor, pivots, rank, _ = dpstrf(gram, tol=DEPENDENT, lower=1)
+    return np.asarray(factor, dtype=float), np.asarray(pivots), int(rank)

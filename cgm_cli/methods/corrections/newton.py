@@ -28,6 +28,7 @@ from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.numerics.eigh import eigenpairs
 from cgm_cli.numerics.threads import one_thread
 
 SIZE, WORK = 120, 2e7
@@ -142,7 +143,7 @@ def _derivative(domain: Domain, u: np.ndarray, projected: np.ndarray) -> tuple[n
     width = DIFFERENCE * domain.radius
     columns = [(domain.project(u + width * unit.reshape(u.shape)) - projected).reshape(-1) for unit in np.eye(u.size)]
     matrix = np.array(columns) / width
-    values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T))
+    values, vectors = eigenpairs(0.5 * (matrix + matrix.T))
     return np.where(values < SHARP, 0.0, np.where(values > 1.0 - SHARP, 1.0, values)), vectors
 
 
