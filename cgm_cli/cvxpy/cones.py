@@ -1,0 +1,64 @@
+"""The cones of CVXPY as images of positive semidefinite blocks and of numbers >= 0.
+
+A point of nonneg x SOC x ... x PSD x ... is u = T Z, with one block of Z for each cone:
+
+    numbers   u = z
+    SOC       u = (tr Z, 2 Z_10, ..., 2 Z_(k-1)0)
+    PSD       u = svec(Z), the columns of the lower triangle, entries off the diagonal times sqrt(2)
+
+The second is the adjoint of arrow(t, v) = [[t, v^T], [v, t I]], which is positive semidefinite where |v| <= t: its image
+of all Z >= 0 is the dual of the second-order cone, and that is the cone itself. All of these cones are their own duals,
+and s = T^T w of a w in the cone is positive semidefinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Cones:
+    """nonneg: how many numbers; soc, psd: dimensions and orders of the others, in this order."""
+
+    nonneg: int
+    soc: Sequence[int]
+    psd: Sequence[int]
+
+    @property
+    def entries(self) -> int:
+        """Of u."""
+        return self.nonneg + sum(self.soc) + sum(n * (n + 1) // 2 for n in self.psd)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the blocks of Z (`cgm_cli.numerics.blockwise`)."""
+        numbers = (-self.nonneg,) if self.nonneg else ()
+        return (*numbers, *self.soc, *self.psd)
+
+    @cached_property
+    def embedding(self) -> sp.csr_array:
+        """T, of the flat Z; symmetric in Z."""
+        parts = [sp.eye_array(self.nonneg)] if self.nonneg else []
+        parts += [_second_order(k) for k in self.soc] + [_semidefinite(n) for n in self.psd]
+        return sp.csr_array(sp.block_diag(parts))
+
+
+def _second_order(k: int) -> sp.coo_array:
+    later = np.arange(1, k)
+    rows = np.concatenate([np.zeros(k, dtype=np.int64), later, later])
+    columns = np.concatenate([np.arange(k) * (k + 1), later, later * k])
+    return sp.coo_array((np.ones(rows.size), (rows, columns)), shape=(k, k * k))
+
+
+def _semidefinite(n: int) -> sp.coo_array:
+    column, row = np.triu_indices(n)  # of the lower triangle, column by column
+    places, off = np.arange(row.size), row != column
+    rows = np.concatenate([places, places[off]])
+    columns = np.concatenate([row * n + column, (column * n + row)[off]])
+    values = np.where(off, np.sqrt(0.5), 1.0)
+    return sp.coo_array((np.concatenate([values, values[off]]), (rows, columns)), shape=(row.size, n * n))

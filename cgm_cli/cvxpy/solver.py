@@ -1,0 +1,144 @@
+"""The solver that CVXPY calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import cvxpy.settings as names
+import numpy as np
+import scipy.sparse as sp
+from cvxpy.constraints import SOC, SvecPSD
+from cvxpy.error import SolverError
+from cvxpy.reductions.solution import Solution, failure_solution
+from cvxpy.reductions.solvers import utilities
+from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
+from cvxpy.reductions.solvers.solver import expand_cones
+from cvxpy.utilities.psd_utils import TriangleKind
+
+from cgm_cli.cvxpy.conic import Answer, Setting, solve_program
+from cgm_cli.cvxpy.cones import Cones
+from cgm_cli.cvxpy.forms import Program
+from cgm_cli.display.console import Progress, error_console
+from cgm_cli.errors import CgmError
+from cgm_cli.text import did_you_mean
+
+OPTIONS = ("gap", "infeasibility", "time", "method")
+
+
+class CGM(ConicSolver):
+    """cgm for problems of CVXPY with linear constraints, second-order cones and semidefinite ones.
+
+    gap, infeasibility: what to stop at, relative; time: seconds at the most, or a text as in a spec; method: a preset
+    ("auto"), or what stands under `solver` in a spec. Each may be given to `problem.solve(solver=CGM(), ...)` as well.
+
+    `problem.solver_stats.extra_stats` has the bound on the optimum (`bound`, in the units and the sense of the
+    minimisation that CVXPY makes of the problem; `bound_side`: "below" or "above" it; `bound_is`: "certified" or not),
+    `gap`, `infeasibility` and `status` of the run.
+    """
+
+    MIP_CAPABLE = False
+    SUPPORTED_CONSTRAINTS = (*ConicSolver.SUPPORTED_CONSTRAINTS, SOC, SvecPSD)
+    PSD_TRIANGLE_KIND = TriangleKind.LOWER
+    PSD_SQRT2_SCALING = True
+
+    def __init__(
+        self,
+        gap: float = 1e-6,
+        infeasibility: float = 1e-6,
+        time: float | str | None = None,
+        method: str | Mapping[str, Any] = "auto",
+    ):
+        super().__init__()
+        self._options = {"gap": gap, "infeasibility": infeasibility, "time": time, "method": method}
+
+    def name(self) -> str:
+        return "CGM"
+
+    def import_solver(self) -> None:
+        """It is here."""
+
+    def cite(self, data: Any) -> str:
+        return ""
+
+    def can_solve(self, problem_form: Any) -> bool:
+        """Raises SolverError, with the cones, for a problem that needs others than there are."""
+        supported = frozenset(self.SUPPORTED_CONSTRAINTS)
+        needed = problem_form.cones(quad_obj=False).copy()
+        expand_cones(needed, supported)
+        missing = sorted(cone.__name__ for cone in needed - supported)
+        if missing:
+            raise SolverError(
+                f"CGM takes linear constraints, second-order and semidefinite cones, and this problem needs "
+                f"{', '.join(missing)} (exponential and power cones are those of log, exp, entropies and powers)"
+            )
+        return super().can_solve(problem_form)
+
+    def solve_via_data(
+        self, data: dict[str, Any], warm_start: bool, verbose: bool, solver_opts: Any, solver_cache: Any = None
+    ) -> dict[str, Any]:
+        """The answer in CVXPY's words. Raises SolverError for an option that is none."""
+        start = time.perf_counter()
+        options = self._options | self._taken(solver_opts)
+        method = options.pop("method")
+        program, cones, held = _program(data)
+        with ExitStack() as stack:
+            shown = [stack.enter_context(Progress("minimise", error_console()))] if verbose else []
+            try:
+                answer = solve_program(program, cones, Setting(method, options, shown))
+            except CgmError as error:
+                raise SolverError(f"CGM: {error}") from error
+        return {
+            "answer": answer,
+            "held": held,
+            "cost": program.cost,
+            "seconds": time.perf_counter() - start,
+        }
+
+    def invert(self, solution: dict[str, Any], inverse_data: Any) -> Solution:
+        answer: Answer = solution["answer"]
+        offset = float(inverse_data[names.OFFSET])
+        figures = answer.figures
+        figures["bound"] += offset
+        attributes = {
+            names.SOLVE_TIME: solution["seconds"],
+            names.NUM_ITERS: 0 if answer.result is None else answer.result.record.k,
+            names.EXTRA_STATS: figures,
+        }
+        if answer.status not in names.SOLUTION_PRESENT or answer.x is None or answer.y is None:
+            return failure_solution(answer.status, attributes)
+        y = np.zeros(solution["held"].size)
+        y[solution["held"]] = answer.y
+        zero = inverse_data[self.DIMS].zero
+        duals = {
+            **utilities.get_dual_values(y[:zero], utilities.extract_dual_value, inverse_data[self.EQ_CONSTR]),
+            **utilities.get_dual_values(y[zero:], utilities.extract_dual_value, inverse_data[self.NEQ_CONSTR]),
+        }
+        value = solution["cost"] @ answer.x + offset
+        return Solution(answer.status, value, {inverse_data[self.VAR_ID]: answer.x}, duals, attributes)
+
+    @staticmethod
+    def _taken(given: Mapping[str, Any] | None) -> dict[str, Any]:
+        options = {key: value for key, value in (given or {}).items() if key != "use_quad_obj"}
+        for key in options:
+            if key not in OPTIONS:
+                hint = did_you_mean(key, OPTIONS) or f"there are {', '.join(OPTIONS)}"
+                raise SolverError(f"CGM has no option `{key}`: {hint}")
+        return options
+
+
+def _program(data: Mapping[str, Any]) -> tuple[Program, Cones, np.ndarray]:
+    """The program, its cones, and which rows of CVXPY's are held: a mask. An inequality whose side is infinite says
+    nothing.
+    """
+    dims, right = data[ConicSolver.DIMS], np.asarray(data[names.B], dtype=float)
+    held = np.ones(right.size, dtype=bool)
+    numbers = slice(dims.zero, dims.zero + dims.nonneg)
+    held[numbers] = right[numbers] != np.inf
+    if not np.isfinite(right[held]).all():
+        raise SolverError("CGM: a constraint has an infinite right-hand side that no finite point meets")
+    rows = sp.csr_array(data[names.A])[np.flatnonzero(held)]
+    cones = Cones(int(np.count_nonzero(held[numbers])), tuple(dims.soc), tuple(dims.psd))
+    return Program(np.asarray(data[names.C], dtype=float), rows, right[held], dims.zero), cones, held
