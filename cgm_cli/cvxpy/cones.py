@@ -21,6 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 
 
+ARROW = 20
+"""The dimension up to which a second-order cone is one matrix."""
+
+
 @dataclass(frozen=True)
 class Cones:
     """nonneg: how many numbers; soc, psd: dimensions and orders of the others, in this order."""
@@ -38,21 +42,44 @@ class Cones:
     def sizes(self) -> tuple[int, ...]:
         """Of the blocks of Z (`cgm_cli.numerics.blockwise`)."""
         numbers = (-self.nonneg,) if self.nonneg else ()
-        return (*numbers, *self.soc, *self.psd)
+        spread = [size for k in self.soc for size in ((2,) * (k - 1) if k > ARROW else (k,))]
+        return (*numbers, *spread, *self.psd)
 
     @cached_property
     def embedding(self) -> sp.csr_array:
         """T, of the flat Z; symmetric in Z."""
         parts = [sp.eye_array(self.nonneg)] if self.nonneg else []
-        parts += [_second_order(k) for k in self.soc] + [_semidefinite(n) for n in self.psd]
+        parts += [_pairs(k) if k > ARROW else _arrow(k) for k in self.soc]
+        parts += [_semidefinite(n) for n in self.psd]
+        return sp.csr_array(sp.block_diag(parts))
+
+    @cached_property
+    def links(self) -> sp.csr_array:
+        """Rows whose products with Z are zero: what pairs have in common."""
+        parts = [sp.csr_array((0, self.nonneg))]
+        parts += [_common(k) if k > ARROW else sp.csr_array((0, k * k)) for k in self.soc]
+        parts += [sp.csr_array((0, n * n)) for n in self.psd]
         return sp.csr_array(sp.block_diag(parts))
 
 
-def _second_order(k: int) -> sp.coo_array:
+def _arrow(k: int) -> sp.coo_array:
     later = np.arange(1, k)
     rows = np.concatenate([np.zeros(k, dtype=np.int64), later, later])
     columns = np.concatenate([np.arange(k) * (k + 1), later, later * k])
     return sp.coo_array((np.ones(rows.size), (rows, columns)), shape=(k, k * k))
+
+
+def _pairs(k: int) -> sp.coo_array:
+    place, later = 4 * np.arange(k - 1), np.arange(1, k)
+    rows = np.concatenate([np.zeros(k, dtype=np.int64), later, later])
+    columns = np.concatenate([[0], place + 3, place + 1, place + 2])
+    return sp.coo_array((np.ones(rows.size), (rows, columns)), shape=(k, 4 * (k - 1)))
+
+
+def _common(k: int) -> sp.coo_array:
+    each = np.arange(k - 2)
+    rows, columns = np.concatenate([each, each]), np.concatenate([4 * each + 4, np.zeros(k - 2, dtype=np.int64)])
+    return sp.coo_array((np.repeat([1.0, -1.0], k - 2), (rows, columns)), shape=(k - 2, 4 * (k - 1)))
 
 
 def _semidefinite(n: int) -> sp.coo_array:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.iterates import is_factored, written_out
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.matrices import Matrices
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.cvxpy.cones import Cones
 from cgm_cli.cvxpy.forms import Contradiction, Program, StandardForm, standard_form
 from cgm_cli.methods.recorder import Observer
@@ -18,13 +26,23 @@ from cgm_cli.methods.status import Status
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.result import Result
-from cgm_cli.templates.standard_sdp import Affine, StandardSDP
 from cgm_cli.templates.trace_bounds import TraceLimit, trace_limit
 
 ROOM = 2.0
 """How many times the trace that the equations allow the domain does: its bound is then never active, and all that
 holds a solution has its multiplier.
 """
+
+WIDER = 100.0
+"""How many times the trace of a point that is nearly a solution is allowed where one is looked for again."""
+
+FACTORED_FROM = 500
+"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
+
+EQUATIONS = "equations"
+
+NOTHING_HOLDS = "nothing-holds"
+"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
 
 DESCENT = 1e-5
 """By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
@@ -44,31 +62,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Answer:
-    """status: of the program, in words that CVXPY has. x, y: None where there are none. result: of the run, None where
-    none was needed; sign and constant turn its objective into that of the program.
+    """status: of the program, in words that CVXPY has. x, y: None where there are none. value: c^T x + offset. figures:
+    the bound on that, from below or above as `bound_side` says, and what it is; the gap; how the run ended. steps: that
+    it took.
     """
 
     status: str
     x: np.ndarray | None = None
     y: np.ndarray | None = None
-    result: Result | None = None
-    sign: float = 1.0
-    constant: float = 0.0
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """bound: on the optimum, from below or above as `bound_side` says; what it is; the gap; how the run ended."""
-        if self.result is None:
-            return {"bound": self.constant, "bound_side": "both", "bound_is": "certified", "gap": 0.0, "status": "exact"}
-        record = self.result.record
-        return {
-            "bound": self.sign * record.bound + self.constant,
-            "bound_side": "below" if self.sign > 0.0 else "above",
-            "bound_is": self.result.bound_is,
-            "gap": record.gap,
-            "infeasibility": record.infeasibility,
-            "status": self.result.status.value,
-        }
+    value: float = np.nan
+    figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    steps: int = 0
 
 
 def solve_program(program: Program, cones: Cones, setting: Setting) -> Answer:
@@ -76,68 +80,120 @@ def solve_program(program: Program, cones: Cones, setting: Setting) -> Answer:
     try:
         form = standard_form(program)
     except Contradiction as found:
-        if found.of_constraints:
-            return Answer("infeasible")
-        held = solve_program(replace(program, cost=np.zeros(program.cost.size)), cones, setting)
-        return Answer("unbounded" if held.status == "optimal" else held.status, result=held.result)
+        return Answer("infeasible") if found.of_constraints else _where_nothing_holds(program, cones, setting)
     if not cones.entries:
         x, y = form.solution(np.zeros(0), np.zeros(0))
-        return Answer("optimal", x, y, None, form.sign, form.constant)
-    result = solve_problem(_problem(form, cones), setting.method, setting.stop, observers=setting.observers)
-    status = _status(form, cones, result, setting)
-    u = cones.embedding @ _point(result)
-    w = -result.duals["equalities"] if "equalities" in result.duals else np.zeros(form.right.size)
-    return Answer(status, *form.solution(u, w), result, form.sign, form.constant)
+        return Answer("optimal", x, y, form.constant, _figures(form.constant, "both", "certified", "exact"))
+    run = _Run(form, cones)
+    result = solve_problem(run.problem, setting.method, setting.stop, observers=setting.observers)
+    status = run.status(result, setting)
+    if status in ("optimal_inaccurate", "solver_error") and run.limit.expected is not None:
+        run = run.nearer(_point(result))
+        result = solve_problem(run.problem, setting.method, setting.stop, observers=setting.observers)
+        status = run.status(result, setting)
+    if status == NOTHING_HOLDS:
+        return _where_nothing_holds(program, cones, setting)
+    return run.answer(status, result, program)
 
 
-def _problem(form: StandardForm, cones: Cones) -> CompositeProblem:
-    rows = sp.csr_array(form.rows @ cones.embedding)
-    found = trace_limit(Blocks(cones.sizes), rows, form.right)
-    limit = found if found.expected is not None else TraceLimit(ROOM * found.radius)
-    return _composed(cones, cones.embedding.T @ form.cost, rows, form.right, limit)
+def _where_nothing_holds(program: Program, cones: Cones, setting: Setting) -> Answer:
+    """Of a program whose objective falls for ever, if there is a point at all."""
+    anywhere = Program(np.zeros(program.cost.size), program.rows, program.right, program.zero, offset=1.0)
+    found = solve_program(anywhere, cones, setting)
+    statuses = {"optimal": "unbounded", "optimal_inaccurate": "unbounded", "infeasible": "infeasible"}
+    return Answer(statuses.get(found.status, "infeasible_or_unbounded"), steps=found.steps)
+
+
+def _figures(bound: float, side: str, kind: str, status: str, gap: float = 0.0, missed: float = 0.0) -> dict[str, Any]:
+    names = ("bound", "bound_side", "bound_is", "gap", "infeasibility", "status")
+    return dict(zip(names, (bound, side, kind, gap, missed, status), strict=True))
+
+
+class _Run:
+    """The problem for Z, and for one number more that is 1 and whose cost is the constant of the objective: gaps are
+    then relative to what the user calls the objective.
+    """
+
+    def __init__(self, form: StandardForm, cones: Cones, limit: TraceLimit | None = None):
+        """limit: of Z and that number; None: what is implied, or else assumed."""
+        self._form, self._cones = form, cones
+        self._cost = cones.embedding.T @ form.cost
+        self._rows = sp.csr_array(sp.vstack([form.rows @ cones.embedding, cones.links]))
+        self._right = np.concatenate([form.right, np.zeros(cones.links.shape[0])])
+        self._in_factors = len(cones.sizes) == 1 and cones.sizes[0] > FACTORED_FROM
+        sizes, rows, right, cost = cones.sizes, self._rows, self._right, self._cost
+        if not self._in_factors:
+            sizes = (*sizes, -1)
+            rows, right = sp.csr_array(sp.block_diag([rows, [[1.0]]])), np.append(right, 1.0)
+            cost = np.append(cost, form.sign * form.constant)
+        self.limit = limit or _limit(sizes, rows, right)
+        self.problem = _composed(sizes, cost, rows, right, self.limit)
+
+    def nearer(self, z: np.ndarray) -> _Run:
+        """The same with a trace that is near that of a point z: what a bound loses where its slack cannot be definite
+        is in proportion to it.
+        """
+        expected = float(np.vdot(Blocks(self._cones.sizes).identity(), z[: self._rows.shape[1]])) + 1.0
+        return _Run(self._form, self._cones, TraceLimit(WIDER * expected, expected=expected))
+
+    def answer(self, status: str, result: Result, program: Program) -> Answer:
+        form, cones, record = self._form, self._cones, result.record
+        z = _point(result)[: cones.embedding.shape[1]]
+        w = -result.duals[EQUATIONS][: form.right.size] if result.duals else np.zeros(form.right.size)
+        x, y = form.solution(cones.embedding @ z, w)
+        added = form.constant if self._in_factors else 0.0
+        bound, side = form.sign * record.bound + added, "above" if form.is_dual else "below"
+        figures = _figures(bound, side, result.bound_is, result.status.value, record.gap, record.infeasibility)
+        return Answer(status, x, y, float(program.cost @ x) + program.offset, figures, record.k)
+
+    def status(self, result: Result, setting: Setting) -> str:
+        """Of the program that the form stands for. Where nothing holds the objective of one, the other is infeasible."""
+        status, record = result.status, result.record
+        if status is Status.CONVERGED and not result.active_bounds:
+            return "optimal"
+        if status is Status.INFEASIBLE and not self._form.is_dual:
+            return "infeasible"
+        if self._descends(setting):
+            return "infeasible" if self._form.is_dual else NOTHING_HOLDS
+        if status is Status.INFEASIBLE:
+            return "unbounded"
+        if status in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+            return "user_limit"
+        return "optimal_inaccurate" if max(record.gap, record.infeasibility) <= CLOSE else "solver_error"
+
+    def _descends(self, setting: Setting) -> bool:
+        """Whether q^T u < 0 for some u in the cones with E u = 0: then no w has q - E^T w in them."""
+        size = float(np.linalg.norm(self._cost))
+        if size == 0.0:
+            return False
+        none = np.zeros(self._right.size)
+        problem = _composed(self._cones.sizes, self._cost / size, self._rows, none, TraceLimit(1.0))
+        result = solve_problem(problem, setting.method, {**setting.stop, "gap_absolute": 0.1 * DESCENT})
+        return result.record.total < -DESCENT
+
+
+def _limit(sizes: tuple[int, ...], rows: sp.csr_array, right: np.ndarray) -> TraceLimit:
+    found = trace_limit(Blocks(sizes), rows, right)
+    return found if found.expected is not None else TraceLimit(ROOM * found.radius)
 
 
 def _composed(
-    cones: Cones, cost: np.ndarray, rows: sp.csr_array, right: np.ndarray, limit: TraceLimit
+    sizes: tuple[int, ...], cost: np.ndarray, rows: sp.csr_array, right: np.ndarray, limit: TraceLimit
 ) -> CompositeProblem:
-    sizes = cones.sizes
-    if len(sizes) == 1 and sizes[0] > 0:
-        cost = cost.reshape(sizes[0], sizes[0])
-    return StandardSDP(sizes, cost, Affine(rows, right, right), limit).problem
+    """min <cost, Z> subject to rows Z = right, within the trace limit."""
+    target = Equals(right.shape, right)
+    domain: Domain
+    if len(sizes) == 1 and sizes[0] > FACTORED_FROM:
+        domain = PSDTrace(sizes[0], limit.radius, limit.exact, limit.expected)
+        linear: LinearMap = Matrices.of_rows(rows, domain.shape)
+    else:
+        domain = PSDBlocks(sizes, limit.radius, limit.exact, limit.expected)
+        linear = MatrixMap(rows, domain.shape)
+    terms = (Term(EQUATIONS, linear, target),) if right.size else ()
+    return CompositeProblem(domain, Linear(cost.reshape(domain.shape), domain.shape), terms)
 
 
 def _point(result: Result) -> np.ndarray:
     saved = result.solution
     x = written_out(saved) if is_factored(saved) else saved["x"]
     return x.reshape(-1)
-
-
-def _status(form: StandardForm, cones: Cones, result: Result, setting: Setting) -> str:
-    """Of the program that the form stands for. Where nothing holds the objective of one, the other is infeasible."""
-    status, record = result.status, result.record
-    if status is Status.INFEASIBLE:
-        if not form.is_dual:
-            return "infeasible"
-        return "infeasible" if _descends(form, cones, setting) else "unbounded"
-    if status is Status.CONVERGED and not result.active_bounds:
-        return "optimal"
-    if _descends(form, cones, setting):
-        if form.is_dual:
-            return "infeasible"
-        return "unbounded" if record.infeasibility <= CLOSE else "infeasible_or_unbounded"
-    if status in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
-        return "user_limit"
-    return "optimal_inaccurate" if max(record.gap, record.infeasibility) <= CLOSE else "solver_error"
-
-
-def _descends(form: StandardForm, cones: Cones, setting: Setting) -> bool:
-    """Whether q^T u < 0 for some u in the cones with E u = 0: then no w has q - E^T w in them."""
-    size = float(np.linalg.norm(form.cost))
-    if size == 0.0:
-        return False
-    rows = sp.csr_array(form.rows @ cones.embedding)
-    cost = cones.embedding.T @ form.cost / size
-    problem = _composed(cones, cost, rows, np.zeros(rows.shape[0]), TraceLimit(1.0))
-    stop = {**setting.stop, "gap_absolute": 0.1 * DESCENT}
-    result = solve_problem(problem, setting.method, stop)
-    return result.record.total < -DESCENT

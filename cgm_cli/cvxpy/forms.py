@@ -39,12 +39,13 @@ class Contradiction(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """min c^T x subject to A x + s = b, s in {0}^zero x K."""
+    """min c^T x + offset subject to A x + s = b, s in {0}^zero x K."""
 
     cost: np.ndarray
     rows: sp.csr_array
     right: np.ndarray
     zero: int
+    offset: float = 0.0
 
 
 class StandardForm(Protocol):
@@ -86,7 +87,7 @@ class Primal:
         back = np.argsort(np.concatenate([found.pivots, found.others]))
         self._left = sp.csr_array(whole[:, back])
         self._y = y
-        self.constant = -float(y @ program.right)
+        self.constant = program.offset - float(y @ program.right)
         self.cost = y[program.zero :]
         rows, right = sp.csr_array(self._left[:, program.zero :]), self._left @ program.right
         self._kept = _without_empty(rows, right, float(np.abs(program.right).max(initial=0.0)), True)
@@ -117,7 +118,7 @@ class Dual:
         whole = sp.vstack([-found.table, sp.eye_array(found.others.size)], format="csr")
         self._along = sp.csr_array(whole[np.argsort(np.concatenate([found.pivots, found.others]))])
         self._x = x
-        self.constant = float(program.cost @ x)
+        self.constant = program.offset + float(program.cost @ x)
         self.cost = program.right[program.zero :] - self._inside @ x
         rows, equal = sp.csr_array((self._inside @ self._along).T), -(self._along.T @ program.cost)
         self._kept = _without_empty(rows, equal, float(np.abs(program.cost).max(initial=0.0)), False)

@@ -76,6 +76,12 @@ class CGM(ConicSolver):
             )
         return super().can_solve(problem_form)
 
+    def apply(self, problem: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The data of a program; the constant of its objective is among them, since gaps are relative to all of it."""
+        data, inverse_data = super().apply(problem)
+        data[names.OFFSET] = inverse_data[names.OFFSET]
+        return data, inverse_data
+
     def solve_via_data(
         self, data: dict[str, Any], warm_start: bool, verbose: bool, solver_opts: Any, solver_cache: Any = None
     ) -> dict[str, Any]:
@@ -90,22 +96,14 @@ class CGM(ConicSolver):
                 answer = solve_program(program, cones, Setting(method, options, shown))
             except CgmError as error:
                 raise SolverError(f"CGM: {error}") from error
-        return {
-            "answer": answer,
-            "held": held,
-            "cost": program.cost,
-            "seconds": time.perf_counter() - start,
-        }
+        return {"answer": answer, "held": held, "seconds": time.perf_counter() - start}
 
     def invert(self, solution: dict[str, Any], inverse_data: Any) -> Solution:
         answer: Answer = solution["answer"]
-        offset = float(inverse_data[names.OFFSET])
-        figures = answer.figures
-        figures["bound"] += offset
         attributes = {
             names.SOLVE_TIME: solution["seconds"],
-            names.NUM_ITERS: 0 if answer.result is None else answer.result.record.k,
-            names.EXTRA_STATS: figures,
+            names.NUM_ITERS: answer.steps,
+            names.EXTRA_STATS: dict(answer.figures),
         }
         if answer.status not in names.SOLUTION_PRESENT or answer.x is None or answer.y is None:
             return failure_solution(answer.status, attributes)
@@ -116,8 +114,7 @@ class CGM(ConicSolver):
             **utilities.get_dual_values(y[:zero], utilities.extract_dual_value, inverse_data[self.EQ_CONSTR]),
             **utilities.get_dual_values(y[zero:], utilities.extract_dual_value, inverse_data[self.NEQ_CONSTR]),
         }
-        value = solution["cost"] @ answer.x + offset
-        return Solution(answer.status, value, {inverse_data[self.VAR_ID]: answer.x}, duals, attributes)
+        return Solution(answer.status, answer.value, {inverse_data[self.VAR_ID]: answer.x}, duals, attributes)
 
     @staticmethod
     def _taken(given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -141,4 +138,5 @@ def _program(data: Mapping[str, Any]) -> tuple[Program, Cones, np.ndarray]:
         raise SolverError("CGM: a constraint has an infinite right-hand side that no finite point meets")
     rows = sp.csr_array(data[names.A])[np.flatnonzero(held)]
     cones = Cones(int(np.count_nonzero(held[numbers])), tuple(dims.soc), tuple(dims.psd))
-    return Program(np.asarray(data[names.C], dtype=float), rows, right[held], dims.zero), cones, held
+    cost, offset = np.asarray(data[names.C], dtype=float), float(data[names.OFFSET])
+    return Program(cost, rows, right[held], dims.zero, offset), cones, held
