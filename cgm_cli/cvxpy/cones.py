@@ -6,9 +6,12 @@ A point of nonneg x SOC x ... x PSD x ... is u = T Z, with one block of Z for ea
     SOC       u = (tr Z, 2 Z_10, ..., 2 Z_(k-1)0)
     PSD       u = svec(Z), the columns of the lower triangle, entries off the diagonal times sqrt(2)
 
-The second is the adjoint of arrow(t, v) = [[t, v^T], [v, t I]], which is positive semidefinite where |v| <= t: its image
-of all Z >= 0 is the dual of the second-order cone, and that is the cone itself. All of these cones are their own duals,
-and s = T^T w of a w in the cone is positive semidefinite.
+The second is the adjoint of arrow(t, v) = [[t, v^T], [v, t I]], which is positive semidefinite where |v| <= t: its
+image of all Z >= 0 is the dual of the second-order cone, and that is the cone itself. Only entries of Z in the shape of
+an arrow matter to it, and they are those of some Z >= 0 where each [[Z_00, Z_0i], [Z_0i, Z_ii]] >= 0: a large cone is
+k - 1 such pairs B_i, u = (B_1,00 + sum of B_i,11, 2 B_1,01, ...), that have their first entry in common (`links`).
+
+All of these cones are their own duals, and w is in one of them where T^T w >= 0, but for multiples of the links.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-
 
 ARROW = 20
 """The dimension up to which a second-order cone is one matrix."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
+from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.matrices import Matrices
@@ -21,6 +21,7 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.cvxpy.cones import Cones
 from cgm_cli.cvxpy.forms import Contradiction, Program, StandardForm, standard_form
+from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.blockwise import Blocks
@@ -33,8 +34,12 @@ ROOM = 2.0
 holds a solution has its multiplier.
 """
 
-WIDER = 100.0
-"""How many times the trace of a point that is nearly a solution is allowed where one is looked for again."""
+WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
+"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
+part of what was; and how often.
+"""
+
+UNFINISHED = ("optimal_inaccurate", "solver_error")
 
 FACTORED_FROM = 500
 """The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
@@ -47,13 +52,15 @@ NOTHING_HOLDS = "nothing-holds"
 DESCENT = 1e-5
 """By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
 
-CLOSE = 1e-3
+CLOSE = {"gap": 1e-3, "infeasibility": 1e-3}
 """Gap and infeasibility up to which what was not brought to its end is a solution that is not accurate."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """method: as `cgm_cli.solve` takes it; stop: what stands under `stop` in a spec."""
+    """method: as `cgm_cli.solve` takes it; stop: what stands under `stop` in a spec, with gap, gap_absolute and
+    infeasibility.
+    """
 
     method: str | Mapping[str, Any]
     stop: Mapping[str, Any]
@@ -85,15 +92,17 @@ def solve_program(program: Program, cones: Cones, setting: Setting) -> Answer:
         x, y = form.solution(np.zeros(0), np.zeros(0))
         return Answer("optimal", x, y, form.constant, _figures(form.constant, "both", "certified", "exact"))
     run = _Run(form, cones)
-    result = solve_problem(run.problem, setting.method, setting.stop, observers=setting.observers)
-    status = run.status(result, setting)
-    if status in ("optimal_inaccurate", "solver_error") and run.limit.expected is not None:
-        run = run.nearer(_point(result))
-        result = solve_problem(run.problem, setting.method, setting.stop, observers=setting.observers)
-        status = run.status(result, setting)
-    if status == NOTHING_HOLDS:
+    best = run.solved(setting)
+    for _ in range(RETRIES if run.limit.expected is not None else 0):
+        if best.status not in UNFINISHED:
+            break
+        run = run.nearer(best)
+        found = run.solved(setting)
+        if not found.result.active_bounds and found.status in ("optimal", best.status):
+            best = found
+    if best.status == NOTHING_HOLDS:
         return _where_nothing_holds(program, cones, setting)
-    return run.answer(status, result, program)
+    return best.answer(program)
 
 
 def _where_nothing_holds(program: Program, cones: Cones, setting: Setting) -> Answer:
@@ -129,27 +138,24 @@ class _Run:
         self.limit = limit or _limit(sizes, rows, right)
         self.problem = _composed(sizes, cost, rows, right, self.limit)
 
-    def nearer(self, z: np.ndarray) -> _Run:
-        """The same with a trace that is near that of a point z: what a bound loses where its slack cannot be definite
-        is in proportion to it.
+    def nearer(self, found: _Solved) -> _Run:
+        """The same with less room: what a bound loses where its slack cannot be definite is in proportion to it. A
+        solution that does not meet the bound of the trace is one whatever that is.
         """
-        expected = float(np.vdot(Blocks(self._cones.sizes).identity(), z[: self._rows.shape[1]])) + 1.0
-        return _Run(self._form, self._cones, TraceLimit(WIDER * expected, expected=expected))
+        expected = float(np.vdot(Blocks(self._cones.sizes).identity(), found.z)) + 1.0
+        radius = min(WIDER * expected, NEARER * self.limit.radius)
+        return _Run(self._form, self._cones, TraceLimit(radius, expected=min(expected, radius)))
 
-    def answer(self, status: str, result: Result, program: Program) -> Answer:
-        form, cones, record = self._form, self._cones, result.record
-        z = _point(result)[: cones.embedding.shape[1]]
-        w = -result.duals[EQUATIONS][: form.right.size] if result.duals else np.zeros(form.right.size)
-        x, y = form.solution(cones.embedding @ z, w)
-        added = form.constant if self._in_factors else 0.0
-        bound, side = form.sign * record.bound + added, "above" if form.is_dual else "below"
-        figures = _figures(bound, side, result.bound_is, result.status.value, record.gap, record.infeasibility)
-        return Answer(status, x, y, float(program.cost @ x) + program.offset, figures, record.k)
+    def solved(self, setting: Setting) -> _Solved:
+        result = solve_problem(self.problem, setting.method, setting.stop, observers=setting.observers)
+        z = _point(result)[: self._rows.shape[1]]
+        added = self._form.constant if self._in_factors else 0.0
+        return _Solved(self._form, self._cones, self._status(result, setting), result, z, added)
 
-    def status(self, result: Result, setting: Setting) -> str:
-        """Of the program that the form stands for. Where nothing holds the objective of one, the other is infeasible."""
+    def _status(self, result: Result, setting: Setting) -> str:
+        """Of the program that the form stands for. Where nothing holds the objective of one, the other has no point."""
         status, record = result.status, result.record
-        if status is Status.CONVERGED and not result.active_bounds:
+        if not result.active_bounds and (status is Status.CONVERGED or _within(record, setting.stop)):
             return "optimal"
         if status is Status.INFEASIBLE and not self._form.is_dual:
             return "infeasible"
@@ -159,7 +165,7 @@ class _Run:
             return "unbounded"
         if status in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
             return "user_limit"
-        return "optimal_inaccurate" if max(record.gap, record.infeasibility) <= CLOSE else "solver_error"
+        return "optimal_inaccurate" if _within(record, {**setting.stop, **CLOSE}) else "solver_error"
 
     def _descends(self, setting: Setting) -> bool:
         """Whether q^T u < 0 for some u in the cones with E u = 0: then no w has q - E^T w in them."""
@@ -170,6 +176,32 @@ class _Run:
         problem = _composed(self._cones.sizes, self._cost / size, self._rows, none, TraceLimit(1.0))
         result = solve_problem(problem, setting.method, {**setting.stop, "gap_absolute": 0.1 * DESCENT})
         return result.record.total < -DESCENT
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """z: without the number that is 1. added: to the objective of the result."""
+
+    form: StandardForm
+    cones: Cones
+    status: str
+    result: Result
+    z: np.ndarray
+    added: float
+
+    def answer(self, program: Program) -> Answer:
+        form, result, record = self.form, self.result, self.result.record
+        w = -result.duals[EQUATIONS][: form.right.size] if result.duals else np.zeros(form.right.size)
+        x, y = form.solution(self.cones.embedding @ self.z, w)
+        bound, side = form.sign * record.bound + self.added, "above" if form.is_dual else "below"
+        figures = _figures(bound, side, result.bound_is, result.status.value, record.gap, record.infeasibility)
+        return Answer(self.status, x, y, float(program.cost @ x) + program.offset, figures, record.k)
+
+
+def _within(record: IterationRecord, stop: Mapping[str, Any]) -> bool:
+    """Whether gap and infeasibility are."""
+    near = record.gap <= stop["gap"] or abs(record.total - record.bound) <= stop["gap_absolute"]
+    return near and record.infeasibility <= stop["infeasibility"]
 
 
 def _limit(sizes: tuple[int, ...], rows: sp.csr_array, right: np.ndarray) -> TraceLimit:

@@ -1,14 +1,15 @@
 """A cone program of CVXPY in the standard form, which has no free variables.
 
-    min c^T x   subject to   A x + s = b,   s in {0} x K,          max -b^T y   subject to   A^T y + c = 0,   y in R^z x K.
+    min c^T x   subject to   A x + s = b,   s in {0} x K,        max -b^T y   subject to   A^T y + c = 0,   y in R x K.
 
 Both are programs  min q^T u  subject to  E u = e, u in K, and the one with fewer equations is solved. With w its
 multipliers, q - E^T w in K:
 
-    primal  u = s on K. G A = 0 for all rows of G, A^T y_0 = -c: then c^T x = y_0^T s - y_0^T b, and q = y_0, E = G,
+    primal  u = s on K. With G A = 0 for all rows of G, and A^T y_0 = -c: c^T x = y_0^T s - y_0^T b. So q = y_0, E = G,
             e = G b. From s comes x by A x = b - s, and y = y_0 - G^T w.
-    dual    u = y on K. A_0 N = 0 for all columns of N, A_0 x_0 = b_0, with A_0 and b_0 the rows of the zero cone: q = b -
-            A x_0, E = (A N)^T, e = -N^T c on K, and b^T y = q^T u - c^T x_0. x = x_0 + N w, and the free y by A^T y = -c.
+    dual    u = y on K. With A_0 N = 0 for all columns of N, and A_0 x_0 = b_0, where A_0 and b_0 are the rows of the
+            zero cone: b^T y = q^T u - c^T x_0, with q = b - A x_0, E = (A N)^T, e = -N^T c, of the rows of K. From y on
+            K comes the rest of it by A^T y = -c, and x = x_0 + N w.
 
 G and N come by elimination (`cgm_cli.cvxpy.elimination`).
 """

@@ -18,12 +18,17 @@ from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 from cvxpy.reductions.solvers.solver import expand_cones
 from cvxpy.utilities.psd_utils import TriangleKind
 
-from cgm_cli.cvxpy.conic import Answer, Setting, solve_program
 from cgm_cli.cvxpy.cones import Cones
+from cgm_cli.cvxpy.conic import Answer, Setting, solve_program
 from cgm_cli.cvxpy.forms import Program
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import CgmError
 from cgm_cli.text import did_you_mean
+
+NOTHING = 0.01
+"""Part of `gap` that a gap may be where the optimum is zero, in units of the costs, or of the objective where they are
+larger.
+"""
 
 OPTIONS = ("gap", "infeasibility", "time", "method")
 
@@ -90,6 +95,9 @@ class CGM(ConicSolver):
         options = self._options | self._taken(solver_opts)
         method = options.pop("method")
         program, cones, held = _program(data)
+        options["gap_absolute"] = (
+            NOTHING * options["gap"] * min(1.0, float(np.abs(program.cost).max(initial=0.0)) or 1.0)
+        )
         with ExitStack() as stack:
             shown = [stack.enter_context(Progress("minimise", error_console()))] if verbose else []
             try:
