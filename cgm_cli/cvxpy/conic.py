@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,84 @@ WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
 part of what was; and how often.
 """
 
+BEYOND = 1e3
+"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
+
+LEAST_TIME = 0.01
+"""Seconds that every run is given."""
+
+UNFINISHED = ("optimal_inaccurate", "solver_error")
+
+FACTORED_FROM = 500
+"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
+
+EQUATIONS = "equations"
+
+NOTHING_HOLDS = "nothing-holds"
+"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
+
+DESCENT = 1e-5
+"""By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
+
+WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
+"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
+part of what was; and how often.
+"""
+
+BEYOND = 1e3
+"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
+
+LEAST_TIME = 0.01
+"""Seconds that every run is given."""
+
+UNFINISHED = ("optimal_inaccurate", "solver_error")
+
+FACTORED_FROM = 500
+"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
+
+EQUATIONS = "equations"
+
+NOTHING_HOLDS = "nothing-holds"
+"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
+
+DESCENT = 1e-5
+"""By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
+
+WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
+"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
+part of what was; and how often.
+"""
+
+BEYOND = 1e3
+"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
+
+LEAST_TIME = 0.01
+"""Seconds that every run is given."""
+
+UNFINISHED = ("optimal_inaccurate", "solver_error")
+
+FACTORED_FROM = 500
+"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
+
+EQUATIONS = "equations"
+
+NOTHING_HOLDS = "nothing-holds"
+"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
+
+DESCENT = 1e-5
+"""By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
+
+WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
+"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
+part of what was; and how often.
+"""
+
+BEYOND = 1e3
+"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
+
+LEAST_TIME = 0.01
+"""Seconds that every run is given."""
+
 UNFINISHED = ("optimal_inaccurate", "solver_error")
 
 FACTORED_FROM = 500
@@ -57,14 +136,37 @@ CLOSE = {"gap": 1e-3, "infeasibility": 1e-3}
 
 
 @dataclass(frozen=True)
+class Tolerances:
+    """gap: relative, or absolute; either will do."""
+
+    gap: float
+    gap_absolute: float
+    infeasibility: float
+
+    def hold(self, record: IterationRecord) -> bool:
+        near = record.gap <= self.gap or abs(record.total - record.bound) <= self.gap_absolute
+        return near and record.infeasibility <= self.infeasibility
+
+
+CLOSE = Tolerances(gap=1e-3, gap_absolute=0.0, infeasibility=1e-3)
+"""What was not brought to its end, and is a solution that is not accurate."""
+
+
+@dataclass(frozen=True)
 class Setting:
-    """method: as `cgm_cli.solve` takes it; stop: what stands under `stop` in a spec, with gap, gap_absolute and
-    infeasibility.
-    """
+    """method: as `cgm_cli.solve` takes it; until: the value of `time.perf_counter` at which there is no time left."""
 
     method: str | Mapping[str, Any]
-    stop: Mapping[str, Any]
+    tolerances: Tolerances
+    until: float | None = None
     observers: Iterable[Observer] = ()
+
+    def solved(self, problem: CompositeProblem, **tolerances: float) -> Result:
+        """The result for a problem; with other tolerances, it is one that is not shown."""
+        stop: dict[str, Any] = {**vars(self.tolerances), **tolerances}
+        if self.until is not None:
+            stop["time"] = max(LEAST_TIME, self.until - time.perf_counter())
+        return solve_problem(problem, self.method, stop, observers=() if tolerances else self.observers)
 
 
 @dataclass(frozen=True)
@@ -93,16 +195,34 @@ def solve_program(program: Program, cones: Cones, setting: Setting) -> Answer:
         return Answer("optimal", x, y, form.constant, _figures(form.constant, "both", "certified", "exact"))
     run = _Run(form, cones)
     best = run.solved(setting)
-    for _ in range(RETRIES if run.limit.expected is not None else 0):
-        if best.status not in UNFINISHED:
-            break
-        run = run.nearer(best)
-        found = run.solved(setting)
-        if not found.result.active_bounds and found.status in ("optimal", best.status):
-            best = found
+    if not run.implied:
+        best = _confirmed(best, setting) if best.result.status is Status.INFEASIBLE else _refined(best, setting)
     if best.status == NOTHING_HOLDS:
         return _where_nothing_holds(program, cones, setting)
     return best.answer(program)
+
+
+def _confirmed(best: _Solved, setting: Setting) -> _Solved:
+    """What contradicts itself where the trace is bounded, and where it may be far larger as well."""
+    found = best.run.within(BEYOND * best.run.limit.radius).solved(setting)
+    if found.status == "optimal" or found.result.status is Status.INFEASIBLE:
+        return found
+    return replace(best, status=f"{best.status}_inaccurate")
+
+
+def _refined(best: _Solved, setting: Setting) -> _Solved:
+    """Solved again with less room, where that has come to no end: what a bound loses where its slack cannot be definite
+    is in proportion to it. A solution that does not meet the bound of the trace is one whatever that is.
+    """
+    run = best.run
+    for _ in range(RETRIES):
+        if best.status not in UNFINISHED:
+            break
+        run = run.within(min(WIDER * run.trace_of(best.z), NEARER * run.limit.radius))
+        found = run.solved(setting)
+        if not found.result.active_bounds and found.status in ("optimal", "optimal_inaccurate"):
+            best = found
+    return best
 
 
 def _where_nothing_holds(program: Program, cones: Cones, setting: Setting) -> Answer:
@@ -113,9 +233,11 @@ def _where_nothing_holds(program: Program, cones: Cones, setting: Setting) -> An
     return Answer(statuses.get(found.status, "infeasible_or_unbounded"), steps=found.steps)
 
 
-def _figures(bound: float, side: str, kind: str, status: str, gap: float = 0.0, missed: float = 0.0) -> dict[str, Any]:
-    names = ("bound", "bound_side", "bound_is", "gap", "infeasibility", "status")
-    return dict(zip(names, (bound, side, kind, gap, missed, status), strict=True))
+def _figures(
+    bound: float, side: str, kind: str, status: str, trace: float | None = None, gap: float = 0.0, missed: float = 0.0
+) -> dict[str, Any]:
+    names = ("bound", "bound_side", "bound_is", "status", "within_trace", "gap", "infeasibility")
+    return dict(zip(names, (bound, side, kind, status, trace, gap, missed), strict=True))
 
 
 class _Run:
@@ -125,87 +247,99 @@ class _Run:
 
     def __init__(self, form: StandardForm, cones: Cones, limit: TraceLimit | None = None):
         """limit: of Z and that number; None: what is implied, or else assumed."""
-        self._form, self._cones = form, cones
-        self._cost = cones.embedding.T @ form.cost
+        self.form, self.cones = form, cones
+        sizes, self._cost = cones.sizes, cones.embedding.T @ form.cost
         self._rows = sp.csr_array(sp.vstack([form.rows @ cones.embedding, cones.links]))
         self._right = np.concatenate([form.right, np.zeros(cones.links.shape[0])])
-        self._in_factors = len(cones.sizes) == 1 and cones.sizes[0] > FACTORED_FROM
-        sizes, rows, right, cost = cones.sizes, self._rows, self._right, self._cost
-        if not self._in_factors:
+        self.in_factors = len(sizes) == 1 and sizes[0] > FACTORED_FROM
+        if not self.in_factors:
             sizes = (*sizes, -1)
-            rows, right = sp.csr_array(sp.block_diag([rows, [[1.0]]])), np.append(right, 1.0)
-            cost = np.append(cost, form.sign * form.constant)
-        self.limit = limit or _limit(sizes, rows, right)
-        self.problem = _composed(sizes, cost, rows, right, self.limit)
+            self._rows = sp.csr_array(sp.block_diag([self._rows, [[1.0]]]))
+            self._right = np.append(self._right, 1.0)
+            self._cost = np.append(self._cost, form.sign * form.constant)
+        self._blocks = Blocks(sizes)
+        self.limit = limit or _limit(self._blocks, self._rows, self._right)
+        self._problem = _composed(sizes, self._cost, self._rows, self._right, self.limit)
 
-    def nearer(self, found: _Solved) -> _Run:
-        """The same with less room: what a bound loses where its slack cannot be definite is in proportion to it. A
-        solution that does not meet the bound of the trace is one whatever that is.
-        """
-        expected = float(np.vdot(Blocks(self._cones.sizes).identity(), found.z)) + 1.0
-        radius = min(WIDER * expected, NEARER * self.limit.radius)
-        return _Run(self._form, self._cones, TraceLimit(radius, expected=min(expected, radius)))
+    def within(self, radius: float) -> _Run:
+        """The same with another bound of the trace."""
+        assert self.limit.expected is not None
+        return _Run(self.form, self.cones, TraceLimit(radius, expected=min(self.limit.expected, radius)))
+
+    def trace_of(self, z: np.ndarray) -> float:
+        return float(np.vdot(self._blocks.identity(), z))
 
     def solved(self, setting: Setting) -> _Solved:
-        result = solve_problem(self.problem, setting.method, setting.stop, observers=setting.observers)
-        z = _point(result)[: self._rows.shape[1]]
-        added = self._form.constant if self._in_factors else 0.0
-        return _Solved(self._form, self._cones, self._status(result, setting), result, z, added)
+        result = setting.solved(self._problem)
+        return _Solved(self, self._status(result, setting), result, _point(result), self._multipliers(result))
 
     def _status(self, result: Result, setting: Setting) -> str:
         """Of the program that the form stands for. Where nothing holds the objective of one, the other has no point."""
         status, record = result.status, result.record
-        if not result.active_bounds and (status is Status.CONVERGED or _within(record, setting.stop)):
+        if not result.active_bounds and (status is Status.CONVERGED or setting.tolerances.hold(record)):
             return "optimal"
-        if status is Status.INFEASIBLE and not self._form.is_dual:
+        if status is Status.INFEASIBLE and not self.form.is_dual:
             return "infeasible"
         if self._descends(setting):
-            return "infeasible" if self._form.is_dual else NOTHING_HOLDS
+            return "infeasible" if self.form.is_dual else NOTHING_HOLDS
         if status is Status.INFEASIBLE:
             return "unbounded"
         if status in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
             return "user_limit"
-        return "optimal_inaccurate" if _within(record, {**setting.stop, **CLOSE}) else "solver_error"
+        return "optimal_inaccurate" if setting.tolerances.hold(record) or CLOSE.hold(record) else "solver_error"
 
     def _descends(self, setting: Setting) -> bool:
         """Whether q^T u < 0 for some u in the cones with E u = 0: then no w has q - E^T w in them."""
-        size = float(np.linalg.norm(self._cost))
+        cost = self._cost if self.in_factors else np.append(self._cost[:-1], 0.0)
+        size = float(np.linalg.norm(cost))
         if size == 0.0:
             return False
         none = np.zeros(self._right.size)
-        problem = _composed(self._cones.sizes, self._cost / size, self._rows, none, TraceLimit(1.0))
-        result = solve_problem(problem, setting.method, {**setting.stop, "gap_absolute": 0.1 * DESCENT})
-        return result.record.total < -DESCENT
+        problem = _composed(self._blocks.sizes, cost / size, self._rows, none, TraceLimit(1.0))
+        return setting.solved(problem, gap_absolute=0.1 * DESCENT).record.total < -DESCENT
+
+    @property
+    def implied(self) -> bool:
+        """Whether the bound of the trace follows from the equations."""
+        return self.limit.expected is None
+
+    def within_trace(self, w: np.ndarray) -> float | None:
+        """The trace beyond which the bound of these multipliers says nothing."""
+        bottom = self._blocks.bottom(self._cost - self._rows.T @ w)
+        return None if self.implied or bottom.value - bottom.error >= 0.0 else self.limit.radius
+
+    def _multipliers(self, result: Result) -> np.ndarray:
+        return -result.duals[EQUATIONS] if result.duals else np.zeros(self._right.size)
 
 
 @dataclass(frozen=True)
 class _Solved:
-    """z: without the number that is 1. added: to the objective of the result."""
+    """z, w: point and multipliers of the run."""
 
-    form: StandardForm
-    cones: Cones
+    run: _Run
     status: str
     result: Result
     z: np.ndarray
-    added: float
+    w: np.ndarray
 
     def answer(self, program: Program) -> Answer:
-        form, result, record = self.form, self.result, self.result.record
-        w = -result.duals[EQUATIONS][: form.right.size] if result.duals else np.zeros(form.right.size)
-        x, y = form.solution(self.cones.embedding @ self.z, w)
-        bound, side = form.sign * record.bound + self.added, "above" if form.is_dual else "below"
-        figures = _figures(bound, side, result.bound_is, result.status.value, record.gap, record.infeasibility)
+        form, cones, result, record = self.run.form, self.run.cones, self.result, self.result.record
+        x, y = form.solution(cones.embedding @ self.z[: cones.embedding.shape[1]], self.w[: form.right.size])
+        has_bound = self.status in ("optimal", "optimal_inaccurate", "user_limit")
+        figures = _figures(
+            form.sign * record.bound + (form.constant if self.run.in_factors else 0.0) if has_bound else np.nan,
+            "above" if form.is_dual else "below",
+            result.bound_is if has_bound else "none",
+            result.status.value,
+            self.run.within_trace(self.w),
+            record.gap,
+            record.infeasibility,
+        )
         return Answer(self.status, x, y, float(program.cost @ x) + program.offset, figures, record.k)
 
 
-def _within(record: IterationRecord, stop: Mapping[str, Any]) -> bool:
-    """Whether gap and infeasibility are."""
-    near = record.gap <= stop["gap"] or abs(record.total - record.bound) <= stop["gap_absolute"]
-    return near and record.infeasibility <= stop["infeasibility"]
-
-
-def _limit(sizes: tuple[int, ...], rows: sp.csr_array, right: np.ndarray) -> TraceLimit:
-    found = trace_limit(Blocks(sizes), rows, right)
+def _limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceLimit:
+    found = trace_limit(blocks, rows, right)
     return found if found.expected is not None else TraceLimit(ROOM * found.radius)
 
 

@@ -10,6 +10,7 @@ pivoted.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -40,7 +41,7 @@ class Elimination:
         self._beside = sp.csc_array(own[:, self.others])
 
     @cached_property
-    def _factor(self):
+    def _factor(self) -> Any:
         return splu(self._square)
 
     def solve(self, right: np.ndarray) -> np.ndarray:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 import cvxpy.settings as names
 import numpy as np
 import scipy.sparse as sp
-from cvxpy.constraints import SOC, SvecPSD
+from cvxpy.constraints.psd import SvecPSD
+from cvxpy.constraints.second_order import SOC
 from cvxpy.error import SolverError
 from cvxpy.reductions.solution import Solution, failure_solution
 from cvxpy.reductions.solvers import utilities
@@ -19,10 +20,13 @@ from cvxpy.reductions.solvers.solver import expand_cones
 from cvxpy.utilities.psd_utils import TriangleKind
 
 from cgm_cli.cvxpy.cones import Cones
-from cgm_cli.cvxpy.conic import Answer, Setting, solve_program
+from cgm_cli.cvxpy.conic import Answer, Setting, Tolerances, solve_program
 from cgm_cli.cvxpy.forms import Program
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import CgmError
+from cgm_cli.methods.recorder import Observer
+from cgm_cli.solving.arguments import stop_of
+from cgm_cli.spec.model import StopSpec
 from cgm_cli.text import did_you_mean
 
 NOTHING = 0.01
@@ -40,8 +44,9 @@ class CGM(ConicSolver):
     ("auto"), or what stands under `solver` in a spec. Each may be given to `problem.solve(solver=CGM(), ...)` as well.
 
     `problem.solver_stats.extra_stats` has the bound on the optimum (`bound`, in the units and the sense of the
-    minimisation that CVXPY makes of the problem; `bound_side`: "below" or "above" it; `bound_is`: "certified" or not),
-    `gap`, `infeasibility` and `status` of the run.
+    minimisation that CVXPY makes of the problem; `bound_side`: "below" or "above" it; `bound_is`: "certified" or not;
+    `within_trace`: None, or the trace of solutions beyond which it says nothing), `gap`, `infeasibility` and `status`
+    of the run.
     """
 
     MIP_CAPABLE = False
@@ -92,16 +97,11 @@ class CGM(ConicSolver):
     ) -> dict[str, Any]:
         """The answer in CVXPY's words. Raises SolverError for an option that is none."""
         start = time.perf_counter()
-        options = self._options | self._taken(solver_opts)
-        method = options.pop("method")
         program, cones, held = _program(data)
-        options["gap_absolute"] = (
-            NOTHING * options["gap"] * min(1.0, float(np.abs(program.cost).max(initial=0.0)) or 1.0)
-        )
         with ExitStack() as stack:
             shown = [stack.enter_context(Progress("minimise", error_console()))] if verbose else []
             try:
-                answer = solve_program(program, cones, Setting(method, options, shown))
+                answer = solve_program(program, cones, self._setting(solver_opts, program, start, shown))
             except CgmError as error:
                 raise SolverError(f"CGM: {error}") from error
         return {"answer": answer, "held": held, "seconds": time.perf_counter() - start}
@@ -124,14 +124,24 @@ class CGM(ConicSolver):
         }
         return Solution(answer.status, answer.value, {inverse_data[self.VAR_ID]: answer.x}, duals, attributes)
 
-    @staticmethod
-    def _taken(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _setting(
+        self, given: Mapping[str, Any] | None, program: Program, start: float, observers: Iterable[Observer]
+    ) -> Setting:
+        """Raises SolverError for an option that is none, ProblemError for a value that is none."""
         options = {key: value for key, value in (given or {}).items() if key != "use_quad_obj"}
         for key in options:
             if key not in OPTIONS:
                 hint = did_you_mean(key, OPTIONS) or f"there are {', '.join(OPTIONS)}"
                 raise SolverError(f"CGM has no option `{key}`: {hint}")
-        return options
+        options = self._options | options
+        method = options.pop("method")
+        stop = stop_of(options)
+        assert isinstance(stop, StopSpec)
+        if stop.gap is None or stop.infeasibility is None:
+            raise SolverError("CGM: `gap` and `infeasibility` are numbers above zero, and not None")
+        least = NOTHING * stop.gap * min(1.0, float(np.abs(program.cost).max(initial=0.0)) or 1.0)
+        until = None if stop.time is None else start + stop.time
+        return Setting(method, Tolerances(stop.gap, least, stop.infeasibility), until, observers)
 
 
 def _program(data: Mapping[str, Any]) -> tuple[Program, Cones, np.ndarray]:
