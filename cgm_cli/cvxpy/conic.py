@@ -35,27 +35,6 @@ ROOM = 2.0
 holds a solution has its multiplier.
 """
 
-WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
-"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
-part of what was; and how often.
-"""
-
-BEYOND = 1e3
-"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
-
-LEAST_TIME = 0.01
-"""Seconds that every run is given."""
-
-UNFINISHED = ("optimal_inaccurate", "solver_error")
-
-FACTORED_FROM = 500
-"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
-
-EQUATIONS = "equations"
-
-NOTHING_HOLDS = "nothing-holds"
-"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
-
 DESCENT = 1e-5
 """By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
 
@@ -70,8 +49,6 @@ BEYOND = 1e3
 LEAST_TIME = 0.01
 """Seconds that every run is given."""
 
-UNFINISHED = ("optimal_inaccurate", "solver_error")
-
 FACTORED_FROM = 500
 """The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
 
@@ -80,59 +57,7 @@ EQUATIONS = "equations"
 NOTHING_HOLDS = "nothing-holds"
 """The status of a program whose objective falls for ever along a direction that all constraints allow."""
 
-DESCENT = 1e-5
-"""By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
-
-WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
-"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
-part of what was; and how often.
-"""
-
-BEYOND = 1e3
-"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
-
-LEAST_TIME = 0.01
-"""Seconds that every run is given."""
-
-UNFINISHED = ("optimal_inaccurate", "solver_error")
-
-FACTORED_FROM = 500
-"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
-
-EQUATIONS = "equations"
-
-NOTHING_HOLDS = "nothing-holds"
-"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
-
-DESCENT = 1e-5
-"""By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
-
-WIDER, NEARER, RETRIES = 100.0, 1e-3, 2
-"""Where a solution is looked for again: how many times the trace of what was found is allowed, and at the most which
-part of what was; and how often.
-"""
-
-BEYOND = 1e3
-"""How many times the trace that was assumed is allowed where equations contradict themselves: then they really do."""
-
-LEAST_TIME = 0.01
-"""Seconds that every run is given."""
-
-UNFINISHED = ("optimal_inaccurate", "solver_error")
-
-FACTORED_FROM = 500
-"""The order beyond which a single matrix may be kept in factors, whatever its constraints are."""
-
-EQUATIONS = "equations"
-
-NOTHING_HOLDS = "nothing-holds"
-"""The status of a program whose objective falls for ever along a direction that all constraints allow."""
-
-DESCENT = 1e-5
-"""By how much a direction of trace one has to lower the objective, relative to |q|, to be one."""
-
-CLOSE = {"gap": 1e-3, "infeasibility": 1e-3}
-"""Gap and infeasibility up to which what was not brought to its end is a solution that is not accurate."""
+UNFINISHED, FOUND = ("optimal_inaccurate", "solver_error"), ("optimal", "optimal_inaccurate", "user_limit")
 
 
 @dataclass(frozen=True)
@@ -204,6 +129,8 @@ def solve_program(program: Program, cones: Cones, setting: Setting) -> Answer:
 
 def _confirmed(best: _Solved, setting: Setting) -> _Solved:
     """What contradicts itself where the trace is bounded, and where it may be far larger as well."""
+    if best.run.form.is_dual and best.status == "infeasible":  # a direction proves it
+        return best
     found = best.run.within(BEYOND * best.run.limit.radius).solved(setting)
     if found.status == "optimal" or found.result.status is Status.INFEASIBLE:
         return found
@@ -325,7 +252,7 @@ class _Solved:
     def answer(self, program: Program) -> Answer:
         form, cones, result, record = self.run.form, self.run.cones, self.result, self.result.record
         x, y = form.solution(cones.embedding @ self.z[: cones.embedding.shape[1]], self.w[: form.right.size])
-        has_bound = self.status in ("optimal", "optimal_inaccurate", "user_limit")
+        has_bound = self.status in FOUND
         figures = _figures(
             form.sign * record.bound + (form.constant if self.run.in_factors else 0.0) if has_bound else np.nan,
             "above" if form.is_dual else "below",

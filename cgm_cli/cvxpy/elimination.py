@@ -74,8 +74,9 @@ class _Pivots:
         self._pivots: list[int] = []
 
     def chosen(self) -> tuple[np.ndarray, np.ndarray]:
-        self._take_singles()
-        self._take_dense()
+        if self._matrix.nnz:
+            self._take_singles()
+            self._take_dense()
         return np.array(self._rows, dtype=np.int64), np.array(self._pivots, dtype=np.int64)
 
     def _take_singles(self) -> None:

@@ -138,7 +138,7 @@ def _agrees(found: np.ndarray, right: np.ndarray) -> bool:
 
 def _without_empty(rows: sp.csr_array, right: np.ndarray, size: float, of_constraints: bool) -> np.ndarray:
     """The equations that say something. Raises Contradiction for one that cannot be."""
-    largest = abs(rows).max(axis=1).toarray().reshape(-1) if rows.shape[0] else np.zeros(0)
+    largest = abs(rows).max(axis=1).toarray().reshape(-1) if rows.nnz else np.zeros(rows.shape[0])
     empty = largest <= CONSISTENT * max(1.0, float(largest.max(initial=0.0)))
     if (np.abs(right[empty]) > CONSISTENT * size).any():
         raise Contradiction(of_constraints)

@@ -34,14 +34,15 @@ NOTHING = 0.01
 larger.
 """
 
-OPTIONS = ("gap", "infeasibility", "time", "method")
+OPTIONS = ("gap", "infeasibility", "time")
 
 
 class CGM(ConicSolver):
     """cgm for problems of CVXPY with linear constraints, second-order cones and semidefinite ones.
 
     gap, infeasibility: what to stop at, relative; time: seconds at the most, or a text as in a spec; method: a preset
-    ("auto"), or what stands under `solver` in a spec. Each may be given to `problem.solve(solver=CGM(), ...)` as well.
+    ("auto"), or what stands under `solver` in a spec. All but the method, which CVXPY takes for one of its own, may be
+    given to `problem.solve(solver=CGM(), ...)` as well.
 
     `problem.solver_stats.extra_stats` has the bound on the optimum (`bound`, in the units and the sense of the
     minimisation that CVXPY makes of the problem; `bound_side`: "below" or "above" it; `bound_is`: "certified" or not;
@@ -62,7 +63,7 @@ class CGM(ConicSolver):
         method: str | Mapping[str, Any] = "auto",
     ):
         super().__init__()
-        self._options = {"gap": gap, "infeasibility": infeasibility, "time": time, "method": method}
+        self._method, self._options = method, {"gap": gap, "infeasibility": infeasibility, "time": time}
 
     def name(self) -> str:
         return "CGM"
@@ -134,14 +135,13 @@ class CGM(ConicSolver):
                 hint = did_you_mean(key, OPTIONS) or f"there are {', '.join(OPTIONS)}"
                 raise SolverError(f"CGM has no option `{key}`: {hint}")
         options = self._options | options
-        method = options.pop("method")
         stop = stop_of(options)
         assert isinstance(stop, StopSpec)
         if stop.gap is None or stop.infeasibility is None:
             raise SolverError("CGM: `gap` and `infeasibility` are numbers above zero, and not None")
         least = NOTHING * stop.gap * min(1.0, float(np.abs(program.cost).max(initial=0.0)) or 1.0)
         until = None if stop.time is None else start + stop.time
-        return Setting(method, Tolerances(stop.gap, least, stop.infeasibility), until, observers)
+        return Setting(self._method, Tolerances(stop.gap, least, stop.infeasibility), until, observers)
 
 
 def _program(data: Mapping[str, Any]) -> tuple[Program, Cones, np.ndarray]:
