@@ -4,11 +4,9 @@ from __future__ import annotations
 
 try:
     from cgm_cli.cvxpy.solver import CGM
-except ModuleNotFoundError as error:
-    if error.name != "cvxpy":
+except ImportError as error:
+    if (error.name or "").partition(".")[0] != "cvxpy":
         raise
-    raise ModuleNotFoundError(
-        "cgm_cli.cvxpy needs CVXPY 1.9 or later: pip install 'cgm[cvxpy]'", name="cvxpy"
-    ) from None
+    raise ImportError("cgm_cli.cvxpy needs CVXPY 1.9 or later: pip install 'cgm[cvxpy]'", name="cvxpy") from error
 
 __all__ = ["CGM"]

@@ -205,14 +205,14 @@ class _Run:
         status, record = result.status, result.record
         if not result.active_bounds and (status is Status.CONVERGED or setting.tolerances.hold(record)):
             return "optimal"
+        if status in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+            return "user_limit"
         if status is Status.INFEASIBLE and not self.form.is_dual:
             return "infeasible"
         if self._descends(setting):
             return "infeasible" if self.form.is_dual else NOTHING_HOLDS
         if status is Status.INFEASIBLE:
             return "unbounded"
-        if status in (Status.TIME_LIMIT, Status.ITERATION_LIMIT):
-            return "user_limit"
         return "optimal_inaccurate" if setting.tolerances.hold(record) or CLOSE.hold(record) else "solver_error"
 
     def _descends(self, setting: Setting) -> bool:
