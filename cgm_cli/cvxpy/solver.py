@@ -25,6 +25,7 @@ from cgm_cli.cvxpy.forms import Program
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.recorder import Observer
+from cgm_cli.numerics.threads import one_thread
 from cgm_cli.solving.arguments import stop_of
 from cgm_cli.spec.model import StopSpec
 from cgm_cli.text import did_you_mean
@@ -100,6 +101,7 @@ class CGM(ConicSolver):
         start = time.perf_counter()
         program, cones, held = _program(data)
         with ExitStack() as stack:
+            stack.enter_context(one_thread())
             shown = [stack.enter_context(Progress("minimise", error_console()))] if verbose else []
             try:
                 answer = solve_program(program, cones, self._setting(solver_opts, program, start, shown))
