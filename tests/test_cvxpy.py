@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -294,6 +296,14 @@ class TestOptions:
     def test_quiet(self, capsys):
         self.problem().solve(solver=CGM())
         assert capsys.readouterr() == ("", "")
+
+
+def test_the_example_of_the_docs(capsys):
+    text = (Path(__file__).resolve().parents[1] / "docs" / "cvxpy.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    exec(compile(example, "cvxpy.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert shown.startswith("optimal 4.522") and "{'bound': -4.522" in shown and "'bound_is': 'certified'" in shown
 
 
 def test_cones_that_there_are_not():

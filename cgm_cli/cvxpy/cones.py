@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-ARROW = 20
+ARROW = 150
 """The dimension up to which a second-order cone is one matrix."""
 
 
