@@ -245,6 +245,40 @@ def test_sides_that_are_infinite_say_nothing():
     np.testing.assert_allclose(problem.constraints[0].dual_value, duals[0], atol=1e-4)
 
 
+def planted(seed):
+    """All cones at once, with a point inside of them and multipliers inside of theirs."""
+    rng = np.random.default_rng(seed)
+    n, m, k = rng.integers(2, 8, size=3)
+    x, x0, y = cp.Variable(n), rng.standard_normal(n), cp.Variable((m, m), PSD=True)
+    y0, inner = np.eye(m) + np.outer(x0[0], x0[0]), np.eye(m) * rng.random()
+    rows, many, ball = rng.standard_normal((2, n)), rng.standard_normal((4, n)), rng.standard_normal((k, n))
+    parts, own = [symmetric(rng, 3) for _ in range(n)], symmetric(rng, m)
+    matrix = np.eye(3) - sum(a * b for a, b in zip(x0, parts, strict=True))
+    constraints = [
+        rows @ x + cp.trace(own @ y) * np.array([1.0, -2.0]) == rows @ x0 + np.trace(own @ y0) * np.array([1.0, -2.0]),
+        many @ x <= many @ x0 + rng.random(4),
+        cp.norm(ball @ (x - x0)) <= 1.0 + rng.random(),
+        matrix + sum(x[place] * part for place, part in enumerate(parts)) >> 0,
+    ]
+    free, positive = rng.standard_normal(2), rng.random(4)
+    costs = rows.T @ free - many.T @ positive + 0.5 * ball.T @ np.full(k, k**-0.5)
+    costs = costs + np.array([np.trace(part) for part in parts])
+    matrix_costs = own * (free[0] - 2.0 * free[1]) + inner + 0.1 * np.eye(m)
+    return cp.Problem(cp.Minimize(costs @ x + cp.trace(matrix_costs @ y) + 1.0), constraints)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_problems(seed):
+    problem = planted(seed)
+    expected, _, duals = solution(problem, cp.CLARABEL)
+    found, _, own_duals = solution(problem, CGM())
+    assert problem.status == cp.OPTIMAL
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert all(np.max(constraint.violation()) < 1e-5 for constraint in problem.constraints)
+    for a, b in zip(own_duals, duals, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-2 * max(1.0, np.abs(b).max()))
+
+
 def test_parameters_may_change():
     x, least = cp.Variable(3), cp.Parameter(value=1.0)
     problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= least])

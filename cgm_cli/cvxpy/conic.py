@@ -156,8 +156,9 @@ def _where_nothing_holds(program: Program, cones: Cones, setting: Setting) -> An
     """Of a program whose objective falls for ever, if there is a point at all."""
     anywhere = Program(np.zeros(program.cost.size), program.rows, program.right, program.zero, offset=1.0)
     found = solve_program(anywhere, cones, setting)
-    statuses = {"optimal": "unbounded", "optimal_inaccurate": "unbounded", "infeasible": "infeasible"}
-    return Answer(statuses.get(found.status, "infeasible_or_unbounded"), steps=found.steps)
+    if found.status in ("infeasible", "infeasible_inaccurate"):
+        return found
+    return Answer("unbounded" if found.status in FOUND[:2] else "infeasible_or_unbounded", steps=found.steps)
 
 
 def _figures(
