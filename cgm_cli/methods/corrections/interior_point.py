@@ -280,7 +280,7 @@ class InteriorPoint:
             """The symmetric part of X D S^-1."""
             return blocks.symmetric(blocks.product(blocks.product(at.x, move), inverse))
 
-        missed = between(dual) if np.linalg.norm(dual) > 1e-15 else np.zeros(blocks.entries)
+        missed = between(dual)
 
         def towards(target: np.ndarray) -> Iterate:
             """The direction whose dX + X dS S^-1 is the target."""
