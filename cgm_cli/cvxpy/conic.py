@@ -86,12 +86,33 @@ class Setting:
     until: float | None = None
     observers: Iterable[Observer] = ()
 
-    def solved(self, problem: CompositeProblem, **tolerances: float) -> Result:
-        """The result for a problem; with other tolerances, it is one that is not shown."""
-        stop: dict[str, Any] = {**vars(self.tolerances), **tolerances}
-        if self.until is not None:
-            stop["time"] = max(LEAST_TIME, self.until - time.perf_counter())
-        return solve_problem(problem, self.method, stop, observers=() if tolerances else self.observers)
+    def solved(self, problem: CompositeProblem) -> Result:
+        return solve_problem(problem, self.method, self._stop(self.tolerances), observers=self.observers)
+
+    def falls(self, problem: CompositeProblem) -> bool:
+        """Whether the least value of a problem, which is not above zero, is below it, by DESCENT at the least."""
+        last = _Last()
+        stop = self._stop(replace(self.tolerances, gap_absolute=0.1 * DESCENT))
+        result = solve_problem(problem, self.method, stop, observers=[last], should_stop=last.is_decided)
+        return result.record.total < -DESCENT
+
+    def _stop(self, tolerances: Tolerances) -> dict[str, Any]:
+        limit = {} if self.until is None else {"time": max(LEAST_TIME, self.until - time.perf_counter())}
+        return {**vars(tolerances), **limit}
+
+
+class _Last:
+    """Remembers the last record, to stop where its bound says that nothing falls."""
+
+    def __init__(self) -> None:
+        self._record: IterationRecord | None = None
+
+    def on_record(self, record: IterationRecord) -> None:
+        self._record = record
+
+    def is_decided(self) -> Status | None:
+        record = self._record
+        return Status.STOPPED if record is not None and record.certified and record.bound > -DESCENT else None
 
 
 @dataclass(frozen=True)
@@ -224,7 +245,7 @@ class _Run:
             return False
         none = np.zeros(self._right.size)
         problem = _composed(self._blocks.sizes, cost / size, self._rows, none, TraceLimit(1.0))
-        return setting.solved(problem, gap_absolute=0.1 * DESCENT).record.total < -DESCENT
+        return setting.falls(problem)
 
     @property
     def implied(self) -> bool:
