@@ -20,7 +20,7 @@ LEVELS = (
     ("solving",),
     ("templates",),
     ("runs", "display"),
-    ("sweeps", "reports", "verify"),
+    ("sweeps", "reports", "verify", "cvxpy"),
     ("api", "cli", "__main__", "__init__"),
 )
 BESIDE = {

@@ -49,7 +49,9 @@ STEPS, PRODUCTS = 12, 20.0
 """Of a solution to 1e-4 or so; and products of matrices, of the order of X, that take as long as one, M apart."""
 
 NOTHING = 1e-14
-"""Part of S that its rounding is about: where the dual residual is no more than that, it is taken for none."""
+"""Part of S that its rounding is about: where the dual residual is no more than that, it is taken for none. Errors that
+small end the steps.
+"""
 
 ZERO = 1e-8
 """Part of |c| |x| below which an optimum is zero."""
@@ -266,7 +268,7 @@ class InteriorPoint:
             current=found,
             least=(min(now[0], memory.least[0]), min(now[1], memory.least[1])),
             tired=tired,
-            ended=not np.isfinite(error) or lost or tired >= TIRED,
+            ended=not np.isfinite(error) or error < NOTHING or lost or tired >= TIRED,
         )
         if not (error < memory.error or proves):
             return memory
