@@ -75,7 +75,7 @@ WIDE = 1e8
 
 @dataclass(frozen=True)
 class Iterate:
-    """x: the point of the cone, slacks included; y, and its slack s. All in the units of the form, over `scales`."""
+    """x: the point of the cone, slacks included; y, and its slack s. In units in which b and c are of size one."""
 
     x: np.ndarray
     y: np.ndarray
@@ -108,8 +108,9 @@ class Inside:
 
 @dataclass(frozen=True)
 class InteriorState:
-    """current, and the best so far, with its error and worth. least: of |A x - b| and of x s. tired: steps since these
-    have fallen. ended: there is no better point to be had. inside: the last y whose slack was positive definite.
+    """current, and the best so far, with its error, its worth, and the least eigenvalue of its slack, `bottom`. least: of
+    |A x - b| and of x s. tired: steps since these have fallen. ended: there is no better point to be had. inside: the
+    last y whose slack was positive definite.
     """
 
     current: Iterate
@@ -117,6 +118,7 @@ class InteriorState:
     inside: Inside
     error: float = np.inf
     worth: float = -np.inf
+    bottom: float = -np.inf
     least: tuple[float, float] = (np.inf, np.inf)
     tired: int = 0
     ended: bool = False
@@ -221,10 +223,9 @@ class InteriorPoint:
         by a trace bound that is far too large is that many times an eigenvalue.
         """
         y, inside = memory.best.y, memory.inside
-        least = self._least(y)
-        if least >= 0.0 or not inside.least.size:
+        if memory.bottom >= 0.0 or not inside.least.size:
             return y
-        return inside.moved_in(y, least, memory.worth)
+        return inside.moved_in(y, memory.bottom, memory.worth)
 
     def _least(self, y: np.ndarray) -> float:
         """The smallest eigenvalue of the slack of y, but for what the trace bound adds to it, less its rounding."""
@@ -272,10 +273,10 @@ class InteriorPoint:
         )
         if not (error < memory.error or proves):
             return memory
-        inside = memory.inside
-        if (least := self._least(found.y)) > 0.0:
-            inside = inside.with_one_more(found.y, least, worth)
-        return replace(memory, best=found, inside=inside, error=min(error, memory.error), worth=worth)
+        inside, bottom = memory.inside, self._least(found.y)
+        if bottom > 0.0:
+            inside = inside.with_one_more(found.y, bottom, worth)
+        return replace(memory, best=found, inside=inside, error=min(error, memory.error), worth=worth, bottom=bottom)
 
     def _errors(self, at: Iterate) -> Errors:
         form, (size, cost) = self._form, self._sizes
