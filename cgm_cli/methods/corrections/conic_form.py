@@ -38,8 +38,8 @@ class Side:
 
 
 class ConicForm:
-    """blocks: of z; inner: those of x, its first entries, as many as `variables`. rows, right, cost: A, b and c. kept: of
-    all rows, those that are not left out; has_trace_row: whether the last of these is that of the trace.
+    """blocks: of z; inner: those of x, its first entries, as many as `variables`. rows, right, cost: A, b and c. kept:
+    of all rows, those that are not left out; has_trace_row: whether the last of these is that of the trace.
     """
 
     def __init__(self, problem: CompositeProblem):
