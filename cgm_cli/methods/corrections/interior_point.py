@@ -109,8 +109,8 @@ class Inside:
 @dataclass(frozen=True)
 class InteriorState:
     """current, and the best so far, with its error, its worth, and the least eigenvalue of its slack, `bottom`. least:
-    of |A x - b| and of x s. tired: steps since these have fallen. ended: there is no better point to be had. inside: the
-    last y whose slack was positive definite.
+    of |A x - b| and of x s. tired: steps since these have fallen. ended: there is no better point to be had. inside:
+    the last y whose slack was positive definite.
     """
 
     current: Iterate
