@@ -194,7 +194,10 @@ def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
     if not (is_open and domain.projected.projects and solver.iterate in ("auto", "dense")):
         return False
     # What a linear objective is least at has low rank, or nearly so, and descent on factors is far ahead there.
-    high_rank = problem.needs_array and (domain.factors is None or problem.loss is None or not problem.loss.is_linear)
+    linear = problem.loss is not None and problem.loss.is_linear
+    # What asks for all entries in other coordinates leaves little of that.
+    elsewhere = any(term.map.needs_array and not term.map.is_identity for term in problem.terms)
+    high_rank = problem.needs_array and (domain.factors is None or not linear or elsewhere)
     return domain.projected.factorised <= (WRITTEN_OUT if high_rank else FACTORISED)
 
 
