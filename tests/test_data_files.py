@@ -250,11 +250,14 @@ def test_what_is_nothing_known_is_told_what_was_looked_for(here, content):
     assert "a graph in the G-set format" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["2\n\n0 1\n1 0\n\n0 3\n3 0\n", " 3\n" + "1 2 3 4 5 6\n" * 3])
-def test_assignment_problems_are_known_and_refused(here, text, capsys):
-    (here / "nug2.dat").write_text(text)
-    assert cgm("solve", "nug2.dat") == 3
-    assert capsys.readouterr().err == "nug2.dat: a quadratic assignment problem (QAPLIB); no template takes it yet\n"
+@pytest.mark.parametrize("text", ["3\n\n0 1 2\n1 0 1\n2 1 0\n\n0 3 1\n3 0 2\n1 2 0\n", " 3\n" + "1 2 3 4 5 6\n" * 3])
+def test_assignment_problems_are_known(here, text, capsys):
+    (here / "nug3.dat").write_text(text)
+    assert recognise(here / "nug3.dat").template == "quadratic-assignment"
+    assert cgm("solve", "nug3.dat", "--out", "run") == 0
+    assert (
+        "nug3.dat: a quadratic assignment problem of QAPLIB; template quadratic-assignment" in capsys.readouterr().err
+    )
 
 
 def test_solve_says_what_the_file_was_taken_for(here, capsys):

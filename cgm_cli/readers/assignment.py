@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+
+from cgm_cli.errors import DataError
 from cgm_cli.readers.head import Head
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.readers.text import read_text
+from cgm_cli.text import visible
 
 
 def looks_like(head: Head) -> bool:
@@ -19,3 +27,22 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def read_assignment(path: Path, name: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Both matrices, (n, n). DataError where there are not as many finite numbers as n says."""
+    name = name or str(path)
+    cells = read_text(path, name).split()
+    if not (cells and cells[0].isascii() and cells[0].isdigit() and 0 < len(cells[0]) < 6):
+        raise DataError(f"{name}: does not begin with the order of its matrices")
+    n = int(cells[0])
+    check_fits(name, 16 * n * n)
+    if len(cells) != 1 + 2 * n * n:
+        raise DataError(f"{name}: two matrices of order {n} have {2 * n * n} numbers, and there are {len(cells) - 1}")
+    wrong = next((cell for cell in cells[1:] if not _is_number(cell)), None)
+    if wrong is not None:
+        raise DataError(f"{name}: '{visible(wrong[:40])}' is not a number")
+    values = np.array(cells[1:], dtype=float).reshape(2, n, n)
+    if not np.isfinite(values).all():
+        raise DataError(f"{name}: an entry is not finite")
+    return values[0], values[1]

@@ -48,11 +48,11 @@ ROWS, ORDER, WAIT = 4000, 400_000, 60.0
 that `auto` lets them take.
 """
 
-FACTORISED, WRITTEN_OUT = 60, 300
-"""The largest order of the matrices that a projection factorises up to which `auto` projects: in general, and where a
-term asks for every entry of an x that need not be of low rank. (Descent on factors against projections: max-cut with
-100 nodes to 1e-3: 0.04 s, 0.15 s; k-means of 60 points to 1e-4: 0.10 s, 0.10 s, of 300: 0.35 s, 15 s; a photograph of
-256 x 256 to 1e-3: none after 20 s, 2.0 s.)
+FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1000
+"""The largest order of the matrices that a projection factorises up to which `auto` projects: in general; where a term
+asks for every entry of an x that need not be of low rank; and where one asks for them in other coordinates. (Descent on
+factors against projections: max-cut with 100 nodes to 1e-3: 0.04 s, 0.15 s; k-means of 60 points to 1e-4: 0.10 s,
+0.10 s, of 300: 0.35 s, 15 s; a photograph of 256 x 256 to 1e-3: none after 20 s, 2.0 s.)
 """
 
 
@@ -194,8 +194,12 @@ def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
     if not (is_open and domain.projected.projects and solver.iterate in ("auto", "dense")):
         return False
     # What a linear objective is least at has low rank, or nearly so, and descent on factors is far ahead there.
-    high_rank = problem.needs_array and (domain.factors is None or problem.loss is None or not problem.loss.is_linear)
-    return domain.projected.factorised <= (WRITTEN_OUT if high_rank else FACTORISED)
+    linear = problem.loss is not None and problem.loss.is_linear
+    # What asks for all entries in other coordinates leaves little of that.
+    elsewhere = any(term.map.needs_array and not term.map.is_identity for term in problem.terms)
+    high_rank = problem.needs_array and (domain.factors is None or not linear or elsewhere)
+    most = ELSEWHERE if elsewhere else WRITTEN_OUT if high_rank else FACTORISED
+    return domain.projected.factorised <= most
 
 
 def _choice(policy: PolicySpec | None) -> PolicyChoice | None:

@@ -55,6 +55,7 @@ MAPS = {
     "identity": "cgm_cli.blocks.maps.identity:Identity",
     "matrix": "cgm_cli.blocks.maps.matrix:MatrixMap",
     "sampling": "cgm_cli.blocks.maps.sampling:Sampling",
+    "congruence": "cgm_cli.blocks.maps.congruence:Congruence",
     "row-sums": "cgm_cli.blocks.maps.row_sums:RowSums",
     "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
     "differences": "cgm_cli.blocks.maps.differences:Differences",
@@ -81,6 +82,7 @@ TEMPLATES = {
     "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
+    "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 

@@ -14,6 +14,7 @@ from cgm_cli.blocks.directions import SparseDirection
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
+from cgm_cli.blocks.maps.congruence import Congruence
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
@@ -116,7 +117,15 @@ def _block(linear: Block) -> sp.coo_array:
     return sp.coo_array((inner.data, (inner.coords[0], inner.coords[1] + linear.start)), shape=_sizes(linear))
 
 
+def _congruence(linear: Congruence) -> sp.coo_array:
+    """Row (i, j), column (k, l): v_ik v_jl."""
+    if linear.matrix.size**2 > WRITTEN_OUT:
+        raise Unchecked(f"a congruence of {linear.matrix.size**2} entries is too large to be written out")
+    return sp.coo_array(np.kron(linear.matrix, linear.matrix))
+
+
 MATRICES: dict[type, Callable] = {
+    Congruence: _congruence,
     Identity: _identity,
     MatrixMap: lambda linear: linear.matrix,
     InnerProduct: _inner_product,

@@ -1001,6 +1001,32 @@ def games() -> list[Case]:
     return found
 
 
+def assignments() -> list[Case]:
+    """Of three objects: the relaxation is as good as the best of the six permutations."""
+    found = []
+    for name, flow, distance in [
+        ("three objects", [[0, 5, 2], [5, 0, 3], [2, 3, 0]], [[0, 8, 15], [8, 0, 13], [15, 13, 0]]),
+        ("one flow", [[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[0, 2, 1], [2, 0, 3], [1, 3, 0]]),
+        ("no flow", [[0, 0, 0]] * 3, [[0, 2, 1], [2, 0, 3], [1, 3, 0]]),
+    ]:
+        a, b = np.array(flow, dtype=float), np.array(distance, dtype=float)
+        best = min(float((a * b[np.ix_(p, p)]).sum()) for p in itertools.permutations(range(3)))
+        found.append(
+            Case(
+                f"quadratic-assignment, {name}",
+                lambda u, r, a=a, b=b: {
+                    "template": "quadratic-assignment",
+                    "flow": (u * a).tolist(),
+                    "distance": b.tolist(),
+                },
+                best,
+                max(1.0, best),
+                (1, 0) if best else (0, 0),
+            )
+        )
+    return found
+
+
 def programs() -> list[Case]:
     """Linear and semidefinite programs."""
     linear = {
@@ -1067,4 +1093,4 @@ def programs() -> list[Case]:
 
 def templates(folder: Path) -> list[Case]:
     """Every template."""
-    return [*graphs(folder), *clusterings(), *pictures(folder), *regressions(), *games(), *programs()]
+    return [*graphs(folder), *clusterings(), *pictures(folder), *regressions(), *games(), *programs(), *assignments()]

@@ -1,0 +1,188 @@
+"""Quadratic assignment: the doubly nonnegative relaxation, facially reduced, and permutations near it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+from scipy.optimize import linear_sum_assignment
+
+from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.fitting import named
+from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.congruence import Congruence
+from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import ProblemError, located
+from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.readers.assignment import read_assignment
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.solving.rounding import Rounding
+from cgm_cli.spec.fields import ArrayField, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.metrics import Metric
+from cgm_cli.templates.base import Template
+from cgm_cli.text import visible
+
+SMALLEST = 3
+"""Fewer objects have at most two permutations."""
+
+
+class AssignmentFile(StrictModel):
+    """Both matrices in a file of QAPLIB."""
+
+    file: str = Field(min_length=1, description="a .dat file: n, then two n x n matrices")
+
+
+class QuadraticAssignment(Template):
+    """min over permutations p of sum_ij a_ij b_p(i)p(j), from below by a semidefinite program, and a permutation.
+
+    With x the columns of the permutation matrix, one below the other, Y = (1; x)(1; x)^T has the objective <B x A, Y>
+    (Kronecker product, its first row and column zero), entries in [0, 1], zeros where two objects would share a place,
+    and rows in the span of V: its relaxation is Y = V R V^T with R >= 0 of order (n - 1)^2 + 1 and trace n + 1 (Zhao,
+    Karisch, Rendl and Wolkowicz, 1998; Oliveira, Wolkowicz and Xu, "ADMM for the SDP relaxation of the QAP", 2018).
+    """
+
+    measures = (
+        Metric("assignment", "value of the permutation, after pairwise exchanges", "lower", comparable=False),
+        Metric("bound_of_permutations", "the certified bound, rounded up where the data are whole", "higher", False),
+        Metric("certified_gap", "how far the permutation may be from the best, relative to it", "lower", log=True),
+    )
+
+    class Spec(TemplateSpec):
+        template: Literal["quadratic-assignment"]
+        data: AssignmentFile | None = Field(None, description="both matrices in a file of QAPLIB")
+        flow: ArrayField | None = Field(None, description="or A, n x n: what goes between two objects")
+        distance: ArrayField | None = Field(None, description="and B, n x n: between two places")
+        starts: Size = Field(20, description="permutations that pairwise exchanges begin from")
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {
+                "template": "quadratic-assignment",
+                "flow": [[0, 5, 2], [5, 0, 3], [2, 3, 0]],
+                "distance": [[0, 8, 15], [8, 0, 13], [15, 13, 0]],
+            },
+            {
+                "template": "quadratic-assignment",
+                "flow": [[0, 3, 0, 2], [3, 0, 1, 0], [0, 1, 0, 4], [2, 0, 4, 0]],
+                "distance": [[0, 22, 53, 53], [22, 0, 40, 62], [53, 40, 0, 55], [53, 62, 55, 0]],
+                "starts": 5,
+            },
+        ]
+
+        @model_validator(mode="after")
+        def _file_or_inline(self):
+            if (self.data is None) != (self.flow is not None and self.distance is not None):
+                raise ValueError("give a `data` file, or `flow` and `distance`")
+            return self
+
+        def build(self, context: BuildContext) -> QuadraticAssignment:
+            if self.data is not None:
+                with located("data", "file"):
+                    flow, distance = read_assignment(context.find(self.data.file), visible(self.data.file))
+            else:
+                assert self.flow is not None and self.distance is not None
+                with located("flow"):
+                    flow = _square(context.array(self.flow))
+                with located("distance"):
+                    distance = _square(context.array(self.distance))
+                    if distance.shape != flow.shape:
+                        raise ProblemError(f"B is {named(distance.shape)}, but A is {named(flow.shape)}")
+            return QuadraticAssignment(flow, distance, self.starts)
+
+    def __init__(self, flow: np.ndarray, distance: np.ndarray, starts: int = 20):
+        """flow, distance: A and B, (n, n) both."""
+        self.flow, self.distance, self.starts = flow, distance, starts
+        n = flow.shape[0]
+        self.size, self.whole = n, all(np.array_equal(part, np.round(part)) for part in (flow, distance))
+        self.basis = _basis(n)
+        cost = np.kron(distance, flow)
+        inner = self.basis[1:].T @ cost @ self.basis[1:]
+        shape = inner.shape
+        lower, upper = _allowed(n)
+        self.problem = CompositeProblem(
+            PSDTrace(shape[0], n + 1.0, fixed_trace=True),
+            Linear(0.5 * (inner + inner.T), shape),
+            (Term("entries", Congruence(self.basis, shape), BoxSet(lower.shape, lower, upper)),),
+        )
+
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
+        """The best of permutations near Y, and of its columns in random mixtures, after pairwise exchanges."""
+        atom, n = iterate.atom(), self.size
+        assert atom is not None
+        y = self.problem.terms[0].map.forward_atom(atom)
+        first = y[0, 1:].reshape(n, n).T  # x as a matrix: object, place
+        best, value = np.arange(n), np.inf
+        for start in range(self.starts):
+            weights = first if start == 0 else (y[1:, 1:] @ rng.standard_normal(n * n)).reshape(n, n).T
+            places = linear_sum_assignment(-weights)[1]
+            places, found = self._exchanged(places)
+            if found < value:
+                best, value = places, found
+            if deadline.should_stop():
+                break
+        figures = {"assignment": value}
+        if bound is not None:
+            least = math.ceil(bound - 1e-6 * max(1.0, abs(bound))) if self.whole else bound
+            figures["bound_of_permutations"] = float(least)
+            figures["certified_gap"] = max(0.0, value - least) / max(abs(value), abs(least), 1e-300)
+        return Rounding(figures, {"permutation": best})
+
+    def value(self, places: np.ndarray) -> float:
+        """sum_ij a_ij b_p(i)p(j)."""
+        return float((self.flow * self.distance[np.ix_(places, places)]).sum())
+
+    def _exchanged(self, places: np.ndarray) -> tuple[np.ndarray, float]:
+        """Two places are exchanged as long as that makes it better, the best pair first."""
+        places, value = places.copy(), self.value(places)
+        while True:
+            gains = self._gains(places)
+            i, j = np.unravel_index(int(np.argmin(gains)), gains.shape)
+            if gains[i, j] >= -1e-9 * max(1.0, abs(value)):
+                return places, value
+            places[[i, j]] = places[[j, i]]
+            value = self.value(places)
+
+    def _gains(self, places: np.ndarray) -> np.ndarray:
+        """What the exchange of every two places changes the value by, (n, n)."""
+        n, value = self.size, self.value(places)
+        found = np.zeros((n, n))
+        for i in range(n):
+            for j in range(i + 1, n):
+                places[[i, j]] = places[[j, i]]
+                found[i, j] = self.value(places) - value
+                places[[i, j]] = places[[j, i]]
+        return found
+
+
+def _square(matrix: np.ndarray) -> np.ndarray:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] < SMALLEST:
+        raise ProblemError(
+            f"a square matrix of order {SMALLEST} or more is needed, and this one is {named(matrix.shape)}"
+        )
+    return matrix
+
+
+def _basis(n: int) -> np.ndarray:
+    """V (n^2 + 1, (n - 1)^2 + 1), orthonormal columns that span all (1; x) of permutation matrices x."""
+    ones = np.ones(n)
+    inner = np.linalg.qr(np.column_stack([ones, np.eye(n)[:, : n - 1]]))[0][:, 1:]  # orthogonal to the ones
+    first = np.concatenate([[1.0], np.kron(ones, ones) / n])
+    rest = np.vstack([np.zeros((1, (n - 1) ** 2)), np.kron(inner, inner)])
+    return np.column_stack([first / np.linalg.norm(first), rest])
+
+
+def _allowed(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on the entries of Y: one in the corner, none where two objects share a place, or two places an object."""
+    same = np.eye(n, dtype=bool)
+    # Row i + n j stands for object i in place j.
+    objects, places = np.kron(np.ones((n, n), dtype=bool), same), np.kron(same, np.ones((n, n), dtype=bool))
+    zero = np.zeros((n * n + 1, n * n + 1), dtype=bool)
+    zero[1:, 1:] = objects ^ places
+    lower, upper = np.zeros(zero.shape), np.where(zero, 0.0, 1.0)
+    lower[0, 0] = 1.0
+    return lower, upper

@@ -1,0 +1,85 @@
+"""Quadratic assignment: certified bounds below the best permutation, permutations, files of QAPLIB."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.readers.assignment import read_assignment
+from cgm_cli.spec.load import dump, loads
+from cgm_cli.templates.build import build
+from tests.templates.support import template
+
+
+def best_of_all(flow, distance):
+    n = len(flow)
+    return min(float((flow * distance[np.ix_(p, p)]).sum()) for p in itertools.permutations(range(n)))
+
+
+def random_pair(n, rng, symmetric=True):
+    flow, distance = rng.integers(0, 9, (2, n, n)).astype(float)
+    return (flow + flow.T, distance + distance.T) if symmetric else (flow, distance)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_bound_is_below_the_best_permutation_which_is_found(seed, symmetric):
+    flow, distance = random_pair(5, np.random.default_rng(seed), symmetric)
+    given = {"template": "quadratic-assignment", "flow": flow.tolist(), "distance": distance.tolist()}
+    result = build(loads(dump({"problem": given}))).solve()
+    wanted = best_of_all(flow, distance)
+    assert (result.status.value, result.bound_is) == ("converged", "certified")
+    assert result.record.bound <= wanted + 1e-9
+    assert result.metrics["assignment"] == wanted
+    assert wanted >= result.metrics["bound_of_permutations"] >= result.record.bound - 1e-6
+    places = result.solution["permutation"]
+    assert sorted(places) == list(range(5))
+    assert float((flow * distance[np.ix_(places, places)]).sum()) == wanted
+
+
+def test_every_permutation_is_a_point_of_the_relaxation():
+    rng = np.random.default_rng(0)
+    flow, distance = random_pair(4, rng, symmetric=False)
+    built = template("quadratic-assignment", flow=flow.tolist(), distance=distance.tolist())
+    problem, term = built.problem, built.problem.terms[0]
+    for places in itertools.permutations(range(4)):
+        x = np.zeros((4, 4))
+        x[np.arange(4), places] = 1.0
+        whole = np.concatenate([[1.0], x.T.reshape(-1)])
+        inner = built.basis.T @ np.outer(whole, whole) @ built.basis
+        np.testing.assert_allclose(term.map.forward(inner), np.outer(whole, whole), atol=1e-12)
+        assert term.penalty.value(term.map.forward(inner)) == 0.0
+        assert problem.domain.contains(inner)
+        value = problem.loss.value(problem.loss.map.forward(inner))
+        assert value == pytest.approx(built.value(np.array(places)))
+
+
+def test_files(tmp_path):
+    (tmp_path / "a.dat").write_text("3\n\n0 1 2\n1 0\n3 2 3 0\n0 4 5 4 0\n6 5 6 0\n")
+    flow, distance = read_assignment(tmp_path / "a.dat")
+    assert flow.tolist() == [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
+    assert distance.tolist() == [[0, 4, 5], [4, 0, 6], [5, 6, 0]]
+    for text, words in [
+        ("", "does not begin"),
+        ("3\n1 2", "have 18 numbers, and there are 2"),
+        ("1\n1 x", "'x' is not a number"),
+        ("1\n1 inf", "not finite"),
+    ]:
+        (tmp_path / "b.dat").write_text(text)
+        with pytest.raises(DataError, match=words):
+            read_assignment(tmp_path / "b.dat", "b.dat")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"flow": [[0, 1], [1, 0]], "distance": [[0, 1], [1, 0]]}, "order 3"),
+        ({"flow": [[0, 1, 1]] * 3, "distance": [[0, 1, 1, 1]] * 4}, "B is 4 x 4, but A is 3 x 3"),
+    ],
+)
+def test_what_is_refused(fields, words):
+    with pytest.raises(ProblemError, match=words):
+        template("quadratic-assignment", **fields)
