@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
-from scipy.optimize import linear_sum_assignment
 
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.fitting import named
@@ -112,6 +111,9 @@ class QuadraticAssignment(Template):
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """The best of permutations near Y, and of its columns in random mixtures, after pairwise exchanges."""
+        # Imported here: `cgm list` looks at every template, and this library takes long to load.
+        from scipy.optimize import linear_sum_assignment
+
         atom, n = iterate.atom(), self.size
         assert atom is not None
         y = self.problem.terms[0].map.forward_atom(atom)

@@ -29,9 +29,9 @@ class Congruence(LinearMap):
         matrix: ArrayField = Field(..., description="V, one column per row of a point")
 
         examples: ClassVar[list[dict[str, Any]]] = [
-            {"kind": "congruence", "matrix": [[1, 0, 0, 0], [0.5, 1, 0, 2]]},
-            {"kind": "congruence", "matrix": [[1, 0], [0, 1], [1, -1]]},
-            {"kind": "congruence", "matrix": [[2.0]]},
+            {"kind": "congruence", "matrix": [[1, 0, 0], [0.5, 1, 2]]},
+            {"kind": "congruence", "matrix": [[1, 0, 0], [0, 1, 0], [1, -1, 2], [0, 0, 0.5]]},
+            {"kind": "congruence", "matrix": [[0.5, 0, -1]]},
         ]
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Congruence:
