@@ -9,9 +9,10 @@ from pathlib import Path
 
 FILE = "a file"
 NOTHING = "nothing"
+PIPE = "a named pipe"
 _KINDS = {
     stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
+    stat.S_IFIFO: PIPE,
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",

@@ -18,7 +18,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers import assignment, graphs, programs, svmlight
-from cgm_cli.readers.files import FILE, file_kind
+from cgm_cli.readers.files import FILE, PIPE, file_kind
 from cgm_cli.readers.head import Head
 from cgm_cli.spec.load import default_name
 from cgm_cli.spec.skeleton import skeleton
@@ -86,7 +86,11 @@ def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
     other file, and without `beside` every file, is named by its absolute path. Raises DataError, with what was looked
     for, for a file that is nothing known, and for one that no template takes.
     """
-    if path.suffix.lower() in SPEC_SUFFIXES or file_kind(path) != FILE:
+    found = file_kind(path)
+    if found == PIPE and not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
+        # Nobody may ever write to it; what a shell hands over as one stands in /dev or /proc.
+        raise DataError(f"{path}: is {PIPE}, and not a file")
+    if path.suffix.lower() in SPEC_SUFFIXES or found != FILE:
         return None
     head = Head.of(path)
     kind = None

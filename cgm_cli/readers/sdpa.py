@@ -62,12 +62,12 @@ Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _sparse(lines: _Lines, sizes: np.ndarray, count: int) -> Table:
-    table = lines.table()
+    table = lines.table(may_be_empty=count == 0)
     where, blocks = table[:, :4], sizes.size
     with np.errstate(invalid="ignore"):  # of what is infinite the remainder is nan, and no whole number either
         wrong = (where % 1 != 0).any(axis=1) | (where[:, 0] < 0) | (where[:, 0] > count)
     wrong |= (where[:, 1] < 1) | (where[:, 1] > blocks)
-    reach = sizes[np.clip(where[:, 1], 1, blocks).astype(np.int64) - 1]
+    reach = sizes[np.clip(np.nan_to_num(where[:, 1], nan=1.0), 1, blocks).astype(np.int64) - 1]
     wrong |= (where[:, 2:] < 1).any(axis=1) | (where[:, 2:] > np.abs(reach)[:, None]).any(axis=1)
     if wrong.any():
         raise lines.fault("no such matrix, block or place", int(np.argmax(wrong)))
@@ -173,20 +173,33 @@ class _Lines:
             raise self.fault(f"{what} are not all finite")
         return values
 
-    def table(self) -> np.ndarray:
+    def table(self, may_be_empty: bool = False) -> np.ndarray:
         """The remaining lines: matrix, block, row, column, value."""
         rest = self._lines[self._read :]
         if not rest:
+            if may_be_empty:
+                return np.empty((0, 5))
             raise DataError(f"{self.name}: has no entries")
         try:
             table = np.loadtxt([_cells(line).translate(_FORTRAN) for _, line in rest], ndmin=2, comments=None)
         except ValueError as error:
-            raise DataError(f"{self.name}: not a readable table of entries: {reason(error)}") from None
+            raise self._damaged(rest) or DataError(
+                f"{self.name}: not a readable table of entries: {reason(error)}"
+            ) from None
         if table.shape != (len(rest), 5):
-            raise DataError(
-                f"{self.name}: entries have 5 numbers (matrix, block, row, column, value), not {table.shape[1]}"
-            )
+            raise self._damaged(rest) or DataError(f"{self.name}: {ENTRY}, not {table.shape[1]}")
         return table
+
+    def _damaged(self, rest: list[tuple[int, str]]) -> DataError | None:
+        """About the first line that is no entry; None where each is one."""
+        for number, line in rest:
+            cells = _cells(line).translate(_FORTRAN).split()
+            if len(cells) != 5:
+                return DataError(f"{self.name}: line {number}: {ENTRY}, not {len(cells)}")
+            wrong = next((cell for cell in cells if not _is_number(cell)), None)
+            if wrong is not None:
+                return DataError(f"{self.name}: line {number}: '{visible(wrong[:40])}' is not a number")
+        return None
 
     def fault(self, message: str, entry: int | None = None) -> DataError:
         """About the line read last, or about an entry of the table."""
@@ -207,12 +220,21 @@ class _Lines:
 
 _COMMENTS = '"*'
 _PUNCTUATION = str.maketrans(",(){}", "     ")
+ENTRY = "entries have 5 numbers (matrix, block, row, column, value)"
 _FORTRAN = str.maketrans("Dd", "Ee")
 
 
 def _cells(line: str) -> str:
     """The line without the punctuation that the format allows between numbers."""
     return line.translate(_PUNCTUATION)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_integer(cell: str) -> bool:

@@ -66,6 +66,9 @@ class TermWeights(StrictModel):
 
 EVEN = TermWeights()
 
+SAME = 1e-12
+"""Part of a trace that rounding makes of it."""
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -157,7 +160,7 @@ class StandardSDP(Template):
                 raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))
             trace = self._trace(sizes, affine)
             if self.radius is None and trace.exact:
-                affine = affine[~_on_trace(sizes, affine)]
+                affine = affine[~_on_trace(sizes, affine, trace.radius)]
             return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
@@ -260,14 +263,15 @@ def _as_one_matrix(program: BlockProgram) -> Parts | None:
     return (n,), cost, affine[~free]
 
 
-def _on_trace(sizes: tuple[int, ...], affine: Affine) -> np.ndarray:
-    """Which constraints are a I = b, as the domain is where the trace is fixed: a mask (m,)."""
+def _on_trace(sizes: tuple[int, ...], affine: Affine, trace: float) -> np.ndarray:
+    """Which constraints are a I = b with b / a the trace, as the domain is where that is fixed: a mask (m,)."""
     identity, rows = sp.csr_array(Blocks(sizes).identity()[None]), affine.rows
     same = np.diff(rows.indptr) == identity.nnz
     for place in np.flatnonzero(same).tolist():
         row = rows[[place]]
-        same[place] = np.array_equal(row.indices, identity.indices) and np.ptp(row.data) == 0.0
-    return same
+        multiple = np.array_equal(row.indices, identity.indices) and np.ptp(row.data) == 0.0
+        same[place] = multiple and abs(affine.lower[place] / row.data[0] - trace) <= SAME * trace
+    return same & affine.equal
 
 
 def _entries(matrix: Matrix) -> int:

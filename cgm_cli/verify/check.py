@@ -238,8 +238,9 @@ class _Solution:
         if along is None or along.shape != problem.domain.shape or not np.isfinite(along).all():
             return CheckedClaim("ray", Verdict.FAILS, note="it is not there, or no array of the shape of x")
         size = float(norm(extended(along)))
-        outside = violation(problem.domain, SavedPoint(problem.domain.shape, along, None))
-        worst = outside / size
+        # Half as large as the radius that was assumed, of which a ray has none.
+        inside = 0.5 * problem.domain.radius
+        worst = violation(problem.domain, SavedPoint(problem.domain.shape, inside * along, None)) / (inside * size)
         for term in problem.terms:
             matrix = matrix_of(term.map)
             image = product(matrix, extended(along).reshape(-1)).astype(float)

@@ -154,6 +154,27 @@ def test_dependent_rows_are_left_out_and_contradicting_ones_are_not():
     assert "whatever the trace" in wrong.message
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    ("rows", "right"),
+    [
+        ([[1.0, 0, 0, 1.0, 0], [1.0, 0, 0, 1.0, 0]], [1.0, 2.0]),
+        ([[0.0, 0, 0, 0, 0]], [5.0]),
+        ([[1.0, 0, 0, 0, 0], [2.0, 0, 0, 0, 0]], [1.0, 0.0]),
+        ([[1.0, 0, 0, 0, 1], [0, 0.5, 0.5, 0, 1], [1.0, 0.5, 0.5, 0, 2]], [1.0, 1.0, 1.0]),
+    ],
+)
+def test_rows_that_contradict_each_other_are_seen_at_once(rows, right, unit):
+    rows, right = unit * np.array(rows), unit * np.array(right)
+    problem = posed(Blocks((2, -1)), rows, right, np.array([1.0, 0, 0, -1.0, 0.5]), 1e3, 3.0)
+    found = solve_problem(problem, {"method": "cgal", "correction": "interior-point"})
+    assert found.status.value == "infeasible"
+    assert found.record.k < 5
+    y = found.duals["rows"]
+    assert np.abs(y @ rows).max() < 1e-9 * np.abs(y).max() * unit
+    assert y @ right < 0.0
+
+
 def test_without_an_end_there_is_a_ray():
     """min -X_11 with X_22 = 1; and max over a cone that another constraint closes."""
     blocks, rows = Blocks((2, -1)), np.array([[0.0, 0.0, 0.0, 1.0, 0.0]])

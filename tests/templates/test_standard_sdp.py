@@ -234,3 +234,12 @@ def test_a_bound_that_needs_a_trace_says_so():
     assert "no larger" in result.message
     weak = as_spec(-unit(2, 0, 0), [unit(2, 0, 0), unit(2, 0, 1)], [1.0, 2.0])
     assert solve(weak, method="auto", iterations=200).record.total == pytest.approx(-1.0, rel=1e-3)
+
+
+def test_two_traces_are_one_too_many():
+    """tr X = 1 and tr X = 2, whose mean is no trace."""
+    problem = as_spec(np.diag([1.0, -1.0]), [np.eye(2), np.eye(2)], [1.0, 2.0])
+    result = build(loads(dump({"problem": problem}))).solve()
+    assert result.status.value == "infeasible"
+    same = as_spec(np.diag([1.0, -1.0]), [np.eye(2), 3.0 * np.eye(2)], [1.0, 3.0])
+    assert build(loads(dump({"problem": same}))).solve().record.total == pytest.approx(-1.0, rel=1e-3)

@@ -40,6 +40,7 @@ class Side:
 class ConicForm:
     """blocks: of z; inner: those of x, its first entries, as many as `variables`. rows, right, cost: A, b and c. kept:
     of all rows, those that are not left out; has_trace_row: whether the last of these is that of the trace.
+    contradiction: y with A^T y = 0 and b y > 0, of rows that cannot hold at once; None where they can.
     """
 
     def __init__(self, problem: CompositeProblem):
@@ -80,8 +81,9 @@ class ConicForm:
         extra = sp.coo_array((slacks[places], (places, np.arange(places.size))), shape=(slacks.size, places.size))
         whole = sp.csr_array(sp.hstack([rows, extra])) if places.size else rows
         self._count = slacks.size
-        self.kept = _independent(whole, right)
+        self.kept, contradiction = _independent(whole, right)
         self.rows, self.right = whole[self.kept], right[self.kept]
+        self.contradiction = None if contradiction is None else contradiction[self.kept]
         self.has_trace_row = bool(self.kept[-1] == slacks.size - 1) if self.kept.size else False
 
     def point(self, z: np.ndarray) -> np.ndarray:
@@ -141,21 +143,30 @@ def _sides(term: Term) -> Sequence[tuple[np.ndarray, np.ndarray, float]]:
     return [each for each in found if each[0].size]
 
 
-def _independent(rows: sp.csr_array, right: np.ndarray) -> np.ndarray:
-    """The rows that are no combination of others, nor contradict one: Cholesky's factor of A A^T, with pivots."""
+def _independent(rows: sp.csr_array, right: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """The rows that are no combination of others, nor contradict one; and, of those that do, the combination that is
+    zero on the left and largest on the right, positive there: by Cholesky's factor L of A A^T, with pivots. The last
+    rows of L are combinations of the first, c with L_1^T c = l.
+    """
     count = rows.shape[0]
     gram = sp.csr_array(rows @ rows.T)
-    if gram.nnz == count:  # they are orthogonal
-        return np.arange(count)
+    if gram.nnz == count and (gram.diagonal() > 0.0).all():  # they are orthogonal
+        return np.arange(count), None
     factor, pivots, rank = _pivoted(gram.toarray())
     if rank == count:
-        return np.arange(count)
+        return np.arange(count), None
     order = pivots - 1
+    first, others = order[:rank], order[rank:]
     lower, last = np.tril(factor[:rank, :rank]), factor[rank:, :rank]
-    told = last @ np.asarray(scipy.linalg.solve_triangular(lower, right[order[:rank]], lower=True))
-    size = max(1e-300, float(np.abs(right).max()))
-    contradicts = np.abs(right[order[rank:]] - told) > CONSISTENT * size
-    return np.sort(np.concatenate([order[:rank], order[rank:][contradicts]]))
+    combined = np.asarray(scipy.linalg.solve_triangular(lower, last.T, lower=True, trans=1)) if rank else last.T
+    off = right[others] - combined.T @ right[first]
+    contradicts = np.abs(off) > CONSISTENT * max(1e-300, float(np.abs(right).max()))
+    kept = np.sort(np.concatenate([first, others[contradicts]]))
+    if not contradicts.any():
+        return kept, None
+    worst, y = int(np.argmax(np.abs(off))), np.zeros(count)
+    y[others[worst]], y[first] = 1.0, -combined[:, worst]
+    return kept, np.sign(off[worst]) * y
 
 
 def _pivoted(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

@@ -61,6 +61,11 @@ KEPT, TWICE = 12, 2.0
 others are moved towards them.
 """
 
+BEYOND = 1e6
+"""How many times the largest objective, in units of the data, the bound of rows that contradict each other is at
+first.
+"""
+
 RISES, SAME = 1.5, 1e-6
 """How many times larger b y has become, to be on its way to infinity; and what the slack may be off by beside it."""
 
@@ -246,7 +251,11 @@ class InteriorPoint:
         x = width * identity
         if not form.cone.fixed:
             slacks[-1] = trace - width * form.inner.order - width
-        return Iterate(x + slacks, np.zeros(form.right.size), 2.0 * FAR * identity)
+        y = np.zeros(form.right.size)
+        if form.contradiction is not None:
+            # So far that the bound of y is beyond every objective there is.
+            y = BEYOND * (1.0 + trace) / float(form.contradiction @ form.right / size) * form.contradiction
+        return Iterate(x + slacks, y, 2.0 * FAR * identity)
 
     def _stepped(self, memory: InteriorState, deadline: Deadline) -> InteriorState:
         """One step of Newton's method, or the end."""
