@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 from pathlib import Path
@@ -355,3 +356,20 @@ def test_a_damaged_archive(here):
     (here / "x.col.gz").write_bytes(b"no archive")
     with pytest.raises(CgmError, match="not a gzip file, or a damaged one"):
         recognise(here / "x.col.gz")
+
+
+def test_a_named_pipe_is_refused_and_not_waited_for(here, capsys):
+    os.mkfifo(here / "pipe.dat-s")
+    assert cgm("solve", "pipe.dat-s") == 3
+    assert capsys.readouterr().err == "pipe.dat-s: is a named pipe, and not a file\n"
+
+
+def test_rays_and_contradictions_are_verified(here, capsys):
+    """In units of 1e-9, beside which a ray of length one is far beyond what was assumed of the trace."""
+    (here / "ray.dat-s").write_text("1\n1\n2\n1e-9\n0 1 1 1 1\n1 1 2 2 1\n")
+    (here / "two.dat-s").write_text("2\n1\n2\n1 2\n0 1 1 1 1\n1 1 1 1 1\n1 1 2 2 1\n2 1 1 1 1\n2 1 2 2 1\n")
+    for name, status in [("ray", "unbounded"), ("two", "infeasible")]:
+        assert cgm("solve", f"{name}.dat-s", "--out", name) == 4
+        assert json.loads((here / name / "status.json").read_text())["status"] == status
+        assert cgm("verify", name) == 0
+        capsys.readouterr()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.corrections.conic_form import is_conic, is_on_diagonal
+from cgm_cli.methods.corrections.conic_form import contradicts_itself, is_conic, is_on_diagonal
 from cgm_cli.methods.corrections.interior_point import InteriorPoint
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.method import Method
@@ -167,10 +167,10 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> float | None:
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
     if not (is_open and solver.iterate in ("auto", "dense") and problem.terms and is_conic(problem)):
         return None
-    if is_on_diagonal(problem):
-        return None
     rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
     if rows > ROWS or min(problem.domain.shape) > ORDER:
+        return None
+    if is_on_diagonal(problem) and not contradicts_itself(problem):
         return None
     seconds = InteriorPoint(problem).seconds
     return seconds if seconds <= WAIT else None

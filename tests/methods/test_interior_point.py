@@ -10,8 +10,10 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
@@ -173,6 +175,16 @@ def test_rows_that_contradict_each_other_are_seen_at_once(rows, right, unit):
     y = found.duals["rows"]
     assert np.abs(y @ rows).max() < 1e-9 * np.abs(y).max() * unit
     assert y @ right < 0.0
+
+
+def test_auto_sees_contradictions_on_a_diagonal():
+    """Which it would leave to descent on factors."""
+    domain = PSDTrace(3, 3.0, True)
+    rows = sp.csr_array(np.array([np.diag([1.0, 0, 0]).reshape(-1), np.diag([2.0, 0, 0]).reshape(-1)]))
+    for right, status in (([1.0, 0.0], "infeasible"), ([1.0, 2.0], "converged")):
+        term = Term("rows", Matrices.of_rows(rows, (3, 3)), Equals((2,), np.array(right)))
+        problem = CompositeProblem(domain, Linear(np.diag([1.0, 2.0, 3.0]), (3, 3)), (term,))
+        assert solve_problem(problem).status.value == status
 
 
 def test_without_an_end_there_is_a_ray():

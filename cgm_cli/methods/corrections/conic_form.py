@@ -87,10 +87,13 @@ class ConicForm:
         self.has_trace_row = bool(self.kept[-1] == slacks.size - 1) if self.kept.size else False
 
     def point(self, z: np.ndarray) -> np.ndarray:
-        """x of z, of the shape of a point of the domain; scaled to the trace that is fixed, where no row says so."""
+        """x of z, of the shape of a point of the domain, and brought to its trace, which rows that contradict it, or
+        say it only at the end, let it miss.
+        """
         x = self.inner.symmetric(z[: self.variables])
-        if self.cone.fixed and not self.has_trace_row:
-            x *= self.cone.trace / float(np.vdot(self.inner.identity(), x))
+        trace = float(np.vdot(self.inner.identity(), x))
+        if self.cone.fixed or trace > self.cone.trace:
+            x *= self.cone.trace / trace
         return x.reshape(self._problem.domain.shape)
 
     def duals(self, y: np.ndarray) -> list[np.ndarray]:
@@ -120,6 +123,18 @@ def is_on_diagonal(problem: CompositeProblem) -> bool:
     if len(shape) != 2:
         return False
     return all((rows_of(term).indices % (shape[1] + 1) == 0).all() for term in problem.terms)
+
+
+def contradicts_itself(problem: CompositeProblem) -> bool:
+    """Whether some equations cannot hold at once, whatever x is: descent would never say so."""
+    sides = [(rows_of(term), *side) for term in problem.terms for side in _sides(term)]
+    parts = [(rows[entries], values) for rows, entries, values, sign in sides if sign == 0.0]
+    if not parts:
+        return False
+    rows, right = (sp.csr_array(sp.vstack([each for each, _ in parts])), np.concatenate([each for _, each in parts]))
+    lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
+    lengths[lengths == 0.0] = 1.0
+    return _independent(sp.csr_array(sp.diags_array(1.0 / lengths) @ rows), right / lengths)[1] is not None
 
 
 def rows_of(term: Term) -> sp.csr_array:
