@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.cells import is_number
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_text
@@ -18,15 +19,7 @@ def looks_like(head: Head) -> bool:
     cells = head.text.split()
     if not (head.whole and cells and cells[0].isascii() and cells[0].isdigit() and len(cells[0]) < 6):
         return False
-    return len(head.cells[0]) == 1 and len(cells) == 1 + 2 * int(cells[0]) ** 2 and all(map(_is_number, cells))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return len(head.cells[0]) == 1 and len(cells) == 1 + 2 * int(cells[0]) ** 2 and all(map(is_number, cells))
 
 
 def read_assignment(path: Path, name: str | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +32,7 @@ def read_assignment(path: Path, name: str | None = None) -> tuple[np.ndarray, np
     check_fits(name, 16 * n * n)
     if len(cells) != 1 + 2 * n * n:
         raise DataError(f"{name}: two matrices of order {n} have {2 * n * n} numbers, and there are {len(cells) - 1}")
-    wrong = next((cell for cell in cells[1:] if not _is_number(cell)), None)
+    wrong = next((cell for cell in cells[1:] if not is_number(cell)), None)
     if wrong is not None:
         raise DataError(f"{name}: '{visible(wrong[:40])}' is not a number")
     values = np.array(cells[1:], dtype=float).reshape(2, n, n)

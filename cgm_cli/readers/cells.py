@@ -1,4 +1,4 @@
-"""What the cells of a line say in files of graphs. ValueError says what is wrong with them."""
+"""What the cells of a line say. ValueError says what is wrong with those of a graph."""
 
 from __future__ import annotations
 
@@ -30,3 +30,12 @@ def weight_of(cell: str) -> float:
 def is_count(cell: str) -> bool:
     """Whether it is a whole number of 15 digits at most, without a sign."""
     return cell.isascii() and cell.isdigit() and len(cell) <= 15
+
+
+def is_number(cell: str) -> bool:
+    """Whether Python takes it for a number, nan and infinity included."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.adjacency import adjacency
-from cgm_cli.readers.cells import weight_of
+from cgm_cli.readers.cells import is_number, weight_of
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
@@ -44,9 +44,9 @@ def looks_like(head: Head) -> bool:
     if not rows or len({len(row) for row in rows}) != 1 or len(rows[0]) not in (2, 3):
         return False
     nodes = [cell for row in rows for cell in row[:2]]
-    if any(not cell or (_is_number(cell) and not _WHOLE.fullmatch(cell)) for cell in nodes):
+    if any(not cell or (is_number(cell) and not _WHOLE.fullmatch(cell)) for cell in nodes):
         return False
-    return all(_is_number(row[2]) for row in rows if len(row) == 3)
+    return all(is_number(row[2]) for row in rows if len(row) == 3)
 
 
 def read_edge_list(path: Path, name: str) -> sp.csr_array:
@@ -96,10 +96,10 @@ def _has_headings(rows: list[list[str]]) -> bool:
     if not rows:
         return False
     first, others = rows[0], rows[1:]
-    if len(first) == 3 and not _is_number(first[2]):
+    if len(first) == 3 and not is_number(first[2]):
         return True
     numbered = bool(others) and all(all(map(_WHOLE.fullmatch, row[:2])) for row in others)
-    named = not any(map(_is_number, first[:2]))
+    named = not any(map(is_number, first[:2]))
     return (numbered and named) or _HEADINGS.fullmatch(",".join(first[:2]).lower()) is not None
 
 
@@ -113,11 +113,3 @@ def _content(line: str) -> str:
 
 def _cells(line: str, mark: str | None) -> list[str]:
     return [cell.strip().strip('"').strip() for cell in line.split(mark)]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

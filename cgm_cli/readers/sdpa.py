@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.block_program import BlockProgram
+from cgm_cli.readers.cells import is_number
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
@@ -196,7 +197,7 @@ class _Lines:
             cells = _cells(line).translate(_FORTRAN).split()
             if len(cells) != 5:
                 return DataError(f"{self.name}: line {number}: {ENTRY}, not {len(cells)}")
-            wrong = next((cell for cell in cells if not _is_number(cell)), None)
+            wrong = next((cell for cell in cells if not is_number(cell)), None)
             if wrong is not None:
                 return DataError(f"{self.name}: line {number}: '{visible(wrong[:40])}' is not a number")
         return None
@@ -227,14 +228,6 @@ _FORTRAN = str.maketrans("Dd", "Ee")
 def _cells(line: str) -> str:
     """The line without the punctuation that the format allows between numbers."""
     return line.translate(_PUNCTUATION)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_integer(cell: str) -> bool:

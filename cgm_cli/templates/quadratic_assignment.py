@@ -25,6 +25,12 @@ from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.text import visible
 
+ROUNDING = 1e-6
+"""Part of a bound that is taken off before it is rounded up: far more than the cost is off by in coordinates of V."""
+
+GAINS = 1e-9
+"""Part of its value that an exchange has to make a permutation better by, to do so by more than rounding."""
+
 SMALLEST = 3
 """Fewer objects have at most two permutations."""
 
@@ -89,6 +95,8 @@ class QuadraticAssignment(Template):
                     distance = _square(context.array(self.distance))
                     if distance.shape != flow.shape:
                         raise ProblemError(f"B is {named(distance.shape)}, but A is {named(flow.shape)}")
+            # Of order n^2: the cost, its products with V, V, bounds on the entries of Y, and images.
+            context.reserve("matrices", 8 * 8 * flow.shape[0] ** 4)
             return QuadraticAssignment(flow, distance, self.starts)
 
     def __init__(self, flow: np.ndarray, distance: np.ndarray, starts: int = 20):
@@ -129,7 +137,7 @@ class QuadraticAssignment(Template):
                 break
         figures = {"assignment": value}
         if bound is not None:
-            least = math.ceil(bound - 1e-6 * max(1.0, abs(bound))) if self.whole else bound
+            least = math.ceil(bound - ROUNDING * max(1.0, abs(bound))) if self.whole else bound
             figures["bound_of_permutations"] = float(least)
             figures["certified_gap"] = max(0.0, value - least) / max(abs(value), abs(least), 1e-300)
         return Rounding(figures, {"permutation": best})
@@ -144,7 +152,7 @@ class QuadraticAssignment(Template):
         while True:
             gains = self._gains(places)
             i, j = np.unravel_index(int(np.argmin(gains)), gains.shape)
-            if gains[i, j] >= -1e-9 * max(1.0, abs(value)):
+            if gains[i, j] >= -GAINS * max(1.0, abs(value)):
                 return places, value
             places[[i, j]] = places[[j, i]]
             value = self.value(places)

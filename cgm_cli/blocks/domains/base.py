@@ -121,8 +121,9 @@ class Domain(ABC):
     Constants: `radius` = max |x| over X and `diameter` = max |x - y| over X (Euclidean or Frobenius norm). `symmetric`:
     X holds symmetric matrices, and directions are symmetrised before they reach `lmo`. `spectral`: `lmo` works by
     products with the direction, which need not be written out as an array. `takes_single_precision`: where its
-    tolerance is loose, `lmo` is content with products in that. `projects`: `project` gives the nearest point of any x,
-    however far, at a price that is not much more than that of `lmo`, or of one full factorisation.
+    tolerance is loose, `lmo` is content with products in that. `expected`: how long solutions are likely to be, where
+    the radius is a guess on the safe side. `projects`: `project` gives the nearest point of any x, however far, at a
+    price that is not much more than that of `lmo`, or of one full factorisation.
     """
 
     shape: tuple[int, ...]
@@ -132,6 +133,7 @@ class Domain(ABC):
     spectral: bool = False
     takes_single_precision: bool = False
     projects: bool = False
+    expected: float | None = None
 
     @property
     def sizing(self) -> str | None:
@@ -149,12 +151,12 @@ class Domain(ABC):
     @property
     def assumes_radius(self) -> bool:
         """Whether nothing but a guess says that points are no larger."""
-        return False
+        return self.expected is not None
 
     @property
     def usual(self) -> float:
-        """The length of points that are to be expected: the radius, unless that is a guess on the safe side."""
-        return self.radius
+        """The length of points that are to be expected."""
+        return self.radius if self.expected is None else self.expected
 
     @property
     def entry_limits(self) -> np.ndarray | None:
@@ -225,9 +227,9 @@ class Domain(ABC):
         return None
 
     def lowered(self, direction: Direction, by: float) -> Direction | None:
-        """A direction v' with <v', x> <= <v, x> + e for all x in X and all errors e, of numbers as linear in x, of up
-        to `by` over X. Where X has points of any size up to a radius, errors are as small as these, and the minimum
-        over X of v' may be that of v. None where nothing is gained.
+        """A direction below all that rounding may have made this one of: v' with <v', x> <= <v + e, x> on X for every
+        error e with |<e, x>| <= `by` there. Where X has points of all sizes up to a radius, e is as small on a point as
+        that is, and v' may have the minimum of v. None where there is nothing to be gained by it.
         """
         return None
 

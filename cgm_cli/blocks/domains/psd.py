@@ -57,14 +57,6 @@ class PSDTrace(EigenDomain):
             self.diameter = 0.0 if fixed_trace else radius
 
     @property
-    def assumes_radius(self) -> bool:
-        return self.expected is not None
-
-    @property
-    def usual(self) -> float:
-        return self.radius if self.expected is None else self.expected
-
-    @property
     def sizing(self) -> str | None:
         return None if self.fixed_trace else "radius"
 

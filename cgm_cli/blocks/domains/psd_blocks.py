@@ -65,14 +65,6 @@ class PSDBlocks(Domain):
         return self.blocks.sizes
 
     @property
-    def assumes_radius(self) -> bool:
-        return self.expected is not None
-
-    @property
-    def usual(self) -> float:
-        return self.radius if self.expected is None else self.expected
-
-    @property
     def sizing(self) -> str | None:
         return None if self.fixed_trace else "radius"
 

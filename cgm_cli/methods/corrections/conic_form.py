@@ -56,11 +56,9 @@ class ConicForm:
         for place, term in enumerate(problem.terms):
             matrix = self.inner.symmetric_rows(rows_of(term))
             for entries, values, sign in _sides(term):
-                rows = matrix[entries]
-                lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
-                lengths[lengths == 0.0] = 1.0
+                rows, lengths = _of_length_one(matrix[entries])
                 self._sides.append(Side(place, entries, lengths))
-                parts.append(sp.csr_array(sp.diags_array(1.0 / lengths) @ rows))
+                parts.append(rows)
                 right.append(values / lengths)
                 slacks.append(np.full(entries.size, sign))
         length = np.sqrt(self.inner.order)
@@ -131,10 +129,15 @@ def contradicts_itself(problem: CompositeProblem) -> bool:
     parts = [(rows[entries], values) for rows, entries, values, sign in sides if sign == 0.0]
     if not parts:
         return False
-    rows, right = (sp.csr_array(sp.vstack([each for each, _ in parts])), np.concatenate([each for _, each in parts]))
+    rows, lengths = _of_length_one(sp.csr_array(sp.vstack([each for each, _ in parts])))
+    return _independent(rows, np.concatenate([values for _, values in parts]) / lengths)[1] is not None
+
+
+def _of_length_one(rows: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
+    """Rows over their lengths, and those; of a row of zeros it is one."""
     lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
     lengths[lengths == 0.0] = 1.0
-    return _independent(sp.csr_array(sp.diags_array(1.0 / lengths) @ rows), right / lengths)[1] is not None
+    return sp.csr_array(sp.diags_array(1.0 / lengths) @ rows), lengths
 
 
 def rows_of(term: Term) -> sp.csr_array:
