@@ -51,6 +51,10 @@ class Atom(ABC):
         """left^T atom right, for matrices left (m, a) and right (n, b)."""
         return left.T @ self.dense() @ right
 
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """atom vector, of a matrix and a vector (n,)."""
+        return self.dense() @ vector
+
     @abstractmethod
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         """x <- (1 - eta) x + eta atom, in place; x is C-contiguous and of shape `self.shape`."""
@@ -169,6 +173,9 @@ class LowRankAtom(Atom):
 
     def compressed(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return ((left.T @ self.left) * self.weights) @ (self.right.T @ right)
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        return self.left @ (self.weights * (self.right.T @ vector))
 
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         kernels.blend_low_rank(x, eta, self.left, self.weights, self.right)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
-from cgm_cli.numerics import kernels, symmetric
+from cgm_cli.numerics import kernels, sparse_products, symmetric
 from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
 from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.numerics.symmetric import HalfProduct, Multiply
@@ -267,7 +267,7 @@ class SparseDirection(Direction):
         return float(np.abs(self.matrix.data).max()) if self.matrix.nnz else 0.0
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
-        return self.matrix @ block
+        return sparse_products.product(self.matrix, block)
 
     def transposed(self) -> Direction:
         return self if self.symmetric else SparseDirection(self.matrix.T.tocsr())

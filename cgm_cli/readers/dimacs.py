@@ -1,7 +1,8 @@
 """Graphs in the DIMACS formats for cliques and colourings (.clq, .col, .graph).
 
 `c` begins a comment, `p edge n m` or `p col n m` says how many nodes and edges there are, `e i j` is an edge between
-nodes numbered from 1. Every edge weighs 1. Weights and places of nodes (`n`, `d`, `v`, `x`) are passed over.
+nodes numbered from 1. Every edge weighs 1. `n i w` says that node i weighs w, which `node_weights` reads; places of
+nodes (`d`, `v`, `x`) are passed over.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.adjacency import adjacency
-from cgm_cli.readers.cells import is_count, node_of
+from cgm_cli.readers.cells import is_count, node_of, weight_of
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
@@ -62,6 +63,32 @@ def read_dimacs(path: Path, name: str) -> sp.csr_array:
     if len(tails) not in (promised, 2 * promised) and 2 * len(tails) != promised:
         raise DataError(f"{name}: the header promises {promised} edges, the file has {len(tails)}")
     return adjacency(name, nodes, np.array(tails, np.int64), np.array(heads, np.int64), np.ones(len(tails)))
+
+
+def node_weights(path: Path, name: str) -> np.ndarray:
+    """Those of the lines `n node weight` (nodes,), 1 where there is none. DataError, with the line, for what is no such
+    line, for a node that has two, and for a file in another format, or without any.
+    """
+    found: np.ndarray | None = None
+    known: set[int] = set()
+    for number, line in enumerate(read_lines(path, name), start=1):
+        cells = line.split()
+        try:
+            if cells[:1] == ["p"] and found is None:
+                found = np.ones(_sizes(cells)[0])
+            elif cells[:1] == ["n"]:
+                if found is None or len(cells) != 3:
+                    raise ValueError("expected `n node weight`, behind the line `p edge nodes edges`")
+                node = node_of(cells[1], found.size)
+                if node in known:
+                    raise ValueError(f"node {cells[1]} has a weight already")
+                known.add(node)
+                found[node] = weight_of(cells[2])
+        except ValueError as error:
+            raise DataError(f"{name}: line {number}: {error}") from None
+    if found is None or not known:
+        raise DataError(f"{name}: has no weights of nodes, which DIMACS files have in lines `n node weight`")
+    return found
 
 
 def _sizes(cells: list[str]) -> tuple[int, int]:

@@ -138,8 +138,8 @@ def _cut(path: Path, name: str) -> Draft:
 
 def _theta(path: Path, name: str) -> Draft:
     remarks = (
-        "Theta is that of the graph as it stands: no less than its largest independent set, while its cliques are the",
-        "independent sets of the complement. Weights of nodes count for nothing.",
+        "Theta is that of the graph as it stands, no less than its largest independent set; with `complement: true`",
+        "it is no less than its largest clique. Where the file has weights of nodes, `weights: file` takes them.",
         "`template: max-cut` takes the same graph.",
     )
     return Draft("lovasz-theta", {"graph": {"file": name}}, remarks)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.conic_form import contradicts_itself, is_conic, is_on_diagonal
@@ -53,6 +54,14 @@ FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1000
 asks for every entry of an x that need not be of low rank; and where one asks for them in other coordinates. (Descent on
 factors against projections: max-cut with 100 nodes to 1e-3: 0.04 s, 0.15 s; k-means of 60 points to 1e-4: 0.10 s,
 0.10 s, of 300: 0.35 s, 15 s; a photograph of 256 x 256 to 1e-3: none after 20 s, 2.0 s.)
+"""
+
+
+MANY_ENTRIES, PER_ENTRY, OF_ENTRIES = 1500, 7000, 1000
+"""Of single entries of a matrix of order n that equations or bounds are about, under a linear objective, how many there
+are to be for projections: so many, and n^3 / PER_ENTRY, for orders up to OF_ENTRIES. (Theta of random graphs to 1e-3 by
+projections, by descent on factors: 300 nodes with 2200 edges 4.7 s, 0.9 s; with 9000 3.4 s, 2.0 s; with 22,000 3.6 s,
+7.6 s; 600 nodes with 18,000 edges 13 s, 1.8 s; with 90,000 12 s, 27 s. With X >= 0 300 nodes and 9000 edges 4 s, 7 s.)
 """
 
 
@@ -130,6 +139,9 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec
     factors, corrected = problem.domain.factors, solver.correction.name != "none"
     update: dict[str, Any]
     open_to_all = solver.step.name == "classic" and not corrected and solver.iterate != "samples"
+    if open_to_all and _is_full_of_entries(solver, problem):
+        update = {"method": "cgal", "correction": _policy("correction", "primal-dual")}
+        return solver.model_copy(update=update), {"correction": "auto: so many entries are given that the rank is high"}
     if open_to_all and (seconds := _inside(solver, problem)) is not None:
         update = {"method": "cgal", "correction": _policy("correction", "interior-point")}
         why = f"auto: a linear program over a cone, small enough for Newton's method ({_about(seconds)})"
@@ -176,6 +188,32 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> float | None:
     return seconds if seconds <= WAIT else None
 
 
+def _is_full_of_entries(solver: SolverSpec, problem: CompositeProblem) -> bool:
+    """Whether constraints ask for so many entries of a matrix, one at a time, that what a linear objective is least at
+    has no low rank: steps by projections are few there, since the rows of the constraints are orthogonal.
+    """
+    domain, loss = problem.domain, problem.loss
+    n, is_linear = min(domain.shape), loss is None or loss.is_linear
+    if domain.cone is None or not domain.symmetric or n > OF_ENTRIES or not is_linear:
+        return False
+    if not _may_project(solver, problem) or any(term.penalty.intervals is None for term in problem.terms):
+        return False
+    counts = [_entries_asked_for(term.map) for term in problem.terms]
+    return all(counts) and sum(counts) >= max(MANY_ENTRIES, n**3 / PER_ENTRY)
+
+
+def _entries_asked_for(linear: LinearMap) -> int:
+    """How many entries the image consists of, both triangles counted once; 0 where it is not of such, or only of those
+    on the diagonal.
+    """
+    if linear.is_identity:
+        return math.prod(linear.in_shape) // 2
+    rows = None if linear.needs_array else linear.rows()
+    if rows is None or rows.nnz > 2 * rows.shape[0] or (rows @ rows.T).nnz > rows.shape[0]:
+        return 0
+    return rows.shape[0] if (rows.indices % (linear.in_shape[1] + 1)).any() else 0
+
+
 def _about(seconds: float) -> str:
     return f"about {seconds:.0f} s" if seconds >= 1.0 else "less than a second"
 
@@ -190,8 +228,8 @@ def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:
 
 def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
     """Whether a projection costs so little that primal-dual steps are ahead of whatever the oracle alone can do."""
-    domain, is_open = problem.domain, solver.smoothing is None and solver.duals is None and solver.dual_bound is None
-    if not (is_open and domain.projected.projects and solver.iterate in ("auto", "dense")):
+    domain = problem.domain
+    if not _may_project(solver, problem):
         return False
     # What a linear objective is least at has low rank, or nearly so, and descent on factors is far ahead there.
     linear = problem.loss is not None and problem.loss.is_linear
@@ -200,6 +238,12 @@ def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
     high_rank = problem.needs_array and (domain.factors is None or not linear or elsewhere)
     most = ELSEWHERE if elsewhere else WRITTEN_OUT if high_rank else FACTORISED
     return domain.projected.factorised <= most
+
+
+def _may_project(solver: SolverSpec, problem: CompositeProblem) -> bool:
+    """Whether there is a projection, and the spec leaves room for it."""
+    is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
+    return is_open and problem.domain.projected.projects and solver.iterate in ("auto", "dense")
 
 
 def _choice(policy: PolicySpec | None) -> PolicyChoice | None:

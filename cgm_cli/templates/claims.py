@@ -41,14 +41,15 @@ class ClusteringCost:
 
 
 @dataclass(frozen=True)
-class IndependentSetSize:
-    """The number of nodes that are chosen, no two of which are joined by an edge.
+class IndependentSet:
+    """The number of nodes that are chosen, no two of which are joined by an edge, or the sum of their weights.
 
-    adjacency: symmetric (n, n). chosen: an array (n,), zero for the others.
+    adjacency: symmetric (n, n). chosen: an array (n,), zero for the others. weights: of the nodes (n,), none negative.
     """
 
     adjacency: sp.csr_array
     chosen: str
+    weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class AgainstBound:
     part: float = 1.0
 
 
-Statement = CutWeight | ClusteringCost | IndependentSetSize | FeasibleObjective | LargestEntry | Reported | AgainstBound
+Statement = CutWeight | ClusteringCost | IndependentSet | FeasibleObjective | LargestEntry | Reported | AgainstBound
 
 
 @dataclass(frozen=True)

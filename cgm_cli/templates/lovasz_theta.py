@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
@@ -17,16 +19,18 @@ from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.penalties.box import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, located
+from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.dimacs import node_weights
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ArrayField, ByKeys, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, FileArray, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.claims import Claim, IndependentSetSize
+from cgm_cli.templates.claims import Claim, IndependentSet
 from cgm_cli.templates.max_cut import RandomGraph
 from cgm_cli.templates.views import nodes_in_groups
+from cgm_cli.text import visible
 
 
 class Cycle(StrictModel):
@@ -36,11 +40,12 @@ class Cycle(StrictModel):
 
 
 class LovaszTheta(Template):
-    """max <J, X> / n subject to X_ij = 0 for the edges i-j, X positive semidefinite, tr X = n; J is all ones.
+    """max <u u^T, X> / n subject to X_ij = 0 for the edges i-j, X positive semidefinite, tr X = n; u_i = sqrt(w_i).
 
-    Lovasz, IEEE Trans. Inf. Theory 25, 1979; X is n times the usual one, so that its entries are of size 1. With
-    `nonnegative` also X >= 0: Schrijver's smaller number. The incidence vector of an independent set S gives a feasible
-    X of value |S|, so the bound is above every independent set. Rounding: a greedy one.
+    Lovasz, IEEE Trans. Inf. Theory 25, 1979; with weights w Groetschel, Lovasz and Schrijver, "Geometric Algorithms and
+    Combinatorial Optimization", 1988, section 9.3; X is n times the usual one, so that its entries are of size 1. With
+    `nonnegative` also X >= 0: Schrijver's smaller number. An independent set S gives a feasible X of value w(S), so the
+    bound is above every independent set; of the complement it is above every clique. Rounding: a greedy one.
     """
 
     class Spec(TemplateSpec):
@@ -48,34 +53,68 @@ class LovaszTheta(Template):
         graph: Annotated[ArrayField | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
             description="a file, a symmetric matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
         )
+        complement: bool = Field(False, description="take the graph whose edges are those that are missing")
+        weights: Annotated[ArrayField | Literal["file"] | None, ByKeys()] = Field(
+            None,
+            description="of the nodes, >= 0, or `file`: those that a DIMACS file of the graph has; left out: all 1",
+        )
         nonnegative: bool = Field(False, description="X >= 0, entry by entry")
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "lovasz-theta", "graph": {"cycle": 5}},
             {"template": "lovasz-theta", "graph": "petersen", "nonnegative": True},
+            {"template": "lovasz-theta", "graph": {"cycle": 6}, "complement": True, "weights": [1, 2, 1, 0.5, 1, 2]},
         ]
+
+        @model_validator(mode="after")
+        def _weights_in_a_file(self):
+            if self.weights == "file" and not isinstance(self.graph, FileArray):
+                raise ValueError("`weights: file` are those of a graph in a file")
+            return self
 
         def build(self, context: BuildContext) -> LovaszTheta:
             with located("graph"):
                 adjacency = self._adjacency(context)
+                if self.complement:
+                    context.reserve("complement", 40 * adjacency.shape[0] ** 2)
+                    adjacency = complement(adjacency)
                 if adjacency.nnz == 0:
-                    raise DataError("the graph has no edges: its number is that of its nodes")
-            return LovaszTheta(adjacency, self.nonnegative)
+                    which = "complement of the graph" if self.complement else "graph"
+                    raise DataError(f"the {which} has no edges: its number is the sum of the weights of its nodes")
+            if self.nonnegative:
+                context.reserve("bounds on all entries", 8 * adjacency.shape[0] ** 2)
+            with located("weights"):
+                return LovaszTheta(adjacency, self.nonnegative, self._weights(context, adjacency.shape[0]))
 
         def _adjacency(self, context: BuildContext) -> sp.csr_array:
             if isinstance(self.graph, RandomGraph):
-                _reserve_cost(context, self.graph.nodes)
                 return self.graph.draw(context)
             if isinstance(self.graph, Cycle):
-                _reserve_cost(context, self.graph.cycle)
                 return cycle(self.graph.cycle)
             if self.graph == "petersen":
                 return petersen()
-            adjacency = context.graph(self.graph)
-            _reserve_cost(context, adjacency.shape[0])
-            return adjacency
+            return context.graph(self.graph)
 
-    measures = (Metric("independent_set", "size of an independent set, found greedily", "higher", comparable=False),)
+        def _weights(self, context: BuildContext, nodes: int) -> np.ndarray | None:
+            if self.weights is None:
+                return None
+            if self.weights == "file":
+                assert isinstance(self.graph, FileArray)
+                found = node_weights(context.find(self.graph.file), visible(self.graph.file))
+            else:
+                found = context.array(self.weights)
+            if found.shape != (nodes,):
+                raise ProblemError(f"the weights are {named(found.shape)}, but the graph has {nodes} nodes")
+            if found.min() < 0.0:
+                raise ProblemError(f"the weight of node {int(found.argmin()) + 1} is negative: {found.min():g}")
+            if found.max() == 0.0:
+                raise ProblemError("no node has a weight above 0")
+            return found
+
+    measures = (
+        Metric("independent_set", "size of an independent set, found greedily", "higher", comparable=False),
+        Metric("independent_weight", "weight of an independent set, found greedily", "higher", comparable=False),
+    )
 
     views = nodes_in_groups(
         "the independent set",
@@ -84,20 +123,21 @@ class LovaszTheta(Template):
         ordered="set",
     )
 
-    def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False):
-        """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges."""
+    def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False, weights: np.ndarray | None = None):
+        """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges. weights (n,), >= 0; None: 1."""
         n = adjacency.shape[0]
         shape = (n, n)
         edges = sp.coo_array(sp.triu(adjacency, k=1))
         edges.eliminate_zeros()
-        self.neighbours = sp.csr_array(adjacency)
+        self.neighbours, self.weights = sp.csr_array(adjacency), weights
+        self.roots = np.ones(n) if weights is None else np.sqrt(weights)
         places = edges.coords[0].astype(np.intp) * n + edges.coords[1]
         terms = [Term("edges", Sampling(places, shape), Equals(places.shape, np.zeros(places.shape)))]
         if nonnegative:
             terms.append(Term("nonnegative", Identity(shape), Nonnegative(shape)))
         self.problem = CompositeProblem(
             PSDTrace(n, float(n), fixed_trace=True),
-            Linear(np.full(shape, -1.0 / n), shape),
+            Linear(LowRankAtom.symmetric(self.roots[:, None], np.array([-1.0 / n])), shape),
             tuple(terms),
             sense="maximise",
         )
@@ -105,19 +145,20 @@ class LovaszTheta(Template):
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
-        """independent_set: its size, by taking nodes greedily in the order of X 1."""
-        x = iterate.point.dense()
-        chosen = greedy_independent_set(self.neighbours, np.argsort(-x.sum(axis=1), kind="stable"))
-        metrics: Mapping[str, float] = {"independent_set": float(chosen.sum())}
+        """independent_set: its size, by taking nodes greedily in the order of what they add to <u u^T, X>."""
+        shares = self.roots * iterate.point.times(self.roots)
+        chosen = greedy_independent_set(self.neighbours, np.argsort(-shares, kind="stable"))
+        metrics = {"independent_set": float(chosen.sum())}
+        if self.weights is not None:
+            metrics["independent_weight"] = float(self.weights[chosen].sum())
         return Rounding(metrics, {"independent_set": chosen.astype(np.int8)})
 
     def claims(self) -> Sequence[Claim]:
-        return (Claim("independent_set", IndependentSetSize(self.neighbours, "independent_set"), limit=1.0),)
-
-
-def _reserve_cost(context: BuildContext, nodes: int) -> None:
-    # A matrix of all pairs of nodes: what makes a graph too large, whatever its edges take.
-    context.reserve("cost", 8 * nodes**2)
+        size = IndependentSet(self.neighbours, "independent_set")
+        if self.weights is None:
+            return (Claim("independent_set", size, limit=1.0),)
+        weight = IndependentSet(self.neighbours, "independent_set", self.weights)
+        return Claim("independent_set", size), Claim("independent_weight", weight, limit=1.0)
 
 
 def greedy_independent_set(adjacency: sp.csr_array, order: np.ndarray) -> np.ndarray:
@@ -128,6 +169,15 @@ def greedy_independent_set(adjacency: sp.csr_array, order: np.ndarray) -> np.nda
             chosen[node] = True
             barred[adjacency.indices[adjacency.indptr[node] : adjacency.indptr[node + 1]]] = True
     return chosen
+
+
+def complement(adjacency: sp.csr_array) -> sp.csr_array:
+    """The graph (n, n) that has an edge wherever this one has none."""
+    missing = np.ones(adjacency.shape, dtype=bool)
+    present = sp.coo_array(adjacency)
+    missing[tuple(part[present.data != 0.0] for part in present.coords)] = False
+    np.fill_diagonal(missing, False)
+    return sp.csr_array(missing).astype(float)
 
 
 def cycle(n: int) -> sp.csr_array:

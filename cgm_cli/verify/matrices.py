@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.directions import SparseDirection
+from cgm_cli.blocks.factored_direction import FactoredDirection
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
@@ -71,6 +72,8 @@ def _inner_product(linear: InnerProduct) -> sp.coo_array:
         flat = rows * linear.in_shape[1] + columns
         return sp.coo_array((cost.data, (np.zeros(flat.size, dtype=np.int64), flat)), shape=_sizes(linear))
     _, size = _sizes(linear)
+    if isinstance(direction, FactoredDirection):
+        return sp.coo_array(((direction.columns * direction.weights) @ direction.columns.T).reshape(1, size))
     return sp.coo_array(direction.array.reshape(1, size))
 
 

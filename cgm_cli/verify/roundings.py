@@ -21,7 +21,7 @@ from cgm_cli.templates.claims import (
     ClusteringCost,
     CutWeight,
     FeasibleObjective,
-    IndependentSetSize,
+    IndependentSet,
     LargestEntry,
     Reported,
     Statement,
@@ -138,15 +138,18 @@ def _clustering(clustering: ClusteringCost, saved: Saved) -> Figure:
     return Figure(value, _clustering_error(clustering, value))
 
 
-def _independent_set(independent: IndependentSetSize, saved: Saved) -> Figure:
-    """The number of nodes; none if two of them are neighbours."""
+def _independent_set(independent: IndependentSet, saved: Saved) -> Figure:
+    """The number of nodes, or what they weigh; none if two of them are neighbours."""
     chosen = saved.array(independent.chosen) != 0
     if chosen.shape != independent.adjacency.shape[:1]:
         return NONE
     edges = sp.coo_array(sp.triu(independent.adjacency, k=1))
     tails, heads = edges.coords
     joined = bool((chosen[tails] & chosen[heads] & (edges.data != 0.0)).any())
-    return NONE if joined else Figure(float(chosen.sum()))
+    if joined or independent.weights is None:
+        return NONE if joined else Figure(float(chosen.sum()))
+    value = total(independent.weights[chosen]).value
+    return Figure(float(value), RELATIVE * float(value))
 
 
 def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
@@ -232,7 +235,7 @@ class Formula:
 FORMULAS: dict[type, Formula] = {
     CutWeight: Formula(_cut, _cut_error),
     ClusteringCost: Formula(_clustering, _clustering_error),
-    IndependentSetSize: Formula(_independent_set),
+    IndependentSet: Formula(_independent_set),
     FeasibleObjective: Formula(_feasible_objective),
     LargestEntry: Formula(_largest_entry),
     Reported: Formula(_reported),

@@ -46,6 +46,8 @@ def inner_products():
         "sparse-symmetric": sparse + sparse.T,
         "sparse-empty": sp.csr_array((3, 4)),
         "zero": np.zeros((3, 3)),
+        "low-rank": LowRankAtom.symmetric(rng.standard_normal((6, 2)), np.array([1.5, -0.5])),
+        "rank-one": LowRankAtom.symmetric(np.ones((4, 1)), np.array([-0.25])),
     }
     return [pytest.param([InnerProduct(c, c.shape)], id=f"inner-product-{name}") for name, c in costs.items()]
 
@@ -334,3 +336,18 @@ def test_matrices_stay_sparse_and_know_their_symmetry(sparse):
         assert direction.matrix.nnz <= 3
         assert direction.symmetric == symmetric
         np.testing.assert_array_equal(direction.dense(), matrices[0] + 3.0 * matrices[1])
+
+
+@few
+@seeds
+def test_both_triangles_of_a_sampled_direction(seed):
+    """Of positions anywhere: pairs of which both are sampled, one, or which lie on the diagonal."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 7))
+    sampling = Sampling(rng.permutation(n * n)[: int(rng.integers(1, n * n + 1))], (n, n))
+    for _ in range(2):  # the pattern is found once
+        direction = sampling.adjoint(rng.standard_normal(sampling.out_shape))
+        whole = direction.dense()
+        found = direction.symmetrised()
+        np.testing.assert_array_equal(found.dense(), 0.5 * (whole + whole.T))
+        assert found.symmetric and found.symmetrised() is found

@@ -110,18 +110,21 @@ def semidefinite_optimum(cost, matrices, right, nonnegative=False) -> float:
     return float(np.vdot(cost, consensus(proxes, cost.shape)))
 
 
-def theta_program(adjacency):
-    """C, the A_i and b_i of the Lovasz number: max <C, X>, X_ij = 0 on edges, tr X = 1."""
+def theta_program(adjacency, weights=None):
+    """C, the A_i and b_i of the Lovasz number: max <C, X>, X_ij = 0 on edges, tr X = 1; with weights C_ij is the root
+    of w_i w_j.
+    """
     n = adjacency.shape[0]
+    roots = np.ones(n) if weights is None else np.sqrt(weights)
     matrices = [np.eye(n)]
     for i, j in np.argwhere(np.triu(adjacency.toarray(), 1)):
         matrices.append(np.zeros((n, n)))
         matrices[-1][i, j] = matrices[-1][j, i] = 1.0
-    return np.ones((n, n)), matrices, np.r_[1.0, np.zeros(len(matrices) - 1)]
+    return np.outer(roots, roots), matrices, np.r_[1.0, np.zeros(len(matrices) - 1)]
 
 
-def theta(adjacency, nonnegative=False) -> float:
-    cost, matrices, right = theta_program(adjacency)
+def theta(adjacency, nonnegative=False, weights=None) -> float:
+    cost, matrices, right = theta_program(adjacency, weights)
     return -semidefinite_optimum(-cost, matrices, right, nonnegative)
 
 

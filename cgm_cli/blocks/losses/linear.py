@@ -10,8 +10,8 @@ from pydantic import Field
 
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.losses.base import Loss
-from cgm_cli.blocks.maps.inner_product import InnerProduct
-from cgm_cli.numerics.arrays import Matrix, is_sparse
+from cgm_cli.blocks.maps.inner_product import Cost, InnerProduct
+from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
@@ -41,7 +41,7 @@ class Linear(Loss):
                 context.reserve("direction", 8 * math.prod(in_shape))  # as large as the cost, whatever the iterate
             return Linear(cost, in_shape)
 
-    def __init__(self, cost: Matrix, in_shape: tuple[int, ...]):
+    def __init__(self, cost: Cost, in_shape: tuple[int, ...]):
         self.map = InnerProduct(cost, in_shape)
         self._one = np.ones(())
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
+from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import DenseDirection, Direction, SparseDirection
+from cgm_cli.blocks.factored_direction import FactoredDirection
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
@@ -16,17 +17,25 @@ from cgm_cli.numerics.projections import safe_norm
 
 _EPS = float(np.finfo(float).eps)
 
+Cost = Matrix | LowRankAtom
+"""C: an array, a sparse matrix, or U diag(w) U^T."""
+
 
 class InnerProduct(LinearMap):
-    """x -> <C, x>, of shape (), for a dense C of the shape of x, or a sparse matrix. |A| = |C|_F, attained by C."""
+    """x -> <C, x>, of shape (), for a dense C of the shape of x, a sparse matrix, or a symmetric one of low rank.
+    |A| = |C|_F, attained by C.
+    """
 
     out_shape = ()
     needs_array = False
 
-    def __init__(self, cost: Matrix, in_shape: tuple[int, ...]):
+    def __init__(self, cost: Cost, in_shape: tuple[int, ...]):
         """Raises ProblemError if the cost does not have the shape of a point."""
         self.in_shape = in_shape
-        if is_sparse(cost):
+        if isinstance(cost, LowRankAtom):
+            self.direction = FactoredDirection(cost.left, cost.weights)
+            self.norm, entries = self.direction.size(), cost.left.size
+        elif is_sparse(cost):
             if cost.shape != in_shape:
                 raise ProblemError(f"the cost is {named(cost.shape)}, but the domain is {named(in_shape)}")
             matrix = sp.csr_array(cost)
@@ -47,6 +56,8 @@ class InnerProduct(LinearMap):
     def forward(self, x: np.ndarray) -> np.ndarray:
         if isinstance(self.direction, SparseDirection):
             return np.array(self._values @ x.reshape(-1)[self._keys])
+        if isinstance(self.direction, FactoredDirection):
+            return self._of_columns(DenseAtom(x))
         return np.array(np.vdot(self.direction.array, x))
 
     def adjoint(self, y: np.ndarray) -> Direction:
@@ -54,6 +65,8 @@ class InnerProduct(LinearMap):
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         """<C, L diag(w) R^T> = sum_r w_r <L_r, C R_r>: products with C, which read one triangle if it is symmetric."""
+        if isinstance(self.direction, FactoredDirection):
+            return self._of_columns(atom)
         if isinstance(atom, LowRankAtom):
             if atom.weights.size == 1:  # the product with a vector costs less than that with a one-column matrix
                 image = self.direction.matmat(np.ascontiguousarray(atom.right[:, 0]))
@@ -65,3 +78,9 @@ class InnerProduct(LinearMap):
             found, place = positions(self._keys, atom.indices)
             return np.array(self._values[place] @ atom.values[found])
         return self.forward(atom.dense())
+
+    def _of_columns(self, x: Atom) -> np.ndarray:
+        """sum_k w_k <u_k, x u_k>."""
+        assert isinstance(self.direction, FactoredDirection)
+        columns = self.direction.columns
+        return np.array(self.direction.weights @ np.diagonal(x.compressed(columns, columns)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,6 +20,17 @@ from cgm_cli.numerics.lookup import positions
 from cgm_cli.numerics.samples import entries
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+
+
+@dataclass(frozen=True)
+class SampledDirection(SparseDirection):
+    """A^T y of a sampling A, whose pattern is known beforehand, with its transpose, too."""
+
+    sampling: Sampling = field(kw_only=True)
+    values: np.ndarray = field(kw_only=True)
+
+    def symmetrised(self) -> Direction:
+        return SparseDirection(self.sampling.symmetric_matrix_of(self.values), symmetric=True)
 
 
 class Sampling(LinearMap):
@@ -98,10 +111,26 @@ class Sampling(LinearMap):
     def adjoint(self, y: np.ndarray) -> Direction:
         """A sparse matrix; anything but a matrix is written out."""
         if len(self.in_shape) == 2:
-            return SparseDirection(self.matrix_of(y))
+            return SampledDirection(self.matrix_of(y), sampling=self, values=y)
         out = np.zeros(self.in_shape)
         out.reshape(-1)[self.indices] = y
         return DenseDirection(out)
+
+    def symmetric_matrix_of(self, y: np.ndarray) -> sp.csr_array:
+        """(A^T y + y^T A) / 2, in the pattern found the first time."""
+        halves, columns, starts = self._both_ways
+        return sp.csr_array((halves @ y, columns, starts), shape=(self.in_shape[0], self.in_shape[1]))
+
+    @cached_property
+    def _both_ways(self) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+        """What the entries of that matrix are made of, (entries, k), their columns, and where its rows begin."""
+        count, n = self.indices.size, self.in_shape[1]
+        keys, places = np.unique(np.concatenate([self.indices, self._columns * n + self._rows]), return_inverse=True)
+        halves = sp.coo_array((np.full(2 * count, 0.5), (places, np.tile(np.arange(count), 2))), (keys.size, count))
+        rows, columns = np.divmod(keys, n)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+        kind = np.int32 if keys.size < np.iinfo(np.int32).max else np.int64
+        return halves.tocsr(), columns.astype(kind), starts.astype(kind)
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         """Entry (i, j) of a low-rank atom is sum_r left_ir w_r right_jr: O(samples * rank)."""
