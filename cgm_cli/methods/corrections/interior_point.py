@@ -260,7 +260,8 @@ class InteriorPoint:
     def _stepped(self, memory: InteriorState, deadline: Deadline) -> InteriorState:
         """One step of Newton's method, or the end."""
         try:
-            found = self._newton(memory.current, deadline)
+            with np.errstate(over="raise", invalid="raise"):
+                found = self._newton(memory.current, deadline)
         except (np.linalg.LinAlgError, FloatingPointError):
             found = None
         if found is None:
