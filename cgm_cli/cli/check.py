@@ -52,7 +52,8 @@ def _facts(spec: Spec) -> dict[str, Any]:
     return plain(
         {
             "name": spec.name,
-            "shape": instance.problem.domain.shape,
+            "shape": instance.problem.domain.users_shape,
+            "complex": instance.problem.domain.is_complex,
             "iterate": {"kind": instance.form.kind, "because": instance.form.reason},
             "memory": {"bytes": sum(reserved.values()), "parts": reserved},
             "constants": instance.problem.constants(),
@@ -68,7 +69,7 @@ def _print(facts: dict[str, Any]) -> None:
     parts = ", ".join(f"{what} {human(size)}" for what, size in memory["parts"].items())
     rows = {
         "name": facts["name"],
-        "variable": " x ".join(str(length) for length in facts["shape"]),
+        "variable": " x ".join(str(length) for length in facts["shape"]) + (", complex" if facts["complex"] else ""),
         "iterate": f"{facts['iterate']['kind']}: {facts['iterate']['because']}",
         "memory": human(memory["bytes"]) + (f" ({parts})" if parts else ""),
     }

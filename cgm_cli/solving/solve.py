@@ -111,6 +111,7 @@ class Solve:
         saved = {} if hurried else iterate.arrays()
         if status is Status.UNBOUNDED:
             saved = saved | {"ray": self._ray(iterate)}
+        saved = self.problem.domain.in_users_terms(saved)
         figures = {} if hurried else figures_of_the_saved(self.problem, outcome, self.method)
         told = ["The solution is in the checkpoint alone."] if hurried else remarks(self.problem, outcome, active)
         duals = () if bound is None or hurried else bound.dual.duals

@@ -34,7 +34,7 @@ def spec_file(tmp_path):
 def build(monkeypatch):
     """Stands for the building of problems; `build.error` is raised in it."""
     problem = SimpleNamespace(
-        domain=SimpleNamespace(shape=(3, 4)),
+        domain=SimpleNamespace(users_shape=(3, 4), is_complex=False),
         constants=lambda: {"L_f": np.float64(2.0), "|A|": np.inf, "D_X": 1.25},
         describe=lambda: {"domain": {"shape": (3, 4), "bound": np.inf, "data": np.zeros((9, 9)), "few": np.arange(2)}},
     )
@@ -119,6 +119,7 @@ def test_check_json(cgm, build, spec_file):
         "ok": True,
         "name": "x",
         "shape": [3, 4],
+        "complex": False,
         "iterate": {"kind": "dense", "because": "the spec says so"},
         "memory": {"bytes": 1_500_000, "parts": {"X": 1_000_000, "D": 500_000}},
         "constants": {"L_f": 2.0, "|A|": "inf", "D_X": 1.25},
