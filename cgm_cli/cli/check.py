@@ -45,10 +45,12 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
 
 def _facts(spec: Spec) -> dict[str, Any]:
     from cgm_cli.cli.plain import plain
+    from cgm_cli.solving.remarks import redundant
     from cgm_cli.templates.build import build
 
     instance = build(spec)
     reserved = instance.context.reserved
+    implied = redundant(instance.problem, instance.choice.method)
     return plain(
         {
             "name": spec.name,
@@ -57,12 +59,14 @@ def _facts(spec: Spec) -> dict[str, Any]:
             "iterate": {"kind": instance.form.kind, "because": instance.form.reason},
             "memory": {"bytes": sum(reserved.values()), "parts": reserved},
             "constants": instance.problem.constants(),
+            "implied_constraints": [{"name": name, "because": why} for name, why in implied],
         }
     )
 
 
 def _print(facts: dict[str, Any]) -> None:
     from cgm_cli.readers.memory import human
+    from cgm_cli.solving.remarks import told_redundant
     from cgm_cli.spec.load import one_line
 
     memory = facts["memory"]
@@ -75,6 +79,8 @@ def _print(facts: dict[str, Any]) -> None:
     }
     for key, value in facts["constants"].items():
         rows[key] = f"{value:g}" if isinstance(value, float) else one_line(value)
+    if found := [(each["name"], each["because"]) for each in facts["implied_constraints"]]:
+        rows["redundant"] = told_redundant(found)
     for key, value in rows.items():
         typer.echo(f"{key:<12}{value}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -75,16 +75,24 @@ SAME = 1e-12
 @dataclass(frozen=True)
 class Affine:
     """lower_i <= <A_i, X> <= upper_i: the entries of A_i in row i of `rows` (m, N), bounds (m,), equal for an
-    equality.
+    equality. numbers: (m,), by which the user knows them: in a file, with `in_file`, or in `constraints`, from 0.
     """
 
     rows: sp.csr_array
     lower: np.ndarray
     upper: np.ndarray
+    numbers: np.ndarray
+    in_file: bool = False
 
     def __getitem__(self, chosen: np.ndarray) -> Affine:
         """Those constraints of a mask (m,)."""
-        return Affine(self.rows[np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
+        rows, numbers = self.rows[np.flatnonzero(chosen)], self.numbers[chosen]
+        return Affine(rows, self.lower[chosen], self.upper[chosen], numbers, self.in_file)
+
+    def called(self, place: int) -> str:
+        """What the user calls a constraint."""
+        number = int(self.numbers[place])
+        return f"constraint {number}" if self.in_file else f"constraints[{number}]"
 
     @property
     def equal(self) -> np.ndarray:
@@ -175,7 +183,10 @@ class StandardSDP(Template):
                 )
             trace = self._trace(sizes, affine)
             if self.radius is None and trace.exact:
-                affine = affine[~_on_trace(sizes, affine, trace.radius)]
+                stated = _on_trace(sizes, affine, trace.radius)
+                if stated.any():
+                    trace = replace(trace, called=affine.called(int(np.argmax(stated))))
+                affine = affine[~stated]
             return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise, is_complex)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
@@ -205,7 +216,7 @@ class StandardSDP(Template):
             lower = np.array([-np.inf if low is None else low for low, _ in sides], dtype=float)
             upper = np.array([np.inf if high is None else high for _, high in sides], dtype=float)
             stacked = sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, cost.shape[0] ** 2))
-            return cost, Affine(stacked, lower, upper), is_complex
+            return cost, Affine(stacked, lower, upper, np.arange(lower.size)), is_complex
 
     def __init__(
         self,
@@ -224,7 +235,7 @@ class StandardSDP(Template):
         """
         self.sizes, self.cost, self.affine, self.trace = sizes, cost, affine, trace
         self._is_one = len(sizes) == 1 and sizes[0] > 0
-        limit = trace.radius, trace.exact, trace.expected
+        limit = trace.radius, trace.exact, trace.expected, trace.called
         if is_complex:
             domain = HermitianTrace(sizes[0] // 2, *limit)
         elif self._is_one:
@@ -235,11 +246,13 @@ class StandardSDP(Template):
         if affine.equal.any():
             chosen = affine[affine.equal]
             target = Equals(chosen.lower.shape, chosen.lower)
-            terms.append(Term("equalities", self._map(chosen, domain.shape), target, weights.equalities))
+            mapped = self._map(chosen, domain.shape)
+            terms.append(Term("equalities", mapped, target, weights.equalities, chosen.called))
         if not affine.equal.all():
             chosen = affine[~affine.equal]
             box = BoxSet(chosen.lower.shape, chosen.lower, chosen.upper)
-            terms.append(Term("inequalities", self._map(chosen, domain.shape), box, weights.inequalities))
+            mapped = self._map(chosen, domain.shape)
+            terms.append(Term("inequalities", mapped, box, weights.inequalities, chosen.called))
         if nonnegative:
             terms.append(Term("nonnegative", Identity(domain.shape), Nonnegative(domain.shape), weights.nonnegative))
         self.problem = CompositeProblem(
@@ -260,7 +273,7 @@ Parts = tuple[tuple[int, ...], Matrix, Affine]
 def _as_it_is(program: BlockProgram) -> Parts:
     rows = sp.csr_array(program.matrices[1:])
     cost = program.matrices[[0]].toarray().reshape(-1)
-    return program.sizes, cost, Affine(rows, program.right, program.right)
+    return program.sizes, cost, Affine(rows, program.right, program.right, program.numbers, in_file=True)
 
 
 def _as_one_matrix(program: BlockProgram) -> Parts | None:
@@ -283,7 +296,7 @@ def _as_one_matrix(program: BlockProgram) -> Parts | None:
     inside = sp.csr_array(whole[:, start : start + n * n])
     cost = sp.coo_array(inside[[0]]).reshape((n, n))
     free = np.isinf(lower) & np.isinf(upper)  # a slack of either sign: no constraint at all
-    affine = Affine(sp.csr_array(inside[1:]), lower, upper)
+    affine = Affine(sp.csr_array(inside[1:]), lower, upper, program.numbers, in_file=True)
     return (n,), cost, affine[~free]
 
 

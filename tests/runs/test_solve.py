@@ -34,6 +34,7 @@ KEYS = [
     "method",
     "active_bounds",
     "bound_rests_on",
+    "implied_constraints",
     "metrics",
     "x",
 ]

@@ -162,7 +162,7 @@ def test_real_data_in_complex_numbers_are_real_data(tmp_path):
     problem = StandardSDP(
         (2 * n,),
         np.kron(np.eye(2), cost),
-        Affine(rows, np.ones(n), np.ones(n)),
+        Affine(rows, np.ones(n), np.ones(n), np.arange(n)),
         TraceLimit(float(n), exact=True),
         is_complex=True,
     ).problem

@@ -19,9 +19,16 @@ class HermitianTrace(PSDTrace):
 
     is_complex = True
 
-    def __init__(self, order: int, radius: float, fixed_trace: bool, expected: float | None = None):
+    def __init__(
+        self,
+        order: int,
+        radius: float,
+        fixed_trace: bool,
+        expected: float | None = None,
+        trace_called: str | None = None,
+    ):
         """order: n. The others: as of PSDTrace."""
-        super().__init__(2 * order, radius, fixed_trace, expected)
+        super().__init__(2 * order, radius, fixed_trace, expected, trace_called)
         self.order = order
 
     @property
