@@ -227,7 +227,7 @@ def test_what_is_no_spec_is_a_type_error(instance, spec):
         solve(spec)
 
 
-@pytest.mark.parametrize("value", [{1, 2}, np.array([1j]), object()])
+@pytest.mark.parametrize("value", [{1, 2}, np.array(["a"]), object()])
 def test_what_a_spec_cannot_hold_is_a_type_error_with_its_place(instance, value):
     from cgm_cli import solve
 
