@@ -149,6 +149,27 @@ def test_random_programs_against_another_solver(tmp_path, seed, real):
     assert answer.bound <= best + 1e-5 * abs(best)
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_solution_of_low_rank_comes_back(tmp_path, rank):
+    """S >= 0 of rank n - r beside X of rank r on its kernel, and C = S - sum y_i A_i: these are the solutions, the only
+    ones, and y the only multipliers, for r^2 to r (2 n - r) random A_i.
+    """
+    n, rng = 7, np.random.default_rng(rank)
+    basis = np.linalg.qr(rng.standard_normal((n, n)) + 1j * rng.standard_normal((n, n)))[0]
+    inside, outside = basis[:, :rank], basis[:, rank:]
+    wanted = (inside * rng.uniform(1.0, 2.0, rank)) @ inside.conj().T
+    slack = (outside * rng.uniform(1.0, 2.0, n - rank)) @ outside.conj().T
+    matrices, y = [hermitian(rng, n) for _ in range(10)], rng.standard_normal(10)
+    cost = slack - np.tensordot(y, np.array(matrices), 1)
+    cost = 0.5 * (cost + cost.conj().T)
+    constraints = [(matrix, {"equals": float(np.vdot(matrix, wanted).real)}) for matrix in matrices]
+    answer = solved(tmp_path / "run", cost, constraints, stop={"gap": 1e-9, "infeasibility": 1e-9})
+    np.testing.assert_allclose(answer.x, wanted, atol=1e-4)
+    assert np.linalg.matrix_rank(answer.x, tol=1e-3) == rank
+    np.testing.assert_allclose(answer.duals["equalities"], y, atol=1e-4)
+    np.testing.assert_allclose(chosen(load_run(tmp_path / "run"), "slack")[1], slack, atol=1e-3)
+
+
 def test_real_data_in_complex_numbers_are_real_data(tmp_path):
     n, rng = 6, np.random.default_rng(0)
     cost = hermitian(rng, n).real
