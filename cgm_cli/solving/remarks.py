@@ -146,14 +146,14 @@ def redundant(problem: CompositeProblem, method: Method) -> list[tuple[str, str]
         return []
     found = list[tuple[str, str]]()
     for each in correction.redundant:
-        name = cone.called
+        name = next(iter(cone.called), None)
         if each.equation is not None:
             term, entry = each.equation
             called = problem.terms[term].called
             name = None if called is None else called(entry)
         if name is not None:
             found.append((name, _because(problem, each)))
-    return found
+    return found + [(name, f"by `{cone.called[0]}`") for name in cone.called[1:]]
 
 
 def _because(problem: CompositeProblem, equation: Redundant) -> str:

@@ -184,8 +184,7 @@ class StandardSDP(Template):
             trace = self._trace(sizes, affine)
             if self.radius is None and trace.exact:
                 stated = _on_trace(sizes, affine, trace.radius)
-                if stated.any():
-                    trace = replace(trace, called=affine.called(int(np.argmax(stated))))
+                trace = replace(trace, called=tuple(map(affine.called, np.flatnonzero(stated).tolist())))
                 affine = affine[~stated]
             return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise, is_complex)
 

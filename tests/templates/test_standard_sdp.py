@@ -262,6 +262,7 @@ A, B, ONE = np.diag([1.0, 2.0, 0.0]), unit(3, 0, 1), np.eye(3)
         # What states the trace is one of the constraints, and what only implies it implies nothing else.
         ([A, B, ONE, A + ONE], [3, 0, 3, 6], ("`constraints[2]` (by `constraints[0]`, `constraints[3]`)",)),
         ([A, ONE - A, B], [3, 0, 0], ()),
+        ([A, ONE, B, 2 * ONE], [3, 3, 0, 6], ("`constraints[3]` (by `constraints[1]`)",)),
         ([A, ONE - A, B, ONE], [3, 0, 0, 3], ("`constraints[3]` (by `constraints[0]`, `constraints[1]`)",)),
         (
             [A, B, ONE, *(k * A for k in range(1, 21))],

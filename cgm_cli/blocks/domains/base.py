@@ -107,14 +107,14 @@ class Lift:
 class TraceBound:
     """X as all block-diagonal matrices, positive semidefinite, whose trace is at most so large or, with `fixed`, equal
     to that. sizes: of the blocks, n of a matrix and -n of n numbers; the entries of a point, in C order, are theirs one
-    after the other (`cgm_cli.numerics.blockwise`). called: what the user calls the equation that fixes the trace, where
-    it is one of several.
+    after the other (`cgm_cli.numerics.blockwise`). called: what the user calls the equations that fix the trace, where
+    they are some of many.
     """
 
     sizes: tuple[int, ...]
     trace: float
     fixed: bool
-    called: str | None = None
+    called: tuple[str, ...] = ()
 
 
 class Domain(ABC):

@@ -25,7 +25,7 @@ class HermitianTrace(PSDTrace):
         radius: float,
         fixed_trace: bool,
         expected: float | None = None,
-        trace_called: str | None = None,
+        trace_called: tuple[str, ...] = (),
     ):
         """order: n. The others: as of PSDTrace."""
         super().__init__(2 * order, radius, fixed_trace, expected, trace_called)

@@ -52,7 +52,7 @@ class PSDTrace(EigenDomain):
         radius: float,
         fixed_trace: bool,
         expected: float | None = None,
-        trace_called: str | None = None,
+        trace_called: tuple[str, ...] = (),
     ):
         """expected: of the length of solutions, where the radius is a guess on the safe side. trace_called: see
         `TraceBound`.

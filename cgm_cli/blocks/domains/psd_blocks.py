@@ -54,7 +54,7 @@ class PSDBlocks(Domain):
         radius: float,
         fixed_trace: bool,
         expected: float | None = None,
-        trace_called: str | None = None,
+        trace_called: tuple[str, ...] = (),
     ):
         """expected: of the length of solutions, where the radius is a guess on the safe side. trace_called: see
         `TraceBound`. Raises ProblemError for a block of size 0.
