@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,7 @@ from cgm_cli.numerics.hermitian import embedded
 from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.programs import read_program
-from cgm_cli.spec.fields import ComplexField, Finite, Positive, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ByKeys, ComplexField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
 from cgm_cli.templates.trace_bounds import TraceLimit, trace_limit
@@ -115,7 +115,9 @@ class StandardSDP(Template):
     class Spec(TemplateSpec):
         template: Literal["standard-sdp"]
         program: ProgramFile | None = Field(None, description="all of it in a file; or `cost` and `constraints`")
-        cost: ComplexField | None = Field(None, description="C, symmetric or complex Hermitian, dense or sparse")
+        cost: Annotated[ComplexField | None, ByKeys()] = Field(
+            None, description="C, symmetric or complex Hermitian, dense or sparse"
+        )
         constraints: list[AffineConstraint] = Field(default_factory=list, description="the affine constraints")
         sense: Literal["minimise", "maximise"] = Field("minimise", description="of <C, X>; a file says so itself")
         radius: Positive | None = Field(
