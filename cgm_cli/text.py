@@ -12,6 +12,9 @@ from difflib import get_close_matches
 # What YAML counts as a line break; str.splitlines knows more of them and would shift the line numbers.
 LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 
+COMPLEX_ARE = "complex ones are taken by the `cost` and the matrices of `template: standard-sdp`"
+"""What every refusal of complex numbers adds, wherever they were given."""
+
 WHOLE = 1000
 """Characters of a file's name in a message, from where it is copied: it is not cut before it is no name any more."""
 

@@ -80,7 +80,13 @@ content does not fit its name.
 
 Numbers of every real type are read as float64, before anything is computed with them: entries of a sparse matrix that
 are given more than once add up (`true` counts as 1), and do so without overflow. Whole numbers beyond 2^53, and numbers
-of more than double precision, are rounded to the nearest float64, as decimal numbers are. Complex numbers are refused.
+of more than double precision, are rounded to the nearest float64, as decimal numbers are. Complex numbers are refused,
+but for the cost and the matrices of [standard-sdp](blocks.md#standard-sdp), which may be Hermitian: there they are read
+as complex128 from .npy, .npz, .mat, .h5 and .mtx files, or stand by their parts, each of which is an array:
+
+```yaml
+cost: {real: [[1, 0], [0, -1]], imaginary: [[0, -1], [1, 0]]}
+```
 """
 
 _BLOCKS_HEAD = """\

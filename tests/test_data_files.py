@@ -373,3 +373,34 @@ def test_rays_and_contradictions_are_verified(here, capsys):
         assert json.loads((here / name / "status.json").read_text())["status"] == status
         assert cgm("verify", name) == 0
         capsys.readouterr()
+
+
+def test_a_check_tells_what_is_complex_and_what_is_implied(here, capsys):
+    matrices = [
+        "{imaginary: [[0, 1], [-1, 0]]}",
+        "[[1, 0], [0, 2]]",
+        "{real: [[1, 0], [0, 2]], imaginary: [[0, 1], [-1, 0]]}",
+    ]
+    rows = "".join(
+        f"    - {{matrix: {each}, equals: {right}}}\n" for each, right in zip(matrices, (0, 3, 3), strict=True)
+    )
+    spec = f"problem:\n  template: standard-sdp\n  cost: [[1, 0], [0, 1]]\n  constraints:\n{rows}"
+    (here / "spec.yaml").write_text(spec)
+    assert cgm("check", "spec.yaml") == 0
+    told = capsys.readouterr().out
+    assert re.search(r"^variable +2 x 2, complex$", told, re.MULTILINE)
+    assert "`constraints[2]` (by `constraints[0]`, `constraints[1]`)" in told
+    assert cgm("check", "spec.yaml", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    because = "by `constraints[0]`, `constraints[1]`"
+    assert (facts["shape"], facts["complex"]) == ([2, 2], True)
+    assert facts["implied_constraints"] == [{"name": "constraints[2]", "because": because}]
+    assert cgm("solve", "spec.yaml", "--json", "--out", "run") == 0
+    assert json.loads(capsys.readouterr().out)["implied_constraints"] == ["constraints[2]"]
+    assert cgm("show", "run") == 0
+    assert "One constraint is implied by others" in " ".join(capsys.readouterr().out.split())
+    assert cgm("export", "run", "--solution", "x.csv") == 0
+    assert cgm("export", "run", "--solution", "s.npy", "--name", "slack") == 0
+    assert "smallest eigenvalue of each block" in capsys.readouterr().err
+    assert cgm("export", "run", "--solution", "x.sol") == 2
+    assert cgm("verify", "run") == 0

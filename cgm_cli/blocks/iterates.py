@@ -236,11 +236,11 @@ def is_factored(arrays: Mapping[str, np.ndarray]) -> bool:
 
 
 def written_out(factors: Mapping[str, np.ndarray]) -> np.ndarray:
-    """left diag(weights) right^T, right = left where the matrix is symmetric. DataError if it does not fit."""
+    """left diag(weights) right^*, right = left where the matrix is Hermitian. DataError if it does not fit."""
     left, weights = factors["left"], factors["weights"]
     right = factors.get("right", left)
-    check_fits("the matrix, written out,", 8 * (left.shape[0] * right.shape[0] + left.size))
-    return (left * weights) @ right.T
+    check_fits("the matrix, written out,", left.itemsize * (left.shape[0] * right.shape[0] + left.size))
+    return (left * weights) @ right.conj().T
 
 
 class SampledIterate(Iterate):

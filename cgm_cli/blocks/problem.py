@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -37,12 +37,15 @@ domain may be much larger than what a run meets of it.
 
 @dataclass(frozen=True)
 class Term:
-    """g(A x), a penalty or a constraint; `weight` w > 0 means that it is smoothed with beta / w."""
+    """g(A x), a penalty or a constraint; `weight` w > 0 means that it is smoothed with beta / w. called: what the user
+    calls an entry of A x, where that is not its place.
+    """
 
     name: str
     map: LinearMap
     penalty: Penalty
     weight: float = 1.0
+    called: Callable[[int], str] | None = None
 
 
 @dataclass(frozen=True)

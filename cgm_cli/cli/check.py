@@ -45,35 +45,42 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
 
 def _facts(spec: Spec) -> dict[str, Any]:
     from cgm_cli.cli.plain import plain
+    from cgm_cli.solving.remarks import redundant
     from cgm_cli.templates.build import build
 
     instance = build(spec)
     reserved = instance.context.reserved
+    implied = redundant(instance.problem, instance.choice.method)
     return plain(
         {
             "name": spec.name,
-            "shape": instance.problem.domain.shape,
+            "shape": instance.problem.domain.users_shape,
+            "complex": instance.problem.domain.is_complex,
             "iterate": {"kind": instance.form.kind, "because": instance.form.reason},
             "memory": {"bytes": sum(reserved.values()), "parts": reserved},
             "constants": instance.problem.constants(),
+            "implied_constraints": [{"name": name, "because": why} for name, why in implied],
         }
     )
 
 
 def _print(facts: dict[str, Any]) -> None:
     from cgm_cli.readers.memory import human
+    from cgm_cli.solving.remarks import told_redundant
     from cgm_cli.spec.load import one_line
 
     memory = facts["memory"]
     parts = ", ".join(f"{what} {human(size)}" for what, size in memory["parts"].items())
     rows = {
         "name": facts["name"],
-        "variable": " x ".join(str(length) for length in facts["shape"]),
+        "variable": " x ".join(str(length) for length in facts["shape"]) + (", complex" if facts["complex"] else ""),
         "iterate": f"{facts['iterate']['kind']}: {facts['iterate']['because']}",
         "memory": human(memory["bytes"]) + (f" ({parts})" if parts else ""),
     }
     for key, value in facts["constants"].items():
         rows[key] = f"{value:g}" if isinstance(value, float) else one_line(value)
+    if found := [(each["name"], each["because"]) for each in facts["implied_constraints"]]:
+        rows["redundant"] = told_redundant(found)
     for key, value in rows.items():
         typer.echo(f"{key:<12}{value}")
 

@@ -30,9 +30,9 @@ class Answer(Result):
 
     @cached_property
     def x(self) -> np.ndarray | None:
-        """The final point, of the shape of the domain.
+        """The final point, of the shape of the domain, complex where the data are.
 
-        Of a matrix that is kept in factors, the product left diag(weights) right^T, written out when it is first asked
+        Of a matrix that is kept in factors, the product left diag(weights) right^*, written out when it is first asked
         for: DataError where that does not fit into memory, and the factors are in `solution`. None where nothing was
         recovered of x: it was kept as samples, or the run was told to leave at once.
         """

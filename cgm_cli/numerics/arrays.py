@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,18 @@ SparseMatrix = sp.csr_array | sp.csc_array | sp.coo_array
 """Of two dimensions."""
 
 Matrix = np.ndarray | SparseMatrix
+
+
+def parts_of(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    """Its real and its imaginary part."""
+    either: Any = matrix
+    return either.real, either.imag
+
+
+def joined(real: Matrix, imaginary: Matrix) -> Matrix:
+    """The complex matrix of these parts, of one shape; sparse where both are."""
+    either: Any = real
+    return either + 1j * imaginary
 
 
 def is_sparse(array: object) -> TypeIs[SparseMatrix]:

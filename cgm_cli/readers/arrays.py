@@ -32,9 +32,15 @@ _READERS = {
 
 
 def read_array(
-    path: Path, key: str | None = None, transpose: bool = False, name: str | None = None, copies: int = 1
+    path: Path,
+    key: str | None = None,
+    transpose: bool = False,
+    name: str | None = None,
+    copies: int = 1,
+    takes_complex: bool = False,
 ) -> np.ndarray | sp.csr_array:
-    """The array in a file: float64, C-contiguous or CSR, at most two dimensions, every entry finite.
+    """The array in a file: float64, C-contiguous or CSR, at most two dimensions, every entry finite; complex128, where
+    the file has complex numbers and `takes_complex` welcomes them.
 
     Entries of a sparse matrix that are given more than once add up, as float64, whatever their type in the file.
     key: which array of a .mat, .npz or .h5 file, not needed where it holds only one. transpose: of a matrix. name: what
@@ -48,7 +54,7 @@ def read_array(
     try:
         # What a library finds odd in a file is either an error below, or nothing to the user.
         with warnings.catch_warnings(action="ignore"):
-            return finished(name, reader(path, name=name), transpose)
+            return finished(name, reader(path, name=name), transpose, takes_complex)
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
     except MemoryError:

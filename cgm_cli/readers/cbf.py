@@ -214,7 +214,8 @@ def _program(parts: _Parts, name: str) -> BlockProgram:
     if not (np.isfinite(matrices.data).all() and np.isfinite(right).all()):
         raise DataError(f"{name}: the sum of the entries at one place overflows")
     matrices.eliminate_zeros()
-    return BlockProgram(tuple(sizes), sp.csr_array(matrices), right, maximise=parts.sense == "MAX")
+    numbers = np.array([*kept, len(parts.constraints)])[: right.size]  # the last is that of the constant
+    return BlockProgram(tuple(sizes), sp.csr_array(matrices), right, parts.sense == "MAX", numbers)
 
 
 class _Lines:

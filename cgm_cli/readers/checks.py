@@ -2,7 +2,8 @@
 
 Numbers of every real type are widened to float64 before anything is computed with them: sums of int8, and opposites of
 unsigned numbers, wrap around without a word. Whole numbers beyond 2^53, and extended precision, are rounded to the
-nearest float64, as decimal numbers in a text are; what is beyond its range is refused as not finite.
+nearest float64, as decimal numbers in a text are; what is beyond its range is refused as not finite. Complex numbers
+become complex128; readers hand them on, and only `finished` knows whether they are welcome.
 """
 
 from __future__ import annotations
@@ -16,31 +17,42 @@ import scipy.sparse as sp
 from cgm_cli.errors import DataError
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.text import did_you_mean, quoted, visible
+from cgm_cli.text import COMPLEX_ARE, did_you_mean, quoted, visible
 
 
 def check_form(name: str, shape: tuple[int, ...], dtype: np.dtype, fortran: bool = False, copies: int = 1) -> None:
-    """DataError unless an array of this form can be float64 in at most two dimensions; to call before allocating.
+    """DataError unless an array of this form can be float64, or complex128, in at most two dimensions; to call before
+    allocating.
 
-    dtype, fortran: type and order in which it is stored. What is not float64 in C order is there twice for a moment.
-    copies: how many of float64 there have to be room for.
+    dtype, fortran: type and order in which it is stored. What is not of these types in C order is there twice for a
+    moment. copies: how many of the wide type there have to be room for.
     """
-    check_real(name, dtype)
+    check_numbers(name, dtype)
     if len(shape) > 2:
         raise DataError(f"{name}: has {len(shape)} dimensions ({_times(shape)}); at most two are supported")
     if 0 in shape:
         raise DataError(f"{name}: is empty ({_times(shape)})")
-    copied = dtype != np.float64 or (fortran and len(shape) == 2 and min(shape) > 1)
-    check_fits(name, max(8 + copied * dtype.itemsize, 8 * copies) * math.prod(int(length) for length in shape))
+    target = wide(dtype)
+    copied = dtype != target or (fortran and len(shape) == 2 and min(shape) > 1)
+    each = max(target.itemsize + copied * dtype.itemsize, target.itemsize * copies)
+    check_fits(name, each * math.prod(int(length) for length in shape))
 
 
-def check_real(name: str, dtype: np.dtype) -> None:
-    """DataError unless the numbers of this type are real."""
-    if dtype.kind not in "biuf":
-        kinds = {"c": "complex numbers", "O": "objects", "U": "text", "S": "text", "V": "records"}
-        # MATLAB's way to write complex numbers into HDF5.
-        kind = "c" if dtype.names == ("real", "imag") else dtype.kind
-        raise DataError(f"{name}: holds {kinds.get(kind, f'`{dtype}`')}; real numbers are needed")
+def is_complex(dtype: np.dtype) -> bool:
+    """Whether these are complex numbers, which MATLAB writes into HDF5 as records."""
+    return dtype.kind == "c" or dtype.names == ("real", "imag")
+
+
+def wide(dtype: np.dtype) -> np.dtype:
+    """The type that such numbers are computed with."""
+    return np.dtype(complex if is_complex(dtype) else float)
+
+
+def check_numbers(name: str, dtype: np.dtype) -> None:
+    """DataError unless these are numbers, real or complex."""
+    if dtype.kind not in "biuf" and not is_complex(dtype):
+        kinds = {"O": "objects", "U": "text", "S": "text", "V": "records"}
+        raise DataError(f"{name}: holds {kinds.get(dtype.kind, f'`{dtype}`')}; real numbers are needed")
 
 
 def check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
@@ -57,20 +69,21 @@ def sparse(
     places: Sequence[np.ndarray],
     shape: tuple[int, int],
 ) -> SparseMatrix:
-    """A float64 matrix of SciPy's constructors `kind`, for parts that were found in a file.
+    """A float64, or complex128, matrix of SciPy's constructors `kind`, for parts that were found in a file.
 
     places: indices and index pointers, or rows and columns. ValueError if they are not whole numbers, do not belong
     together, or lead out of the matrix; DataError if it would not fit into memory as CSR.
     """
-    check_real(name, values.dtype)
+    check_numbers(name, values.dtype)
     check_fits(name, sparse_bytes(shape, values.size))
     if any(part.dtype.kind not in "iu" for part in places):
         raise ValueError("the indices of a sparse matrix are not whole numbers")
     # Those of uint64 beyond the range come out negative, and are refused as such.
     first, second = (part.astype(np.int64) for part in places)
+    values = values.astype(wide(values.dtype))
     if issubclass(kind, sp.coo_array):
-        return kind((values.astype(float), (first, second)), shape=shape)
-    matrix = kind((values.astype(float), first, second), shape=shape)
+        return kind((values, (first, second)), shape=shape)
+    matrix = kind((values, first, second), shape=shape)
     check_compressed(matrix)
     return matrix
 
@@ -82,26 +95,31 @@ def sparse_bytes(shape: tuple[int, int], entries: int, copies: int = 1) -> int:
     return max(48, 16 * copies) * entries + 8 * max(2, copies) * (shape[0] + 1)
 
 
-def finished(name: str, array: Matrix, transpose: bool = False) -> np.ndarray | sp.csr_array:
-    """The array, or its transpose, as float64, C-contiguous or CSR.
+def finished(
+    name: str, array: Matrix, transpose: bool = False, takes_complex: bool = False
+) -> np.ndarray | sp.csr_array:
+    """The array, or its transpose, as float64 or, if complex numbers are welcome, complex128, C-contiguous or CSR.
 
     DataError if its form is wrong, an entry is nan or infinite, or there is no memory to copy it.
     """
     array = array if is_sparse(array) else np.asarray(array)
-    check_real(name, array.dtype)
+    check_numbers(name, array.dtype)
+    if is_complex(array.dtype) and not takes_complex:
+        raise DataError(f"{name}: holds complex numbers; real numbers are needed ({COMPLEX_ARE})")
+    target = wide(array.dtype)
     if array.ndim > 2 or 0 in array.shape:
         check_form(name, array.shape, array.dtype)
     array = array.T if transpose else array
     if is_sparse(array):
         check_fits(name, 16 * array.nnz + 8 * (array.shape[0] + 1) if array.format != "csr" else 0)
         # Widened first: what turns a matrix into CSR adds up the entries at the same place.
-        array = sp.csr_array(array.astype(float, copy=False))
+        array = sp.csr_array(array.astype(target, copy=False))
         array.sum_duplicates()
         values = array.data
     else:
-        kept = array.dtype == np.float64 and array.flags.c_contiguous and array.flags.writeable
-        check_fits(name, 0 if kept else 8 * array.size)
-        array = np.require(array, float, ["C", "W"])
+        kept = array.dtype == target and array.flags.c_contiguous and array.flags.writeable
+        check_fits(name, 0 if kept else target.itemsize * array.size)
+        array = np.require(array, target, ["C", "W"])
         values = array.reshape(-1)
     bad = [start for start in range(0, values.size, _BLOCK) if not np.isfinite(values[start : start + _BLOCK]).all()]
     if bad:

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.errors import DataError, ProblemError
-from cgm_cli.numerics.arrays import is_sparse
+from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.numerics.arrays import Matrix, is_sparse, joined
 from cgm_cli.readers.adjacency import adjacency_of
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
-from cgm_cli.spec.fields import ArrayField, FileArray
+from cgm_cli.spec.fields import ArrayField, ComplexArray, ComplexField, FileArray
 from cgm_cli.spec.model import SourceSpec, Spec
 from cgm_cli.text import WHOLE, quoted, visible
 
@@ -100,6 +100,20 @@ class BuildContext:
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
 
+    def complex_matrix(self, value: ComplexField) -> Matrix:
+        """Like `matrix`, and complex128 where the file has complex numbers, or the parts of them are given."""
+        if isinstance(value, ComplexArray):
+            with located("imaginary"):
+                imaginary = self.matrix(value.imaginary)
+            with located("real"):
+                real = 0.0 * imaginary if value.real is None else self.matrix(value.real)
+            if real.shape != imaginary.shape:
+                raise ProblemError(f"the real part is {_size(real)}, but the imaginary part is {_size(imaginary)}")
+            return joined(real, imaginary)
+        if isinstance(value, FileArray):
+            return read_array(self.find(value.file), value.key, value.transpose, called(value), takes_complex=True)
+        return self.matrix(value)
+
     def graph(self, value: ArrayField) -> sp.csr_array:
         """The symmetric adjacency matrix of a graph, zero on the diagonal: of the matrix itself, of a .mtx, .mat, .npz
         or .npy file with it, else of a file in one of the formats of `cgm_cli.readers.graphs`.
@@ -147,6 +161,10 @@ class BuildContext:
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
                 f"not {expected}. {source.advice}"
             )
+
+
+def _size(matrix: Matrix) -> str:
+    return " x ".join(map(str, matrix.shape)) or "a number"
 
 
 def called(value: ArrayField, otherwise: str = "the array") -> str:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix
-from cgm_cli.readers.checks import check_form, choose, reason, sparse
+from cgm_cli.readers.checks import check_form, choose, is_complex, reason, sparse
 from cgm_cli.readers.memory import check_fits
 
 _FEW_CHUNKS = 10_000
@@ -100,7 +100,8 @@ def _dataset(dataset: h5py.Dataset, name: str, copies: int = 1, turned: bool = F
         raise DataError(f"{name}: `{dataset.name}` is empty")
     check_form(name, dataset.shape, dataset.dtype, turned, copies)
     check_fits(name, stored_bytes(dataset))
-    return np.asarray(dataset[()])
+    array = np.asarray(dataset[()])
+    return array["real"] + 1j * array["imag"] if array.dtype.names and is_complex(array.dtype) else array
 
 
 def _is_matlab_number(node: h5py.HLObject) -> bool:

@@ -1,4 +1,4 @@
-"""Matrix Market files (.mtx), sparse (`coordinate`) or full (`array`), real, integer or pattern.
+"""Matrix Market files (.mtx), sparse (`coordinate`) or full (`array`), real, integer, pattern or complex.
 
 The numbers are read by SciPy (fast_matrix_market), behind two guards. What the header promises is held against the
 file, since SciPy allocates it, and a wrong one can end the process. And every line must be what the format says, since
@@ -23,8 +23,8 @@ from cgm_cli.readers.text import read_text
 from cgm_cli.text import visible
 
 _FORMS = ("coordinate", "array")
-_FIELDS = {"real": "real", "double": "real", "integer": "real", "pattern": "pattern"}
-_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+_FIELDS = {"real": "real", "double": "real", "integer": "real", "pattern": "pattern", "complex": "complex"}
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 _COMMENT = re.compile(r"^[ \t]*%[^\n]*", re.MULTILINE)
 _GAP = re.compile(r"\n(?:[ \t]*\n)+")
@@ -33,7 +33,9 @@ _NUMBER = r"[+-]?+(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?+[0-9]++)?+|nan|in
 _CONTENTS = {
     ("coordinate", "real"): (f"{_PLACE}[ \t]++{_NUMBER}", "a row, a column and a number"),
     ("coordinate", "pattern"): (_PLACE, "a row and a column"),
+    ("coordinate", "complex"): (f"{_PLACE}[ \t]++{_NUMBER}[ \t]++{_NUMBER}", "a row, a column and two numbers"),
     ("array", "real"): (_NUMBER, "one number"),
+    ("array", "complex"): (f"{_NUMBER}[ \t]++{_NUMBER}", "two numbers"),
 }
 
 
@@ -55,9 +57,10 @@ def read_market(path: Path, name: str) -> np.ndarray | sp.coo_array:
     sizes = _sizes(rest[start:end], 3 if form == "coordinate" else 2, name)
     rows, columns = sizes[:2]
     if symmetry != "general" and rows != columns:
-        raise DataError(f"{name}: a symmetric matrix is square, not {rows} x {columns}")
+        raise DataError(f"{name}: a {symmetry} matrix is square, not {rows} x {columns}")
     _check_count(rest[end:].rstrip(), sizes[2] if form == "coordinate" else _stored(rows, columns, symmetry), name)
-    check_fits(name, 8 * (rows + 1) + 80 * sizes[2] if form == "coordinate" else 16 * rows * columns)
+    each = 16 if field == "complex" else 8
+    check_fits(name, 8 * (rows + 1) + (64 + 2 * each) * sizes[2] if form == "coordinate" else 2 * each * rows * columns)
     _check_lines(rest, end, _CONTENTS[form, field], name)
     body = f"%%MatrixMarket matrix {form} {field} {symmetry}\n{rest}".replace("+", "")
     return _numbers(body, rows, columns, name)
@@ -69,10 +72,8 @@ def _banner(line: str, name: str) -> tuple[str, str, str]:
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise DataError(f"{name}: does not begin with `%%MatrixMarket matrix ...`")
     form, field, symmetry = words[2:]
-    if field == "complex":
-        raise DataError(f"{name}: holds complex numbers; real numbers are needed")
     known = form in _FORMS and field in _FIELDS and symmetry in _SYMMETRIES
-    if not known or (form == "array" and field == "pattern"):
+    if not known or (form == "array" and field == "pattern") or (symmetry == "hermitian" and field != "complex"):
         raise DataError(f"{name}: matrices of the kind `{visible(' '.join(words[2:])[:60])}` are not supported")
     return form, _FIELDS[field], symmetry
 
@@ -91,7 +92,7 @@ def _stored(rows: int, columns: int, symmetry: str) -> int:
     """Of a symmetric matrix only the triangle below the diagonal is stored, which a skew one leaves out."""
     if symmetry == "general":
         return rows * columns
-    return rows * (rows + 1) // 2 if symmetry == "symmetric" else rows * (rows - 1) // 2
+    return rows * (rows - 1) // 2 if symmetry == "skew-symmetric" else rows * (rows + 1) // 2
 
 
 def _check_count(entries: str, promised: int, name: str) -> None:

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers import memory
-from cgm_cli.readers.checks import check_real, choose, reason, sparse
+from cgm_cli.readers.checks import check_numbers, choose, reason, sparse, wide
 from cgm_cli.readers.hdf5 import read_matlab73
 from cgm_cli.readers.memory import check_fits
 
@@ -66,22 +66,22 @@ def _read(child: _Child, key: str | None, name: str, copies: int) -> Matrix:
     key = choose(name, key, [item for item, (_, kind) in found.items() if kind in _NUMBERS])
     shape, kind = found[key]
     if kind not in ("sparse", "logical"):  # a sparse matrix of truth values is `logical`
-        _check_room(name, shape, copies)
+        _check_room(name, shape, np.dtype(float), copies)
     child.say(key)
     told = child.hear()
     forms = [(np.dtype(dtype), size) for dtype, size in told["parts"]]
-    check_real(name, forms[0][0])
+    check_numbers(name, forms[0][0])
     if told["sparse"]:
         check_fits(name, sum(dtype.itemsize * size for dtype, size in forms))
         values, indices, starts = (child.numbers(*form) for form in forms)
         return sparse(name, sp.csc_array, values, (indices, starts), tuple(told["shape"]))
-    _check_room(name, told["shape"], copies)
+    _check_room(name, told["shape"], wide(forms[0][0]), copies)
     return child.numbers(*forms[0]).reshape(told["shape"], order="F")
 
 
-def _check_room(name: str, shape: Sequence[int], copies: int) -> None:
+def _check_room(name: str, shape: Sequence[int], dtype: np.dtype, copies: int) -> None:
     """For a full array: it is there twice for a moment, as the child has read it and here, then here in both orders."""
-    check_fits(name, max(2, copies) * 8 * math.prod(shape))
+    check_fits(name, max(2, copies) * dtype.itemsize * math.prod(shape))
 
 
 class _Child:

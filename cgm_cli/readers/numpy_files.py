@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix
-from cgm_cli.readers.checks import check_form, check_real, choose, reason, sparse, sparse_bytes
+from cgm_cli.readers.checks import check_form, check_numbers, choose, reason, sparse, sparse_bytes
 from cgm_cli.readers.memory import check_fits
 
 _SPARSE_KEYS = {"format", "shape", "data"}
@@ -90,7 +90,7 @@ def _header(stream: IO[bytes], size: int, name: str) -> _Header:
         raise DataError(f"{name}: not a readable .npy file: {reason(error)}") from None
     if any(length < 0 for length in header.shape):
         raise DataError(f"{name}: the header gives a negative length")
-    check_real(name, header.dtype)
+    check_numbers(name, header.dtype)
     left = size - stream.tell()
     if header.nbytes != left:
         word = "truncated" if header.nbytes > left else "longer than its header says"

@@ -111,8 +111,10 @@ def _csv(path: Path, name: str, array: np.ndarray) -> bytes:
     if array.ndim > 2:
         raise ProblemError(f"{path}: a table has rows and columns, and `{quoted(name)}` has {array.ndim} dimensions.")
     text = io.StringIO()
-    whole = array.dtype.kind in "iub"
-    np.savetxt(text, np.atleast_1d(array), delimiter=",", fmt="%d" if whole else "%.17g")
+    fmt = "%d" if array.dtype.kind in "iub" else "%.17g"
+    columns = array.shape[1] if array.ndim == 2 else 1
+    complex_fmt = [f"{fmt}%+.17gj"] * columns  # as Python writes them, and reads them
+    np.savetxt(text, np.atleast_1d(array), delimiter=",", fmt=complex_fmt if array.dtype.kind == "c" else fmt)
     return text.getvalue().encode()
 
 
@@ -121,6 +123,8 @@ def _image(path: Path, name: str, array: np.ndarray) -> bytes:
         kinds = {0: "a single number", 1: f"a vector of {array.size} entries"}
         shape = kinds.get(array.ndim) or " x ".join(map(str, array.shape))
         raise ProblemError(f"{path}: an image is a matrix, and `{quoted(name)}` is {shape}; write .npy or .csv.")
+    if array.dtype.kind == "c":
+        raise ProblemError(f"{path}: an image shows real numbers, and `{quoted(name)}` is complex; write .npy or .mat.")
     if not np.isfinite(array).any():
         raise ProblemError(f"{path}: no entry of `{quoted(name)}` is a finite number, so there is nothing to see.")
     if max(array.shape) > 20_000:

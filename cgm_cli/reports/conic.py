@@ -22,7 +22,8 @@ def slack(run: Run) -> np.ndarray:
     """Of the bound of a run, of the shape of x: positive semidefinite where the bound needs no radius. In the sense of
     a minimisation.
     """
-    return _dual(run, _problem(run)).dense()
+    problem = _problem(run)
+    return problem.domain.slack_in_users_terms(_dual(run, problem).dense())
 
 
 def least_of_blocks(run: Run, found: np.ndarray) -> list[float]:
@@ -30,6 +31,8 @@ def least_of_blocks(run: Run, found: np.ndarray) -> list[float]:
     cone = _problem(run).domain.cone
     if cone is None:
         return []
+    if np.iscomplexobj(found):
+        return [float(np.linalg.eigvalsh(found)[0])]
     blocks, flat, least = Blocks(cone.sizes), found.reshape(-1), list[float]()
     for stack in blocks.stacks:
         part = stack.of(flat)
@@ -47,6 +50,11 @@ def solution_text(run: Run) -> str:
     cone = problem.domain.cone
     if cone is None:
         raise ProblemError("a .sol file is for semidefinite programs: domains `psd` and `psd-blocks`")
+    if problem.domain.is_complex:
+        raise ProblemError(
+            "a .sol file holds real matrices, and those of this program are complex: write `x`, `slack` and "
+            "`duals/equalities` to .npy or .mat files of their own"
+        )
     if "x" in run.solution:
         x = run.solution["x"]
     elif is_factored(run.solution):

@@ -125,7 +125,7 @@ class PictureSource:
             return self.solution[name]
         if "samples" in self.solution:
             _see(len(self.vectors))
-            return self.vectors @ self.vectors.T
+            return self.vectors @ self.vectors.conj().T
         _see(max(len(self.solution[side]) for side in ("left", "right") if side in self.solution))
         return written_out(self.solution)
 
@@ -160,6 +160,7 @@ def _see(rows: int) -> None:
 
 def _heatmap(view: Heatmap, saved: PictureSource) -> Image:
     x, groups = saved.array(view.array), 0
+    x = np.abs(x) if np.iscomplexobj(x) else x
     if view.order:
         keys = [saved.key(name) for name in view.order]
         order, groups = np.lexsort(keys[::-1]), np.unique(keys[0]).size
@@ -215,6 +216,9 @@ def _entries(saved: PictureSource) -> Picture | None:
     x = None if "samples" in saved.solution else saved.array(X)
     if x is None or x.size < 2 or not np.isfinite(x).all():
         return None
+    if x.ndim == 2 and np.iscomplexobj(x):
+        alt = "The absolute values of a complex {rows} x {columns} matrix, from {least:.4g} to {largest:.4g} (bright)."
+        return _heatmap(Heatmap("|X|", X, alt, "nonnegative"), saved)
     if x.ndim == 2:
         return _heatmap(Heatmap("X", X), saved)
     if x.ndim != 1:

@@ -18,7 +18,7 @@ import numpy as np
 
 from cgm_cli.errors import CgmError, DataError
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
-from cgm_cli.readers.checks import check_form, check_real, finished
+from cgm_cli.readers.checks import check_form, check_numbers, finished, wide
 from cgm_cli.readers.content import name_of, parts
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.spec.faults import Fault, SpecError
@@ -139,8 +139,8 @@ def _dense(array: np.ndarray, place: str) -> np.ndarray:
     check_form(place, array.shape, array.dtype)
     # What only extended precision can hold is infinite in a double.
     with np.errstate(over="ignore"):
-        if array.dtype.kind == "f" and not all(map(_finite, parts(array))):
-            finished(place, array)  # says which
+        if array.dtype.kind in "fc" and not all(map(_finite, parts(array))):
+            finished(place, array, takes_complex=True)  # says which
     return array
 
 
@@ -153,8 +153,8 @@ def _sparse(matrix: SparseMatrix, place: str) -> Matrix:
         return _dense(matrix.toarray(), place)
     if matrix.format not in ("csr", "csc", "coo"):
         matrix = matrix.tocoo()  # which adds nothing up: sums of its own type might wrap
-    if matrix.dtype.kind == "f" and not _finite(matrix.data[: matrix.nnz]):
-        finished(place, matrix)  # says which
+    if matrix.dtype.kind in "fc" and not _finite(matrix.data[: matrix.nnz]):
+        finished(place, matrix, takes_complex=True)  # says which
     return matrix
 
 
@@ -177,13 +177,13 @@ def _from_pandas(value: Any, place: str) -> Any:
 
 def _check_kind(place: str, dtype: np.dtype) -> None:
     try:
-        check_real(place, dtype)
+        check_numbers(place, dtype)
     except DataError as error:
         raise TypeError(error.message) from None
 
 
 def _finite(numbers: np.ndarray) -> bool:
-    return bool(np.isfinite(numbers.astype(float, copy=False)).all())
+    return bool(np.isfinite(numbers.astype(wide(numbers.dtype), copy=False)).all())
 
 
 def _small(tree: Any) -> Iterator[np.ndarray]:
@@ -215,10 +215,12 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
     return {"file": name}
 
 
-def _written(array: np.ndarray) -> list[Any]:
+def _written(array: np.ndarray) -> list[Any] | dict[str, Any]:
     """The entries as numbers that the text gives back to the last bit: whole ones of up to 63 bits, else doubles."""
-    wide = array.astype(float)
-    return array.tolist() if array.dtype.kind in "iu" and np.abs(wide).max() < 2.0**63 else wide.tolist()
+    if array.dtype.kind == "c":
+        return {"real": _written(np.real(array)), "imaginary": _written(np.imag(array))}
+    doubles = array.astype(float)
+    return array.tolist() if array.dtype.kind in "iu" and np.abs(doubles).max() < 2.0**63 else doubles.tolist()
 
 
 def _entries(shape: tuple[int, ...]) -> str:

@@ -53,6 +53,7 @@ def summarise(result: Result, run: Path, choice: Chosen | None = None) -> dict[s
             "method": None if choice is None else choice.in_words,
             "active_bounds": list(result.active_bounds),
             "bound_rests_on": result.bound_rests_on,
+            "implied_constraints": list(result.implied_constraints),
             "metrics": result.metrics,
         }
     )
@@ -67,8 +68,9 @@ def unbegun(status: Status, run: Path) -> dict[str, Any]:
         "seconds": 0.0,
         "run": str(run),
         "active_bounds": [],
+        "implied_constraints": [],
         "metrics": {},
     }
     names = "status sense objective bound bound_is certificate gap infeasibility owed iterations seconds run method "
-    names += "active_bounds bound_rests_on metrics"
+    names += "active_bounds bound_rests_on implied_constraints metrics"
     return {name: known.get(name) for name in names.split()}

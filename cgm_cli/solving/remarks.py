@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from cgm_cli.blocks.directions import SumDirection
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.best_bound import Bound
+from cgm_cli.methods.corrections.conic_form import Redundant
+from cgm_cli.methods.corrections.interior_point import InteriorPoint
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
@@ -17,6 +20,9 @@ from cgm_cli.numerics.blockwise import Blocks
 
 TOLD, WEIGHTLESS = 8, 0.02
 """The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
+
+TOLD_OF_EACH = 3
+"""The most constraints that are told of those that imply another."""
 
 ROUNDING = 1e-12
 
@@ -68,8 +74,10 @@ def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
     return None if bound.value >= whole - ROUNDING * abs(whole) else problem.domain.sizing
 
 
-def remarks(problem: CompositeProblem, outcome: Outcome, active: Mapping[str, float]) -> list[str]:
-    """What a reader of the summary might stumble over. active: see `active_bounds`."""
+def remarks(
+    problem: CompositeProblem, outcome: Outcome, active: Mapping[str, float], implied: Sequence[tuple[str, str]]
+) -> list[str]:
+    """What a reader of the summary might stumble over. active: see `active_bounds`; implied: see `redundant`."""
     record, unconverged = outcome.record, outcome.state.oracle.unconverged
     found: list[str] = []
     if outcome.status is Status.INFEASIBLE and outcome.bound is not None:
@@ -83,6 +91,8 @@ def remarks(problem: CompositeProblem, outcome: Outcome, active: Mapping[str, fl
             f"The bound holds for all X of a trace up to {size.trace:.3g}: nothing says that they are no larger "
             "(`radius`), and its dual slack is not proven to be semidefinite."
         )
+    if implied and outcome.status is not Status.INFEASIBLE:
+        found.append(told_redundant(implied))
     if unconverged:
         found.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
     looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
@@ -116,7 +126,7 @@ def _contradiction(problem: CompositeProblem, bound: Bound) -> str:
         if term.penalty.is_set:
             flat = y.reshape(-1)
             for place in np.argsort(-np.abs(flat), kind="stable")[: TOLD + 1]:
-                weights.append((float(flat[place]), f"`{term.name}`" + (f"[{place}]" if flat.size > 1 else "")))
+                weights.append((float(flat[place]), _called(term, int(place))))
     weights.sort(key=lambda weight: -abs(weight[0]))
     peak = abs(weights[0][0])
     counted = [(weight / peak, name) for weight, name in weights if abs(weight) > WEIGHTLESS * peak]
@@ -125,6 +135,49 @@ def _contradiction(problem: CompositeProblem, bound: Bound) -> str:
     whatever = " It does whatever the trace of X is." if _is_farkas(problem, bound) else ""
     told = f"What contradicts itself, with the domain, is {said}{more} (entries count from 0; the duals have them all)."
     return told + whatever
+
+
+def redundant(problem: CompositeProblem, method: Method) -> list[tuple[str, str]]:
+    """The equations that others imply, as the user calls them, and what says so: where the method finds that out
+    anyway, of problems whose constraints the user has a name for.
+    """
+    cone, correction = problem.domain.cone, method.correction
+    if not isinstance(correction, InteriorPoint) or cone is None:
+        return []
+    found = list[tuple[str, str]]()
+    for each in correction.redundant:
+        name = next(iter(cone.called), None)
+        if each.equation is not None:
+            term, entry = each.equation
+            called = problem.terms[term].called
+            name = None if called is None else called(entry)
+        if name is not None:
+            found.append((name, _because(problem, each)))
+    return found + [(name, f"by `{cone.called[0]}`") for name in cone.called[1:]]
+
+
+def _because(problem: CompositeProblem, equation: Redundant) -> str:
+    if equation.by is None:
+        return ""
+    names = [_called(problem.terms[term], entry) for term, entry in equation.by[:TOLD_OF_EACH]]
+    if len(equation.by) > TOLD_OF_EACH:
+        names.append(f"{len(equation.by) - TOLD_OF_EACH} more")
+    return "by " + ", ".join(names) if names else "it says 0 = 0"
+
+
+def told_redundant(found: Sequence[tuple[str, str]]) -> str:
+    """What `redundant` has found, in a sentence."""
+    said = ", ".join(f"`{name}`" + (f" ({why})" if why else "") for name, why in found[:TOLD])
+    more = f", and {len(found) - TOLD} more" if len(found) > TOLD else ""
+    if len(found) == 1:
+        return f"One constraint is implied by others and changes nothing: {said}."
+    return f"{len(found)} constraints are implied by others and change nothing: {said}{more}."
+
+
+def _called(term: Term, place: int) -> str:
+    if term.called is not None:
+        return f"`{term.called(place)}`"
+    return f"`{term.name}`" + (f"[{place}]" if math.prod(term.map.out_shape) > 1 else "")
 
 
 def _is_farkas(problem: CompositeProblem, bound: Bound) -> bool:

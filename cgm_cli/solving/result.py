@@ -18,8 +18,8 @@ class Result:
 
     bound_is: "certified", "probable", "estimated" or "none". certificate: of the best estimate, if one was certified.
     active_bounds: parameters of the domain that stop the objective. bound_rests_on: a parameter that was assumed, where
-    the bound does not hold without it. metrics: of the rounding. record, certificate and
-    metrics are in the user's units and sense.
+    the bound does not hold without it. implied_constraints: names of those that others imply, where that was found out.
+    metrics: of the rounding. record, certificate and metrics are in the user's units and sense.
     """
 
     status: Status
@@ -34,3 +34,4 @@ class Result:
     certificate: Certificate | None = None
     active_bounds: tuple[str, ...] = ()
     bound_rests_on: str | None = None
+    implied_constraints: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
 from cgm_cli.methods.unboundedness import ray_of
 from cgm_cli.solving.form import Form
-from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, remarks, rests_on
+from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, redundant, remarks, rests_on
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
 
@@ -111,8 +111,12 @@ class Solve:
         saved = {} if hurried else iterate.arrays()
         if status is Status.UNBOUNDED:
             saved = saved | {"ray": self._ray(iterate)}
+        saved = self.problem.domain.in_users_terms(saved)
+        implied = [] if hurried else redundant(self.problem, self.method)
         figures = {} if hurried else figures_of_the_saved(self.problem, outcome, self.method)
-        told = ["The solution is in the checkpoint alone."] if hurried else remarks(self.problem, outcome, active)
+        told = (
+            ["The solution is in the checkpoint alone."] if hurried else remarks(self.problem, outcome, active, implied)
+        )
         duals = () if bound is None or hurried else bound.dual.duals
         names = [term.name for term in self.problem.terms]
         return Result(
@@ -128,6 +132,7 @@ class Solve:
             self._in_users_sense(outcome.certificate),
             tuple(active),
             rests_on(self.problem, outcome.bound),
+            tuple(name for name, _ in implied),
         )
 
     def _ray(self, iterate: Iterate) -> np.ndarray:

@@ -170,7 +170,7 @@ def _complaint(entry: ErrorDetails, path: TreePath, tree: Any, schemas: dict[int
         return _unknown_name(path, context["family"], None, value)
     if kind == "unknown_name":
         return _unknown_name(path, context["family"], context["tag"], value[context["tag"]])
-    if kind == "form_type":
+    if kind in ("form_type", "complex_type"):
         return Complaint(path, entry["msg"])
     if kind in ("block_type", "array_type", "ragged"):
         got = "" if kind == "ragged" else f", got {shown(value)}"

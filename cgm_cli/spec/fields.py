@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from cgm_cli.errors import MOST_TOLD
 from cgm_cli.spec import registry
-from cgm_cli.text import did_you_mean
+from cgm_cli.text import COMPLEX_ARE, did_you_mean
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -220,6 +220,9 @@ class _ArrayByForm:
 
     def validate(self, value: Any, handler: Any, info: ValidationInfo) -> Any:
         if isinstance(value, dict):
+            if value.keys() & ComplexArray.model_fields.keys():
+                message = "expected real numbers, got complex ones ({which})"
+                raise PydanticCustomError("complex_type", message, {"which": COMPLEX_ARE})
             return FileArray.model_validate(value, context=info.context)
         if isinstance(value, list) and any(isinstance(row, list) for row in value):
             matrix = _adapter(Matrix).validate_python(value)
@@ -255,6 +258,13 @@ def _adapter(form: Any) -> TypeAdapter:
 ArrayField = Annotated[Finite | Vector | Matrix | FileArray, _ArrayByForm()]
 
 
+class ComplexArray(StrictModel):
+    """A complex array by its parts, each an array of real numbers."""
+
+    real: ArrayField | None = Field(None, description="the real part; left out: zero")
+    imaginary: ArrayField = Field(description="the imaginary part")
+
+
 class ByKeys:
     """Marks a union of mappings: a mapping is validated by the member that knows most of its keys, and by no other.
 
@@ -270,6 +280,10 @@ class ByKeys:
             return inner(value)
 
         return core_schema.with_info_wrap_validator_function(validate, handler(source))
+
+
+ComplexField = Annotated[ArrayField | ComplexArray, ByKeys()]
+"""An array of real or of complex numbers: these in a file, or by their parts."""
 
 
 def mappings(annotation: Any) -> list[type[StrictModel]]:

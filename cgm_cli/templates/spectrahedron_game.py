@@ -83,21 +83,28 @@ ROUNDING = 1e-12
 
 
 def symmetric(matrix: Matrix) -> Matrix:
-    """The matrix, freed of what rounding errors have made its transpose differ by. Raises ProblemError unless it is
-    square and, but for those, equal to its transpose.
+    """The matrix, freed of what rounding errors have made its conjugate transpose differ by. Raises ProblemError unless
+    it is square and, but for those, equal to that: symmetric or, of complex numbers, Hermitian.
     """
+    kind = "Hermitian" if matrix.dtype.kind == "c" else "symmetric"
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ProblemError(f"a symmetric matrix is needed, and this one is {named(matrix.shape)}")
-    gaps = abs(matrix - matrix.T)
+        raise ProblemError(f"a {kind} matrix is needed, and this one is {named(matrix.shape)}")
+    mirrored = matrix.T.conj()
+    gaps = abs(matrix - mirrored)
     worst = float(gaps.max()) if min(matrix.shape) else 0.0
     if worst > ROUNDING * float(abs(matrix).max()):
         # In either case not written out: a sparse matrix may be as large as no full one can be.
         row, column = next(zip(*cast(np.ndarray, gaps == worst).nonzero(), strict=True))
-        raise ProblemError(
-            f"a symmetric matrix is needed, but entries ({row}, {column}) and ({column}, {row}) of this one, counted "
-            f"from 0, differ by {worst:.2g}"
-        )
-    return matrix if worst == 0.0 else 0.5 * (matrix + matrix.T)
+        raise ProblemError(f"a {kind} matrix is needed, but {_asymmetry(kind, int(row), int(column), worst)}")
+    return matrix if worst == 0.0 else 0.5 * (matrix + mirrored)
+
+
+def _asymmetry(kind: str, row: int, column: int, gap: float) -> str:
+    """What is wrong with an entry that differs by `gap` from the conjugate of its mirror image."""
+    if row == column:
+        return f"entry ({row}, {column}) of this one, counted from 0, has an imaginary part, {0.5 * gap:.2g}"
+    entries = f"entries ({row}, {column}) and ({column}, {row}) of this one, counted from 0,"
+    return f"{entries} differ by {gap:.2g}" if kind == "symmetric" else f"{entries} are no conjugates, by {gap:.2g}"
 
 
 def random_matrices(spec: RandomMatrices, seed: int) -> list[sp.coo_array]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
+from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
 from cgm_cli.blocks.fitting import named
@@ -21,12 +22,13 @@ from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ErrorCollector, ProblemError, located
-from cgm_cli.numerics.arrays import Matrix, is_sparse
+from cgm_cli.numerics.arrays import Matrix, is_sparse, parts_of
 from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.hermitian import embedded
 from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.programs import read_program
-from cgm_cli.spec.fields import ArrayField, Finite, Positive, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ByKeys, ComplexField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
 from cgm_cli.templates.trace_bounds import TraceLimit, trace_limit
@@ -36,7 +38,7 @@ from cgm_cli.text import visible
 class AffineConstraint(StrictModel):
     """<matrix, X> = equals, or lower <= <matrix, X> <= upper, one side of which may be left out."""
 
-    matrix: ArrayField = Field(description="A, symmetric, dense or sparse")
+    matrix: ComplexField = Field(description="A, symmetric or complex Hermitian, dense or sparse")
     equals: Finite | None = Field(None, description="the value of <A, X>")
     lower: Finite | None = Field(None, description="or a lower bound on it")
     upper: Finite | None = Field(None, description="or an upper bound on it")
@@ -73,16 +75,24 @@ SAME = 1e-12
 @dataclass(frozen=True)
 class Affine:
     """lower_i <= <A_i, X> <= upper_i: the entries of A_i in row i of `rows` (m, N), bounds (m,), equal for an
-    equality.
+    equality. numbers: (m,), by which the user knows them: in a file, with `in_file`, or in `constraints`, from 0.
     """
 
     rows: sp.csr_array
     lower: np.ndarray
     upper: np.ndarray
+    numbers: np.ndarray
+    in_file: bool = False
 
     def __getitem__(self, chosen: np.ndarray) -> Affine:
         """Those constraints of a mask (m,)."""
-        return Affine(self.rows[np.flatnonzero(chosen)], self.lower[chosen], self.upper[chosen])
+        rows, numbers = self.rows[np.flatnonzero(chosen)], self.numbers[chosen]
+        return Affine(rows, self.lower[chosen], self.upper[chosen], numbers, self.in_file)
+
+    def called(self, place: int) -> str:
+        """What the user calls a constraint."""
+        number = int(self.numbers[place])
+        return f"constraint {number}" if self.in_file else f"constraints[{number}]"
 
     @property
     def equal(self) -> np.ndarray:
@@ -96,6 +106,8 @@ class StandardSDP(Template):
     X may consist of blocks, and of numbers >= 0, where it comes from a file. With `nonnegative`, also X >= 0 entry by
     entry: a doubly nonnegative program. Where no `radius` is given, the constraints say how large the trace can be, or
     else a large one is assumed; a bound whose dual slack is positive semidefinite holds whatever the trace is.
+
+    Where C or some A_i has an imaginary part, X is complex Hermitian, and <A, X> is Re tr(A^* X).
     """
 
     takes_samples = True
@@ -103,7 +115,9 @@ class StandardSDP(Template):
     class Spec(TemplateSpec):
         template: Literal["standard-sdp"]
         program: ProgramFile | None = Field(None, description="all of it in a file; or `cost` and `constraints`")
-        cost: ArrayField | None = Field(None, description="C, symmetric, dense or sparse")
+        cost: Annotated[ComplexField | None, ByKeys()] = Field(
+            None, description="C, symmetric or complex Hermitian, dense or sparse"
+        )
         constraints: list[AffineConstraint] = Field(default_factory=list, description="the affine constraints")
         sense: Literal["minimise", "maximise"] = Field("minimise", description="of <C, X>; a file says so itself")
         radius: Positive | None = Field(
@@ -135,6 +149,11 @@ class StandardSDP(Template):
                 "cost": [[1, 0], [0, 1]],
                 "constraints": [{"matrix": [[0, 1], [1, 0]], "equals": 2.0}],
             },
+            {
+                "template": "standard-sdp",
+                "cost": {"real": [[1, 0], [0, -1]], "imaginary": [[0, -1], [1, 0]]},
+                "constraints": [{"matrix": [[1, 0], [0, 1]], "equals": 1.0}],
+            },
         ]
 
         @model_validator(mode="after")
@@ -150,18 +169,26 @@ class StandardSDP(Template):
                 with located("program", "file"):
                     read = read_program(context.find(self.program.file), visible(self.program.file))
                 sizes, cost, affine = _as_one_matrix(read) or _as_it_is(read)
-                maximise = read.maximise
+                maximise, is_complex = read.maximise, False
             else:
-                matrix, affine = self._inline(context)
+                matrix, affine, is_complex = self._inline(context)
                 sizes, cost = (matrix.shape[0],), matrix
                 maximise = self.sense == "maximise"
             context.reserve("matrices", 32 * (affine.rows.nnz + _entries(cost)))
             if self.nonnegative and len(sizes) > 1:
                 raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))
+            if self.nonnegative and is_complex:
+                raise ProblemError(
+                    "`nonnegative` is about real numbers, and the entries of X are complex here: C or some A_i has an "
+                    "imaginary part",
+                    ("nonnegative",),
+                )
             trace = self._trace(sizes, affine)
             if self.radius is None and trace.exact:
-                affine = affine[~_on_trace(sizes, affine, trace.radius)]
-            return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise)
+                stated = _on_trace(sizes, affine, trace.radius)
+                trace = replace(trace, called=tuple(map(affine.called, np.flatnonzero(stated).tolist())))
+                affine = affine[~stated]
+            return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise, is_complex)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
@@ -169,23 +196,28 @@ class StandardSDP(Template):
             equations = affine[affine.equal]
             return trace_limit(Blocks(sizes), equations.rows, equations.lower)
 
-        def _inline(self, context: BuildContext) -> tuple[Matrix, Affine]:
+        def _inline(self, context: BuildContext) -> tuple[Matrix, Affine, bool]:
+            """C, the constraints, and whether these are the real forms (`embedded`) of complex matrices."""
             with located("cost"):
                 assert self.cost is not None
-                cost = symmetric(context.matrix(self.cost))
-            rows, faults = [], ErrorCollector()
+                cost = _self_adjoint(context, self.cost)
+            matrices, faults = [], ErrorCollector()
             for number, constraint in enumerate(self.constraints):
                 with faults.part("constraints", number, "matrix"):
-                    matrix = symmetric(context.matrix(constraint.matrix))
+                    matrix = _self_adjoint(context, constraint.matrix)
                     if matrix.shape != cost.shape:
                         raise ProblemError(f"the matrix is {named(matrix.shape)}, but C is {named(cost.shape)}")
-                    rows.append(sp.coo_array(matrix).reshape((1, -1)))
+                    matrices.append(matrix)
             faults.raise_all()
+            is_complex = any(np.iscomplexobj(matrix) for matrix in (cost, *matrices))
+            if is_complex:
+                cost, matrices = embedded(cost), [embedded(matrix) for matrix in matrices]
+            rows = [sp.coo_array(matrix).reshape((1, -1)) for matrix in matrices]
             sides = [(c.equals, c.equals) if c.equals is not None else (c.lower, c.upper) for c in self.constraints]
             lower = np.array([-np.inf if low is None else low for low, _ in sides], dtype=float)
             upper = np.array([np.inf if high is None else high for _, high in sides], dtype=float)
             stacked = sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, cost.shape[0] ** 2))
-            return cost, Affine(stacked, lower, upper)
+            return cost, Affine(stacked, lower, upper, np.arange(lower.size)), is_complex
 
     def __init__(
         self,
@@ -196,26 +228,32 @@ class StandardSDP(Template):
         nonnegative: bool = False,
         weights: TermWeights = EVEN,
         maximise: bool = False,
+        is_complex: bool = False,
     ):
         """sizes: of the blocks (`cgm_cli.numerics.blockwise`). cost: C (n, n) of one matrix, or flat (N,) of several
-        blocks, of which `maximise` says the sense.
+        blocks, of which `maximise` says the sense. is_complex: whether the one matrix, cost and constraints are real
+        forms (`cgm_cli.numerics.hermitian`) of Hermitian ones.
         """
         self.sizes, self.cost, self.affine, self.trace = sizes, cost, affine, trace
         self._is_one = len(sizes) == 1 and sizes[0] > 0
-        domain = (
-            PSDTrace(sizes[0], trace.radius, trace.exact, trace.expected)
-            if self._is_one
-            else PSDBlocks(sizes, trace.radius, trace.exact, trace.expected)
-        )
+        limit = trace.radius, trace.exact, trace.expected, trace.called
+        if is_complex:
+            domain = HermitianTrace(sizes[0] // 2, *limit)
+        elif self._is_one:
+            domain = PSDTrace(sizes[0], *limit)
+        else:
+            domain = PSDBlocks(sizes, *limit)
         terms: list[Term] = []
         if affine.equal.any():
             chosen = affine[affine.equal]
             target = Equals(chosen.lower.shape, chosen.lower)
-            terms.append(Term("equalities", self._map(chosen, domain.shape), target, weights.equalities))
+            mapped = self._map(chosen, domain.shape)
+            terms.append(Term("equalities", mapped, target, weights.equalities, chosen.called))
         if not affine.equal.all():
             chosen = affine[~affine.equal]
             box = BoxSet(chosen.lower.shape, chosen.lower, chosen.upper)
-            terms.append(Term("inequalities", self._map(chosen, domain.shape), box, weights.inequalities))
+            mapped = self._map(chosen, domain.shape)
+            terms.append(Term("inequalities", mapped, box, weights.inequalities, chosen.called))
         if nonnegative:
             terms.append(Term("nonnegative", Identity(domain.shape), Nonnegative(domain.shape), weights.nonnegative))
         self.problem = CompositeProblem(
@@ -236,7 +274,7 @@ Parts = tuple[tuple[int, ...], Matrix, Affine]
 def _as_it_is(program: BlockProgram) -> Parts:
     rows = sp.csr_array(program.matrices[1:])
     cost = program.matrices[[0]].toarray().reshape(-1)
-    return program.sizes, cost, Affine(rows, program.right, program.right)
+    return program.sizes, cost, Affine(rows, program.right, program.right, program.numbers, in_file=True)
 
 
 def _as_one_matrix(program: BlockProgram) -> Parts | None:
@@ -259,7 +297,7 @@ def _as_one_matrix(program: BlockProgram) -> Parts | None:
     inside = sp.csr_array(whole[:, start : start + n * n])
     cost = sp.coo_array(inside[[0]]).reshape((n, n))
     free = np.isinf(lower) & np.isinf(upper)  # a slack of either sign: no constraint at all
-    affine = Affine(sp.csr_array(inside[1:]), lower, upper)
+    affine = Affine(sp.csr_array(inside[1:]), lower, upper, program.numbers, in_file=True)
     return (n,), cost, affine[~free]
 
 
@@ -272,6 +310,13 @@ def _on_trace(sizes: tuple[int, ...], affine: Affine, trace: float) -> np.ndarra
         multiple = np.array_equal(row.indices, identity.indices) and np.ptp(row.data) == 0.0
         same[place] = multiple and abs(affine.lower[place] / row.data[0] - trace) <= SAME * trace
     return same & affine.equal
+
+
+def _self_adjoint(context: BuildContext, value: ComplexField) -> Matrix:
+    """The matrix of a field, which has to be symmetric or Hermitian; real, if all its imaginary parts are zero."""
+    matrix = symmetric(context.complex_matrix(value))
+    real, imaginary = parts_of(matrix)
+    return matrix if abs(imaginary).max() > 0.0 else real
 
 
 def _entries(matrix: Matrix) -> int:

@@ -28,12 +28,14 @@ is.
 @dataclass(frozen=True)
 class TraceLimit:
     """radius: tr X is at most that or, with `exact`, equal to it. expected: where nobody says so, and the radius is a
-    guess on the safe side, what it is likely to be about; else None.
+    guess on the safe side, what it is likely to be about; else None. called: what the user calls the constraints that
+    say it, where some do.
     """
 
     radius: float
     exact: bool = False
     expected: float | None = None
+    called: tuple[str, ...] = ()
 
 
 def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceLimit:

@@ -21,6 +21,7 @@ from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
+from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
@@ -130,6 +131,7 @@ def _permutations(domain: Birkhoff) -> float:
 DIAMETERS: dict[type, Callable[..., float]] = {
     Simplex: _corners,
     PSDTrace: _corners,
+    HermitianTrace: _corners,
     PSDBlocks: _corners_of_blocks,
     L1Ball: _across,
     L2Ball: _across,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.arrays import read_array
@@ -74,8 +75,8 @@ def _sum_row(context: BuildContext, name: str, key: str | None) -> CheckedClaim:
     stands, where an entry may stand more than once, and of what the problem was built from.
     """
     path = context.find(name)
-    read = read_array(path, key)
-    read = read if is_sparse(read) else np.atleast_2d(read)
+    read = read_array(path, key, takes_complex=True)
+    read = _beside(read if is_sparse(read) else np.atleast_2d(read))
     raw = _raw(path, key)
     rng = np.random.default_rng(0)
     u, w = (rng.uniform(1.0, 2.0, length) for length in read.shape)
@@ -119,12 +120,24 @@ def _raw(path: Path, key: str | None) -> Raw:
             inner, outer = (file[part].astype(np.int64) for part in _PLACES[form])
             if form != "coo":
                 outer = np.repeat(np.arange(outer.size - 1), np.diff(outer))
-            places = (outer, inner) if form == "csr" else (inner, outer)
-            return Raw(file["data"].astype(float), tuple(map(int, file["shape"])), places)
+            rows, columns = (outer, inner) if form == "csr" else (inner, outer)
+            values, shape = file["data"], tuple(map(int, file["shape"]))
+            if values.dtype.kind != "c":
+                return Raw(values.astype(float), shape, (rows, columns))
+            places = (np.tile(rows, 2), np.concatenate([columns, columns + shape[1]]))
+            return Raw(np.concatenate([values.real, values.imag]).astype(float), (shape[0], 2 * shape[1]), places)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unchecked(f"NumPy alone cannot read it: {error}") from None
 
 
 def _dense(array: np.ndarray) -> Raw:
-    wide = np.atleast_2d(array.astype(float))
+    wide = _beside(np.atleast_2d(array)).astype(float)
     return Raw(wide, wide.shape)
+
+
+def _beside(matrix: Any) -> Any:
+    """The imaginary part of a complex matrix, dense or sparse, to the right of the real one; another as it is."""
+    if matrix.dtype.kind != "c":
+        return matrix
+    beside: Any = sp.hstack if is_sparse(matrix) else np.hstack
+    return beside([matrix.real, matrix.imag])

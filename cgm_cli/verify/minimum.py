@@ -14,6 +14,7 @@ from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
+from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
@@ -174,6 +175,7 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     LatentGroupBall: _groups,
     NuclearBall: _nuclear,
     PSDTrace: _psd,
+    HermitianTrace: _psd,
     PSDBlocks: _psd_blocks,
     Fantope: _fantope,
     FantopeFace: _fantope_face,

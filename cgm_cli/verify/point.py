@@ -86,13 +86,30 @@ class SavedPoint:
         return out
 
 
+def real_form(matrix: np.ndarray) -> np.ndarray:
+    """Half of [[Re X, -Im X], [Im X, Re X]], which is symmetric where X is Hermitian, and of its trace."""
+    real, imaginary = np.real(matrix), np.imag(matrix)
+    return 0.5 * np.block([[real, -imaginary], [imaginary, real]])
+
+
+def _by_parts(name: str, array: np.ndarray) -> np.ndarray:
+    """Real arrays of twice the size for the complex ones that make up a Hermitian matrix: u u^* has the real form of
+    v v^T, v = (Re u, Im u), less what is skew.
+    """
+    if name == "x" and array.ndim == 2:
+        return real_form(array)
+    return np.concatenate([np.real(array), np.imag(array)]) if name == "left" else array
+
+
 def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | None = None) -> SavedPoint:
-    """The point that the arrays under /solution make up.
+    """The point that the arrays under /solution make up; of complex ones, the real one that stands for them.
 
     kind: how the run says that it kept x. Raises Unchecked where x was not kept, Unfit where the arrays are not those
     of that kind, or no finite point of the domain's shape.
     """
     shape = domain.shape
+    if domain.is_complex:
+        solution = {name: _by_parts(name, array) for name, array in solution.items()}
     if not solution.keys() >= KINDS.get(kind or "", set()):
         raise Unfit(f"x was kept as {kind}, but the arrays of that are not there")
     if kind == "dense" and "truncation" in solution:

@@ -639,6 +639,13 @@ def test_wrong_tables(tmp_path, text, match):
         ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 1 1e999\n", "not finite"),
         ("%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n", "symmetric matrix is square"),
         ("%%MatrixMarket matrix coordinate real hermitian\n3 3 1\n1 1 1\n", "not supported"),
+        (
+            "%%MatrixMarket matrix coordinate complex hermitian\n3 3 1\n1 1 1\n",
+            "line 3: expected a row, a column and two numbers, got '1 1 1'",
+        ),
+        ("%%MatrixMarket matrix array complex general\n1 1\n1\n", "line 3: expected two numbers, got '1'"),
+        ("%%MatrixMarket matrix coordinate complex hermitian\n3 2 1\n1 1 1 0\n", "hermitian matrix is square"),
+        ("%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n1 0\n", "promises 3 entries, the file has 2"),
         ("1 2 3\n", "does not begin with"),
     ],
 )

@@ -68,6 +68,7 @@ class Result:
     certificate: Certificate | None = None
     active_bounds: tuple[str, ...] = ()
     bound_rests_on: str | None = None
+    implied_constraints: tuple[str, ...] = ()
 
 
 @dataclass

@@ -167,8 +167,6 @@ def test_what_pandas_makes(frame, expected, tmp_path):
         (pd.Series(["x"]), "the series holds `"),
         (pd.Series(["x"], dtype="category", name="k\n"), "the column `k.` holds `category`"),
         (np.array([1.0, None]), "holds objects; real numbers are needed"),
-        (np.ones(300, dtype=complex), "holds complex numbers; real numbers are needed"),
-        (sp.csr_array(np.ones((2, 2), dtype=complex)), "holds complex numbers; real numbers are needed"),
         (np.array(["a"]), "holds text; real numbers are needed"),
         (np.zeros(3, dtype="M8[s]"), r"holds `datetime64\[s\]`; real numbers are needed"),
         (np.zeros(3, dtype=[("x", float)]), "holds records; real numbers are needed"),

@@ -34,7 +34,7 @@ def spec_file(tmp_path):
 def build(monkeypatch):
     """Stands for the building of problems; `build.error` is raised in it."""
     problem = SimpleNamespace(
-        domain=SimpleNamespace(shape=(3, 4)),
+        domain=SimpleNamespace(users_shape=(3, 4), is_complex=False, cone=None),
         constants=lambda: {"L_f": np.float64(2.0), "|A|": np.inf, "D_X": 1.25},
         describe=lambda: {"domain": {"shape": (3, 4), "bound": np.inf, "data": np.zeros((9, 9)), "few": np.arange(2)}},
     )
@@ -43,7 +43,7 @@ def build(monkeypatch):
     instance = SimpleNamespace(
         problem=problem,
         form=form,
-        choice=SimpleNamespace(name="hcgm", beta0=0.5, policies=policies),
+        choice=SimpleNamespace(name="hcgm", beta0=0.5, policies=policies, method=SimpleNamespace(correction=None)),
         context=SimpleNamespace(reserved={"X": 1_000_000, "D": 500_000}),
     )
     fake = SimpleNamespace(error=None)
@@ -119,9 +119,11 @@ def test_check_json(cgm, build, spec_file):
         "ok": True,
         "name": "x",
         "shape": [3, 4],
+        "complex": False,
         "iterate": {"kind": "dense", "because": "the spec says so"},
         "memory": {"bytes": 1_500_000, "parts": {"X": 1_000_000, "D": 500_000}},
         "constants": {"L_f": 2.0, "|A|": "inf", "D_X": 1.25},
+        "implied_constraints": [],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import CgmError, DataError, ProblemError
+from cgm_cli.solving.remarks import redundant, told_redundant
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.lovasz_theta import cycle, petersen
@@ -243,3 +245,75 @@ def test_two_traces_are_one_too_many():
     assert result.status.value == "infeasible"
     same = as_spec(np.diag([1.0, -1.0]), [np.eye(2), 3.0 * np.eye(2)], [1.0, 3.0])
     assert build(loads(dump({"problem": same}))).solve().record.total == pytest.approx(-1.0, rel=1e-3)
+
+
+A, B, ONE = np.diag([1.0, 2.0, 0.0]), unit(3, 0, 1), np.eye(3)
+"""Of X = I the values are 3, 0 and 3."""
+
+
+@pytest.mark.parametrize(
+    ("matrices", "right", "told"),
+    [
+        ([A, B, ONE], [3, 0, 3], ()),
+        ([A, B, ONE, 2 * A], [3, 0, 3, 6], ("`constraints[3]` (by `constraints[0]`)",)),
+        ([A, B, A, ONE], [3, 0, 3, 3], ("`constraints[2]` (by `constraints[0]`)",)),
+        ([A, B, ONE, A + B], [3, 0, 3, 3], ("`constraints[3]` (by `constraints[0]`, `constraints[1]`)",)),
+        ([A, 0 * A, B, ONE], [3, 0, 0, 3], ("`constraints[1]` (it says 0 = 0)",)),
+        # What states the trace is one of the constraints, and what only implies it implies nothing else.
+        ([A, B, ONE, A + ONE], [3, 0, 3, 6], ("`constraints[2]` (by `constraints[0]`, `constraints[3]`)",)),
+        ([A, ONE - A, B], [3, 0, 0], ()),
+        ([A, ONE, B, 2 * ONE], [3, 3, 0, 6], ("`constraints[3]` (by `constraints[1]`)",)),
+        ([A, ONE - A, B, ONE], [3, 0, 0, 3], ("`constraints[3]` (by `constraints[0]`, `constraints[1]`)",)),
+        (
+            [A, B, ONE, *(k * A for k in range(1, 21))],
+            [3, 0, 3, *(3 * k for k in range(1, 21))],
+            ("20 constraints are implied by others", "`constraints[3]` (by `constraints[0]`)", "and 12 more"),
+        ),
+    ],
+)
+def test_constraints_that_others_imply_are_named(matrices, right, told):
+    problem = as_spec(np.diag([1.0, 2.0, 3.0]) + B, matrices, right)
+    result = solve(problem, method="auto", scaling="auto")
+    assert ("implied by others" in result.message) == bool(told)
+    assert all(each in result.message for each in told)
+    assert len(result.implied_constraints) == (20 if len(told) == 3 else len(told))
+    assert all(f"`{name}`" in told[0] for name in result.implied_constraints[:1] if len(told) == 1)
+
+
+def test_what_is_implied_changes_nothing():
+    cost = np.diag([1.0, 2.0, 3.0]) + B
+    alone = solve(as_spec(cost, [A, B, ONE], [3, 0, 3]), method="auto", scaling="auto")
+    again = solve(as_spec(cost, [A, B, ONE, A + B, 0 * A], [3, 0, 3, 3, 0]), method="auto", scaling="auto")
+    assert again.record.total == pytest.approx(alone.record.total, rel=1e-4)
+    assert np.abs(again.duals["equalities"][-2:]).max() < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("matrices", "right", "names"),
+    [
+        ([A, B, ONE, A + B], [3, 0, 3, 4], {"constraints[0]", "constraints[1]", "constraints[3]"}),
+        ([A, B, ONE, 0 * A], [3, 0, 3, 1], {"constraints[3]"}),
+        ([B, A, ONE, 3 * A], [0, 3, 3, 3], {"constraints[1]", "constraints[3]"}),
+    ],
+)
+def test_constraints_that_contradict_others_are_named(matrices, right, names):
+    result = solve(as_spec(np.diag([1.0, 2.0, 3.0]), matrices, right), method="auto", scaling="auto")
+    assert result.status.value == "infeasible"
+    found = set(re.findall(r"`([^`]+)`", result.message.partition("What contradicts itself")[2].partition("(")[0]))
+    assert found == names
+
+
+def test_constraints_of_files_are_called_as_they_are_counted_there(tmp_path):
+    text = "4\n1\n2\n1 0.1 2 2.3\n" + "".join(
+        f"{line}\n" for line in ("0 1 1 1 1", "1 1 1 1 1", "2 1 1 2 1", "3 1 2 2 1", "4 1 1 1 2", "4 1 1 2 3")
+    )
+    (tmp_path / "a.dat-s").write_text(text)
+    cbf = "VER\n1\nOBJSENSE\nMIN\nPSDVAR\n1\n2\nCON\n4 2\nF 1\nL= 3\n"
+    cbf += "OBJFCOORD\n1\n0 0 0 1.0\nFCOORD\n4\n1 0 0 0 1.0\n2 0 1 1 1.0\n3 0 0 0 2.0\n3 0 1 1 1.0\n"
+    (tmp_path / "a.cbf").write_text(cbf + "BCOORD\n3\n1 -1.0\n2 -2.0\n3 -4.0\n")
+    for name, told in (("a.dat-s", "`constraint 4` (by `constraint 1`, `constraint 2`)"), ("a.cbf", "`constraint 3`")):
+        tree = {"problem": {"template": "standard-sdp", "program": {"file": name}}}
+        (tmp_path / "spec.yaml").write_text(dump(tree))
+        instance = build(load(tmp_path / "spec.yaml", ["solver.correction=interior-point", "solver.method=cgal"]))
+        found = redundant(instance.problem, instance.choice.method)
+        assert told in told_redundant(found)

@@ -33,10 +33,12 @@ def test_sums_of_small_integers_do_not_wrap(tmp_path, monkeypatch):
     """Of a reader that adds up duplicate entries of one byte, 100 + 100 would be -56."""
     sp.save_npz(tmp_path / "a.npz", small("coo"))
     context = BuildContext((tmp_path,))
-    monkeypatch.setattr(data, "read_array", lambda path, key: sp.csr_array(small("coo", np.int64), dtype=float))
+    monkeypatch.setattr(
+        data, "read_array", lambda path, key, takes_complex: sp.csr_array(small("coo", np.int64), dtype=float)
+    )
     assert _sum_row(context, "a.npz", None).verdict is Verdict.HOLDS
     wrapped = sp.csr_array(np.array([[0, -56.0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 0]]))
-    monkeypatch.setattr(data, "read_array", lambda path, key: wrapped)
+    monkeypatch.setattr(data, "read_array", lambda path, key, takes_complex: wrapped)
     found = _sum_row(context, "a.npz", None)
     assert found.verdict is Verdict.FAILS and (found.claimed, found.recomputed) == (-49.0, 207.0)
 
@@ -45,7 +47,7 @@ def test_an_entry_at_another_place(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
     context = BuildContext((tmp_path,))
     assert _sum_row(context, "a.npy", None).verdict is Verdict.HOLDS
-    monkeypatch.setattr(data, "read_array", lambda path, key: np.arange(6.0)[::-1].reshape(2, 3))
+    monkeypatch.setattr(data, "read_array", lambda path, key, takes_complex: np.arange(6.0)[::-1].reshape(2, 3))
     found = _sum_row(context, "a.npy", None)
     assert found.verdict is Verdict.FAILS and found.claimed == found.recomputed
 

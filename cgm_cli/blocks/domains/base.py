@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -107,12 +107,14 @@ class Lift:
 class TraceBound:
     """X as all block-diagonal matrices, positive semidefinite, whose trace is at most so large or, with `fixed`, equal
     to that. sizes: of the blocks, n of a matrix and -n of n numbers; the entries of a point, in C order, are theirs one
-    after the other (`cgm_cli.numerics.blockwise`).
+    after the other (`cgm_cli.numerics.blockwise`). called: what the user calls the equations that fix the trace, where
+    they are some of many.
     """
 
     sizes: tuple[int, ...]
     trace: float
     fixed: bool
+    called: tuple[str, ...] = ()
 
 
 class Domain(ABC):
@@ -134,6 +136,21 @@ class Domain(ABC):
     takes_single_precision: bool = False
     projects: bool = False
     expected: float | None = None
+    is_complex: bool = False
+    """Whether points stand for complex ones, which are what users are shown (`in_users_terms`)."""
+
+    @property
+    def users_shape(self) -> tuple[int, ...]:
+        """The shape of points as users are shown them."""
+        return self.shape
+
+    def in_users_terms(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays of an iterate (`Iterate.arrays`), or a ray, as users are shown them."""
+        return dict(arrays)
+
+    def slack_in_users_terms(self, slack: np.ndarray) -> np.ndarray:
+        """A direction (`DualPoint.direction`), written out, as users are shown it."""
+        return slack
 
     @property
     def sizing(self) -> str | None:

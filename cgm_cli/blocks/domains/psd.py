@@ -46,9 +46,18 @@ class PSDTrace(EigenDomain):
     count = 1
     on_whole_sphere = True
 
-    def __init__(self, size: int, radius: float, fixed_trace: bool, expected: float | None = None):
-        """expected: of the length of solutions, where the radius is a guess on the safe side."""
-        self.shape, self.expected = (size, size), expected
+    def __init__(
+        self,
+        size: int,
+        radius: float,
+        fixed_trace: bool,
+        expected: float | None = None,
+        trace_called: tuple[str, ...] = (),
+    ):
+        """expected: of the length of solutions, where the radius is a guess on the safe side. trace_called: see
+        `TraceBound`.
+        """
+        self.shape, self.expected, self.trace_called = (size, size), expected, trace_called
         self.radius = self.weight = self.trace = radius
         self.fixed_trace = fixed_trace
         if size > 1:
@@ -62,7 +71,7 @@ class PSDTrace(EigenDomain):
 
     @property
     def cone(self) -> TraceBound:
-        return TraceBound((self.shape[0],), self.radius, self.fixed_trace)
+        return TraceBound((self.shape[0],), self.radius, self.fixed_trace, self.trace_called)
 
     def extreme(self, direction: Direction, peak: float, request: OracleRequest) -> OracleAnswer:
         found = super().extreme(direction, peak, request)

@@ -48,15 +48,22 @@ class PSDBlocks(Domain):
         def build(self, context: BuildContext) -> PSDBlocks:
             return PSDBlocks(tuple(self.sizes), self.radius, self.trace == "equal")
 
-    def __init__(self, sizes: tuple[int, ...], radius: float, fixed_trace: bool, expected: float | None = None):
-        """expected: of the length of solutions, where the radius is a guess on the safe side. Raises ProblemError for a
-        block of size 0.
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        radius: float,
+        fixed_trace: bool,
+        expected: float | None = None,
+        trace_called: tuple[str, ...] = (),
+    ):
+        """expected: of the length of solutions, where the radius is a guess on the safe side. trace_called: see
+        `TraceBound`. Raises ProblemError for a block of size 0.
         """
         if 0 in sizes:
             raise ProblemError("a block of size 0", ("sizes",))
         self.blocks, self.fixed_trace = Blocks(sizes), fixed_trace
         self.shape = (self.blocks.entries,)
-        self.radius, self.expected = radius, expected
+        self.radius, self.expected, self.trace_called = radius, expected, trace_called
         order = self.blocks.order
         self.diameter = float(np.sqrt(2.0)) * radius if order > 1 else 0.0 if fixed_trace else radius
 
@@ -74,7 +81,7 @@ class PSDBlocks(Domain):
 
     @property
     def cone(self) -> TraceBound:
-        return TraceBound(self.blocks.sizes, self.radius, self.fixed_trace)
+        return TraceBound(self.blocks.sizes, self.radius, self.fixed_trace, self.trace_called)
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         v = direction.dense()

@@ -12,18 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from scipy.linalg.lapack import dpstrf
 
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections.dependence import dependence
 from cgm_cli.numerics.blockwise import Blocks
-
-DEPENDENT = 1e-11
-"""Part of the squared length of a row that is left once it is orthogonal to others: it is a combination of them."""
-
-CONSISTENT = 1e-9
-"""How far a dependent row may be from what the others say, in units of the right-hand side, to be left out."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +28,18 @@ class Side:
     term: int
     entries: np.ndarray
     lengths: np.ndarray
+
+
+Place = tuple[int, int]
+"""Of an equation: that of its term, and of the entry in it."""
+
+
+@dataclass(frozen=True)
+class Redundant:
+    """An equation, None for the one that fixes the trace, that others imply; by: which, None where that is unknown."""
+
+    equation: Place | None
+    by: tuple[Place, ...] | None
 
 
 class ConicForm:
@@ -79,10 +84,25 @@ class ConicForm:
         extra = sp.coo_array((slacks[places], (places, np.arange(places.size))), shape=(slacks.size, places.size))
         whole = sp.csr_array(sp.hstack([rows, extra])) if places.size else rows
         self._count = slacks.size
-        self.kept, contradiction = _independent(whole, right)
+        self._dependence = dependence(whole, right)
+        self.kept, contradiction = self._dependence.kept, self._dependence.contradiction
         self.rows, self.right = whole[self.kept], right[self.kept]
         self.contradiction = None if contradiction is None else contradiction[self.kept]
         self.has_trace_row = bool(self.kept[-1] == slacks.size - 1) if self.kept.size else False
+
+    @property
+    def redundant(self) -> list[Redundant]:
+        """The equations that others imply. That of the trace, whose row is the last, takes part in no other way: where
+        it depends on the others, it is it that they imply.
+        """
+        places = [(side.term, int(entry)) for side in self._sides for entry in side.entries]
+        return [
+            Redundant(
+                places[each.row] if each.row < len(places) else None,
+                None if each.by is None else tuple(places[row] for row in each.by),
+            )
+            for each in self._dependence.implied
+        ]
 
     def point(self, z: np.ndarray) -> np.ndarray:
         """x of z, of the shape of a point of the domain, and brought to its trace, which rows that contradict it, or
@@ -130,7 +150,7 @@ def contradicts_itself(problem: CompositeProblem) -> bool:
     if not parts:
         return False
     rows, lengths = _of_length_one(sp.csr_array(sp.vstack([each for each, _ in parts])))
-    return _independent(rows, np.concatenate([values for _, values in parts]) / lengths)[1] is not None
+    return dependence(rows, np.concatenate([values for _, values in parts]) / lengths).contradiction is not None
 
 
 def _of_length_one(rows: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
@@ -159,35 +179,3 @@ def _sides(term: Term) -> Sequence[tuple[np.ndarray, np.ndarray, float]]:
     below, above = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
     found = [(every[equal], lower[equal], 0.0), (every[below], lower[below], -1.0), (every[above], upper[above], 1.0)]
     return [each for each in found if each[0].size]
-
-
-def _independent(rows: sp.csr_array, right: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The rows that are no combination of others, nor contradict one; and, of those that do, the combination that is
-    zero on the left and largest on the right, positive there: by Cholesky's factor L of A A^T, with pivots. The last
-    rows of L are combinations of the first, c with L_1^T c = l.
-    """
-    count = rows.shape[0]
-    gram = sp.csr_array(rows @ rows.T)
-    if gram.nnz == count and (gram.diagonal() > 0.0).all():  # they are orthogonal
-        return np.arange(count), None
-    factor, pivots, rank = _pivoted(gram.toarray())
-    if rank == count:
-        return np.arange(count), None
-    order = pivots - 1
-    first, others = order[:rank], order[rank:]
-    lower, last = np.tril(factor[:rank, :rank]), factor[rank:, :rank]
-    combined = np.asarray(scipy.linalg.solve_triangular(lower, last.T, lower=True, trans=1)) if rank else last.T
-    off = right[others] - combined.T @ right[first]
-    contradicts = np.abs(off) > CONSISTENT * max(1e-300, float(np.abs(right).max()))
-    kept = np.sort(np.concatenate([first, others[contradicts]]))
-    if not contradicts.any():
-        return kept, None
-    worst, y = int(np.argmax(np.abs(off))), np.zeros(count)
-    y[others[worst]], y[first] = 1.0, -combined[:, worst]
-    return kept, np.sign(off[worst]) * y
-
-
-def _pivoted(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Its factor L, the pivots, from 1, and the rank up to rounding."""
-    factor, pivots, rank, _ = dpstrf(gram, tol=DEPENDENT, lower=1)
-    return np.asarray(factor, dtype=float), np.asarray(pivots), int(rank)

@@ -24,7 +24,7 @@ import scipy.linalg
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.corrections.conic_form import ConicForm, is_conic
+from cgm_cli.methods.corrections.conic_form import ConicForm, Redundant, is_conic
 from cgm_cli.methods.corrections.schur import SchurComplement
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
@@ -183,6 +183,11 @@ class InteriorPoint:
         right = np.abs(self._form.right)
         own = right[:-1] if self._form.has_trace_row and right.size > 1 else right
         return float(own.max(initial=0.0)) or 1.0, float(np.linalg.norm(self._form.cost)) or 1.0
+
+    @property
+    def redundant(self) -> list[Redundant]:
+        """The equations that are left out, because others imply them."""
+        return self._form.redundant
 
     @property
     def seconds(self) -> float:

@@ -1,0 +1,117 @@
+"""Rows that are combinations of others: which may be left out, which contradict the others, and what says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.linalg.lapack import dpstrf
+
+DEPENDENT = 1e-11
+"""Part of the squared length of a row that is left once it is orthogonal to others: it is a combination of them."""
+
+CONSISTENT = 1e-9
+"""How far a dependent row may be from what the others say, in units of the right-hand side, to be left out."""
+
+TAKES_PART = 1e-6
+"""Part of the largest coefficient of a relation below which one is rounding."""
+
+MOST = 100
+"""Of how many rows it is told what they are combinations of: it takes a product of that many with all rows for each."""
+
+
+@dataclass(frozen=True)
+class Implied:
+    """A row that says what others, `by`, say together; with none of them, nothing at all. Of those beyond the first
+    `MOST`, `by` is None.
+    """
+
+    row: int
+    by: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Of rows with right-hand sides. kept: those that are no combination of others, or contradict one, ascending.
+    contradiction: the combination that is zero on the left and largest on the right, positive there; None where there
+    is none.
+    """
+
+    kept: np.ndarray
+    contradiction: np.ndarray | None = None
+    _first: np.ndarray | None = None
+    _left_out: np.ndarray | None = None
+    _combined: np.ndarray | None = None
+
+    @cached_property
+    def implied(self) -> tuple[Implied, ...]:
+        """Rows without which the others say the same: as far as there is a choice, the last ones, which follow from
+        what was said before. Ascending.
+        """
+        if self._first is None or self._left_out is None or self._combined is None:
+            return ()
+        told, rest = self._left_out[:MOST], self._left_out[MOST:]
+        relations = np.zeros((told.size, self.kept.size + self._left_out.size))
+        relations[np.arange(told.size), told] = 1.0
+        relations[:, self._first] = -self._combined[:, :MOST].T
+        found = [*_solved_for_last(relations), *(Implied(int(row), None) for row in rest)]
+        return tuple(sorted(found, key=lambda each: each.row))
+
+
+def dependence(rows: sp.csr_array, right: np.ndarray) -> Dependence:
+    """Of rows (m, N) of length one, or zero, and right (m,): by Cholesky's factor L of A A^T, with pivots. The last
+    rows of L are combinations of the first, c with L_1^T c = l.
+    """
+    count = rows.shape[0]
+    gram = sp.csr_array(rows @ rows.T)
+    if gram.nnz == count and (gram.diagonal() > 0.0).all():  # they are orthogonal
+        return Dependence(np.arange(count))
+    factor, pivots, rank = _pivoted(gram.toarray())
+    if rank == count:
+        return Dependence(np.arange(count))
+    order = pivots - 1
+    first, others = order[:rank], order[rank:]
+    lower, last = np.tril(factor[:rank, :rank]), factor[rank:, :rank]
+    combined = np.asarray(scipy.linalg.solve_triangular(lower, last.T, lower=True, trans=1)) if rank else last.T
+    off = right[others] - combined.T @ right[first]
+    contradicts = np.abs(off) > CONSISTENT * max(1e-300, float(np.abs(right).max()))
+    kept = np.sort(np.concatenate([first, others[contradicts]]))
+    y = None
+    if contradicts.any():
+        worst, y = int(np.argmax(np.abs(off))), np.zeros(count)
+        y[others[worst]], y[first] = 1.0, -combined[:, worst]
+        y *= np.sign(off[worst])
+    return Dependence(kept, y, first, others[~contradicts], combined[:, ~contradicts])
+
+
+def _pivoted(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Its factor L, the pivots, from 1, and the rank up to rounding."""
+    factor, pivots, rank, _ = dpstrf(gram, tol=DEPENDENT, lower=1)
+    return np.asarray(factor, dtype=float), np.asarray(pivots), int(rank)
+
+
+def _solved_for_last(relations: np.ndarray) -> Iterator[Implied]:
+    """Each of the relations (d, m), independent combinations of rows that are zero, solved for another row, the last
+    that it can be: by elimination from the right. The array is overwritten.
+    """
+    solved = dict[int, int]()
+    peaks = np.abs(relations).max(axis=1, initial=0.0)  # of those that are not solved yet, else infinite
+    for column in range(relations.shape[1] - 1, -1, -1):
+        parts = np.abs(relations[:, column]) / peaks
+        if parts.max(initial=0.0) <= TAKES_PART:
+            continue
+        pivot = int(np.argmax(parts))
+        solved[column] = pivot
+        relations[pivot] /= relations[pivot, column]
+        others = relations[:, column].copy()
+        others[pivot] = 0.0
+        relations -= np.outer(others, relations[pivot])
+        peaks = np.where(np.isin(np.arange(peaks.size), list(solved.values())), np.inf, np.abs(relations).max(axis=1))
+    for column, pivot in solved.items():
+        takes_part = np.abs(relations[pivot]) > TAKES_PART * np.abs(relations[pivot]).max()
+        takes_part[column] = False
+        yield Implied(column, tuple(np.flatnonzero(takes_part).tolist()))
