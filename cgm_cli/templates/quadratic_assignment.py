@@ -58,6 +58,7 @@ class QuadraticAssignment(Template):
 
     With whole data no permutation lies between the bound and the next number that a value can be: the bound is rounded
     up to that, to an even one where A and B are symmetric and have zero diagonals, for every product then counts twice.
+    A run whose gap is small enough goes on, to a hundredth of it and 1e-6 at the most, where that may round up further.
     Permutations are found by robust tabu search (Taillard, 1991), from the rounded Y and mixtures of its columns.
     """
 
