@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,15 +13,11 @@ from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.assignment import read_assignment
-from cgm_cli.spec.load import dump, loads
+from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.assignments import assignment_value
 from cgm_cli.templates.build import build
+from tests.templates.programs import best_assignment
 from tests.templates.support import template
-
-
-def best_of_all(flow, distance):
-    n = len(flow)
-    return min(float((flow * distance[np.ix_(p, p)]).sum()) for p in itertools.permutations(range(n)))
 
 
 def random_pair(n, rng, symmetric=True):
@@ -58,7 +55,7 @@ def test_after_the_deadline_there_is_a_permutation():
 
 def test_the_search_ends_where_the_bound_is_met():
     flow, distance = random_pair(6, np.random.default_rng(1))
-    least = best_of_all(flow, distance)
+    least = best_assignment(flow, distance)
     found = rounded(flow, distance, least - 0.5, starts=10**9)
     assert found.metrics["assignment"] == found.metrics["bound_of_permutations"] == least
     assert found.metrics["certified_gap"] == 0.0
@@ -70,7 +67,7 @@ def test_the_bound_is_below_the_best_permutation_which_is_found(seed, symmetric)
     flow, distance = random_pair(5, np.random.default_rng(seed), symmetric)
     given = {"template": "quadratic-assignment", "flow": flow.tolist(), "distance": distance.tolist()}
     result = build(loads(dump({"problem": given}))).solve()
-    wanted = best_of_all(flow, distance)
+    wanted = best_assignment(flow, distance)
     assert (result.status.value, result.bound_is) == ("converged", "certified")
     assert result.record.bound <= wanted + 1e-9
     assert result.metrics["assignment"] == wanted
@@ -124,3 +121,11 @@ def test_files(tmp_path):
 def test_what_is_refused(fields, words):
     with pytest.raises(ProblemError, match=words):
         template("quadratic-assignment", **fields)
+
+
+def test_the_shipped_spec_is_solved_to_its_best_permutation():
+    instance = build(load(Path(__file__).resolve().parents[2] / "configs" / "quadratic-assignment.yaml"))
+    metrics = instance.solve().metrics
+    best = best_assignment(instance.template.flow, instance.template.distance)
+    assert metrics["assignment"] == metrics["bound_of_permutations"] == best
+    assert metrics["certified_gap"] == 0.0
