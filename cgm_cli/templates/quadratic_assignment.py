@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -183,13 +184,27 @@ def _square(matrix: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def _basis(n: int) -> np.ndarray:
+def _basis(n: int) -> sp.csr_array:
     """V (n^2 + 1, (n - 1)^2 + 1), orthonormal columns that span all (1; x) of permutation matrices x."""
-    ones = np.ones(n)
-    inner = np.linalg.qr(np.column_stack([ones, np.eye(n)[:, : n - 1]]))[0][:, 1:]  # orthogonal to the ones
-    first = np.concatenate([[1.0], np.kron(ones, ones) / n])
-    rest = np.vstack([np.zeros((1, (n - 1) ** 2)), np.kron(inner, inner)])
-    return np.column_stack([first / np.linalg.norm(first), rest])
+    inner = _wavelets(n)
+    first = np.append(1.0, np.full(n * n, 1.0 / n))
+    rest = sp.vstack([sp.csr_array((1, (n - 1) ** 2)), sp.kron(inner, inner)])
+    return sp.csr_array(sp.hstack([sp.csr_array(first[:, None] / np.linalg.norm(first)), rest]))
+
+
+def _wavelets(n: int) -> sp.csr_array:
+    """Orthonormal columns (n, n - 1) orthogonal to the ones: Haar's, each of which sets one half of a part of the rows
+    against the other, the halves being parts in their turn. Of n^2 entries n log n are not zero.
+    """
+    columns, parts = list[np.ndarray](), [np.arange(n)]
+    for part in parts:
+        halves = np.array_split(part, 2)
+        column = np.zeros(n)
+        for half, sign in zip(halves, (1.0, -1.0), strict=True):
+            column[half] = sign / half.size
+        columns.append(column / np.linalg.norm(column))
+        parts += [half for half in halves if half.size > 1]
+    return sp.csr_array(np.column_stack(columns))
 
 
 def _allowed(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.maps.stack import Stack
+from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.verify.precision import Congruent, Unchecked, entry
 
 WRITTEN_OUT = 3 * 10**7
@@ -33,7 +34,7 @@ WRITTEN_OUT = 3 * 10**7
 def matrix_of(linear: LinearMap) -> sp.csr_array | Congruent:
     """The matrix of a map, (entries of the image) x (entries of the point). Raises Unchecked where it has no entry."""
     if isinstance(linear, Congruence) and _is_large(linear):
-        return Congruent(linear.matrix)
+        return Congruent(linear.matrix.toarray() if is_sparse(linear.matrix) else linear.matrix)
     return _written_out(linear)
 
 
@@ -126,14 +127,18 @@ def _block(linear: Block) -> sp.coo_array:
 
 
 def _is_large(linear: Congruence) -> bool:
-    return linear.matrix.size**2 > WRITTEN_OUT
+    return _entries(linear) > WRITTEN_OUT
+
+
+def _entries(linear: Congruence) -> int:
+    return (linear.matrix.nnz if is_sparse(linear.matrix) else linear.matrix.size) ** 2
 
 
 def _congruence(linear: Congruence) -> sp.coo_array:
     """Row (i, j), column (k, l): v_ik v_jl."""
     if _is_large(linear):
-        raise Unchecked(f"a congruence of {linear.matrix.size**2} entries is too large to be written out")
-    return sp.coo_array(np.kron(linear.matrix, linear.matrix))
+        raise Unchecked(f"a congruence of {_entries(linear)} entries is too large to be written out")
+    return sp.coo_array(sp.kron(linear.matrix, linear.matrix))
 
 
 MATRICES: dict[type, Callable] = {

@@ -16,6 +16,7 @@ from cgm_cli.readers.assignment import read_assignment
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.assignments import assignment_value
 from cgm_cli.templates.build import build
+from cgm_cli.templates.quadratic_assignment import _basis as build_basis
 from tests.templates.programs import best_assignment
 from tests.templates.support import template
 
@@ -93,6 +94,16 @@ def test_every_permutation_is_a_point_of_the_relaxation():
         assert problem.domain.contains(inner)
         value = problem.loss.value(problem.loss.map.forward(inner))
         assert value == pytest.approx(assignment_value(flow, distance, np.array(places)))
+
+
+@pytest.mark.parametrize("n", [3, 4, 7, 12])
+def test_the_basis_is_orthonormal_and_spans_what_permutations_do(n):
+    basis = build_basis(n)
+    assert basis.shape == (n * n + 1, (n - 1) ** 2 + 1)
+    np.testing.assert_allclose((basis.T @ basis).toarray(), np.eye(basis.shape[1]), atol=1e-14)
+    places = np.random.default_rng(n).permutation(n)
+    whole = np.append(1.0, np.eye(n)[places].T.reshape(-1))
+    np.testing.assert_allclose(basis @ (basis.T @ whole), whole, atol=1e-14)
 
 
 def test_files(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.maps.congruence import Congruence
@@ -72,6 +73,10 @@ def test_a_congruence_that_is_too_large_to_be_written_out(monkeypatch, extended)
     assert image.astype(float) == pytest.approx(linear.forward(x).reshape(-1), abs=1e-12)
     assert back.astype(float) == pytest.approx(linear.adjoint(y).dense().reshape(-1), abs=1e-12)
     assert operator_bound(matrix) >= np.linalg.norm(linear.matrix, 2) ** 2
+    sparse = Congruence(sp.csr_array(linear.matrix), (3, 3))
+    assert sparse.forward(x) == pytest.approx(linear.forward(x), abs=1e-12)
+    assert sparse.adjoint(y).dense() == pytest.approx(linear.adjoint(y).dense(), abs=1e-12)
+    np.testing.assert_array_equal(matrix_of(sparse).factor, linear.matrix)
     with pytest.raises(Unchecked, match="a congruence of 144 entries is too large"):
         matrix_of(Stack((linear,)))
 
