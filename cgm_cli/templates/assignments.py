@@ -9,7 +9,6 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 TENURE = 0.9, 1.1
 """Times n: between how many exchanges an object does not go back to the place it has left (Taillard 1991)."""
 
-
 EXACT = 2.0**53
 """Sums of whole numbers up to this are those that they should be."""
 

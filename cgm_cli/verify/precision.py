@@ -17,7 +17,6 @@ RELATIVE = 1e-9
 EXTENDED_ENTRIES = 4 * 10**6
 """Entries of a matrix up to which its products are taken in extended precision: beyond, that takes seconds."""
 
-
 EXTENDED_WORK = 3 * 10**8
 """Multiplications of a congruence up to which they are made in extended precision: beyond, that takes seconds."""
 

@@ -209,7 +209,7 @@ def _assignment(assignment: AssignmentValue, saved: Saved) -> Figure:
 
 
 def _assignment_bound(bound: AssignmentBound, saved: Saved) -> Figure:
-    """By whole numbers of any size."""
+    """By Python's whole numbers; where a sum of values may not be exact, as it is."""
     if saved.claims.certified is None:
         raise Missing("there is no certified bound to round up")
     certified, matrices = saved.claims.certified, (bound.flow, bound.distance)
