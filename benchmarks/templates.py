@@ -120,6 +120,10 @@ def completion(built: Template) -> float:
     return programs.completion(places, fit.target, ball.shape, ball.radius, float(box.upper.max()))
 
 
+def permutations(built: Template) -> float:
+    return programs.best_assignment(built.flow, built.distance)
+
+
 CASES = [
     Case("minimax-ball", "paper/minimax-ball-hcgm.yaml", lambda built: float(built.solution.max()), "closed form"),
     # Smooth
@@ -163,6 +167,8 @@ CASES = [
     # Clarabel 0.11 finds 11.0000002, and the graph has an independent set of 11; ADMM is 2e-3 off after its steps.
     Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 11.0, "Clarabel"),
     Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 5**0.5, "closed form", ("problem.graph={cycle: 5}",)),
+    # The relaxation is tight: no permutation is better than it.
+    Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,11 @@ from cgm_cli.methods.status import Status
 
 PATIENCE = 300
 """The fewest iterations without progress that end a run where nobody says how many."""
+
+FINE, FINER = 1e-6, 0.01
+"""The gap at which a bound between two numbers that an answer can come to is left there: so small, and this part of the
+gap that was asked for.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,8 @@ class Stagnation:
 class StopRules:
     """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together.
     gap_absolute: |total - bound|, which will do in place of the gap. time: seconds. objective: a value that is good
-    enough, in the user's sense, at the infeasibility asked for. stagnation: iterations without progress.
+    enough, in the user's sense, at the infeasibility asked for. stagnation: iterations without progress. spacing: what
+    the answers' values are multiples of, to which the bound is rounded; 0 if of nothing.
     """
 
     iterations: int
@@ -52,6 +59,7 @@ class StopRules:
     objective: float | None = None
     stagnation: int | None = None
     gap_absolute: float | None = None
+    spacing: float = 0.0
 
     @property
     def debt(self) -> float | None:
@@ -67,7 +75,8 @@ class StopRules:
 
         Beside a gap, what the objective owes to infeasibility has to be within the larger of the two tolerances: else
         it may be as far from the optimum as that, whatever the gap is. Beside a target objective, the infeasibility
-        alone is no end.
+        alone is no end. Beside answers of some spacing, a gap is not met while a better bound would still be rounded to
+        another number.
         """
         limits = [(record.infeasibility, self.infeasibility), (record.owed, self.debt)]
         gaps = [(record.gap, self.gap), (abs(record.total - record.bound), self.gap_absolute)]
@@ -75,7 +84,13 @@ class StopRules:
         if not of_gap and (not given or self.objective is not None):
             return False
         is_near = not of_gap or any(value <= limit for value, limit in of_gap)
-        return is_near and all(value <= limit for value, limit in given)
+        return is_near and all(value <= limit for value, limit in given) and self._is_settled(record)
+
+    def _is_settled(self, record: IterationRecord) -> bool:
+        """Whether no multiple of the spacing lies between bound and objective, or the gap is too small to care."""
+        if self.gap is None or not self.spacing or record.gap <= max(FINE, FINER * self.gap):
+            return True
+        return math.floor(record.total / self.spacing) == math.floor(record.bound / self.spacing)
 
     def fails_by_debt_alone(self, record: IterationRecord) -> bool:
         """Whether what the objective owes to infeasibility is all that stands between this record and convergence."""

@@ -8,7 +8,7 @@ from cgm_cli.methods.stopping import StopRules
 from cgm_cli.spec.model import TOLERANCE, StopSpec
 
 
-def stop_rules(stop: StopSpec, iterations: int, problem: CompositeProblem) -> StopRules:
+def stop_rules(stop: StopSpec, iterations: int, problem: CompositeProblem, spacing: float = 0.0) -> StopRules:
     """Beside constraints, a gap is a tolerance for the infeasibility as well (an absolute one asks for 1e-4): the
     objective of a point that misses them passes the bound on its way. Raises ProblemError for a target objective that
     may be passed so.
@@ -21,4 +21,13 @@ def stop_rules(stop: StopSpec, iterations: int, problem: CompositeProblem) -> St
         raise ProblemError(
             "beside constraints a target objective needs a tolerance `stop.infeasibility`", ("stop", "objective")
         )
-    return StopRules(iterations, stop.gap, infeasibility, stop.time, stop.objective, stop.stagnation, stop.gap_absolute)
+    return StopRules(
+        iterations,
+        stop.gap,
+        infeasibility,
+        stop.time,
+        stop.objective,
+        stop.stagnation,
+        stop.gap_absolute,
+        spacing,
+    )

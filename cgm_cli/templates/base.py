@@ -39,6 +39,10 @@ class Template:
     problem: CompositeProblem
     optimum: float | None = None
     """The optimal value in the user's sense, where it is known in closed form."""
+    spacing: float = 0.0
+    """What the values of rounded answers are multiples of, where that is known: a gap is then not met while a better
+    bound would be rounded to another one (cgm_cli.methods.stopping).
+    """
     iterate: str = "auto"
     """How x is kept where the spec leaves it open: "dense" where every entry is looked at, or "auto"."""
     takes_samples: bool = False

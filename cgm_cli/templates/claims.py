@@ -77,6 +77,32 @@ class LargestEntry:
 
 
 @dataclass(frozen=True)
+class AssignmentValue:
+    """sum_ij a_ij b_p(i)p(j) of a permutation p.
+
+    flow, distance: A and B, (n, n). places: an array (n,), p(i) from 0.
+    """
+
+    flow: np.ndarray
+    distance: np.ndarray
+    places: str
+
+
+@dataclass(frozen=True)
+class AssignmentBound:
+    """The certified bound on the values of all permutations; of whole A and B (values within 2^53), less `slack`,
+    which is for rounding errors, and then rounded up to what such a value can be: a multiple of the greatest common
+    divisor of A times that of B, and of twice that where both are symmetric and one has a diagonal of zeros.
+
+    flow, distance: A and B, (n, n).
+    """
+
+    flow: np.ndarray
+    distance: np.ndarray
+    slack: float
+
+
+@dataclass(frozen=True)
 class Reported:
     """Another figure, as it is claimed: for those that are made of one whose arrays are not saved."""
 
@@ -85,18 +111,29 @@ class Reported:
 
 @dataclass(frozen=True)
 class AgainstBound:
-    """A value v beside b, `part` times the certified bound (in the user's sense).
+    """A value v beside b, `part` times the certified bound (in the user's sense), or another bound made of it.
 
-    how: "ratio" v / b; "percent" 100 max(0, v / b - 1); "relative" (v - b) / max(1, |v|, |b|); "difference" v - b. The
+    how: "ratio" v / b; "percent" 100 max(0, v / b - 1); "relative" (v - b) / max(|v|, |b|); "difference" v - b. The
     first two are only claimed for b > 0.
     """
 
     of: Statement
     how: Literal["ratio", "percent", "relative", "difference"]
     part: float = 1.0
+    bound: Statement | None = None
 
 
-Statement = CutWeight | ClusteringCost | IndependentSet | FeasibleObjective | LargestEntry | Reported | AgainstBound
+Statement = (
+    CutWeight
+    | ClusteringCost
+    | IndependentSet
+    | FeasibleObjective
+    | LargestEntry
+    | AssignmentValue
+    | AssignmentBound
+    | Reported
+    | AgainstBound
+)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -22,14 +24,20 @@ from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
+from cgm_cli.templates.assignments import spacing, tabu_search
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.claims import AgainstBound, AssignmentBound, AssignmentValue, Claim
 from cgm_cli.text import visible
 
-ROUNDING = 1e-6
-"""Part of a bound that is taken off before it is rounded up: far more than the cost is off by in coordinates of V."""
+ROUNDING = 1e-9
+"""Part of |A| |B|, which no value is larger than, that is taken off a bound before it is rounded up: far more than the
+cost is off by in coordinates of V.
+"""
 
-GAINS = 1e-9
-"""Part of its value that an exchange has to make a permutation better by, to do so by more than rounding."""
+STEPS = 50
+"""Times n: exchanges of a search. From 20 random permutations, the best is then within 1 % of the best known for 12 of
+13 instances of QAPLIB of up to 36 objects, and within 5 % for chr20a; the relaxation takes far longer.
+"""
 
 SMALLEST = 3
 """Fewer objects have at most two permutations."""
@@ -48,11 +56,21 @@ class QuadraticAssignment(Template):
     (Kronecker product, its first row and column zero), entries in [0, 1], zeros where two objects would share a place,
     and rows in the span of V: its relaxation is Y = V R V^T with R >= 0 of order (n - 1)^2 + 1 and trace n + 1 (Zhao,
     Karisch, Rendl and Wolkowicz, 1998; Oliveira, Wolkowicz and Xu, "ADMM for the SDP relaxation of the QAP", 2018).
+
+    With whole data no permutation lies between the bound and the next number that a value can be: the bound is rounded
+    up to that, to an even one where A and B are symmetric and have zero diagonals, for every product then counts twice.
+    A run whose gap is small enough goes on, to a hundredth of it and 1e-6 at the most, where that may round up further.
+    Permutations are found by robust tabu search (Taillard, 1991), from the rounded Y and mixtures of its columns.
     """
 
     measures = (
-        Metric("assignment", "value of the permutation, after pairwise exchanges", "lower", comparable=False),
-        Metric("bound_of_permutations", "the certified bound, rounded up where the data are whole", "higher", False),
+        Metric("assignment", "value of the permutation, after a tabu search", "lower", comparable=False),
+        Metric(
+            "bound_of_permutations",
+            "the certified bound, rounded up to what values of whole data can be",
+            "higher",
+            False,
+        ),
         Metric("certified_gap", "how far the permutation may be from the best, relative to it", "lower", log=True),
     )
 
@@ -61,7 +79,7 @@ class QuadraticAssignment(Template):
         data: AssignmentFile | None = Field(None, description="both matrices in a file of QAPLIB")
         flow: ArrayField | None = Field(None, description="or A, n x n: what goes between two objects")
         distance: ArrayField | None = Field(None, description="and B, n x n: between two places")
-        starts: Size = Field(20, description="permutations that pairwise exchanges begin from")
+        starts: Size = Field(20, description="permutations that a tabu search begins from, each")
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {
@@ -103,7 +121,8 @@ class QuadraticAssignment(Template):
         """flow, distance: A and B, (n, n) both."""
         self.flow, self.distance, self.starts = flow, distance, starts
         n = flow.shape[0]
-        self.size, self.whole = n, all(np.array_equal(part, np.round(part)) for part in (flow, distance))
+        self.size, self.spacing = n, spacing(flow, distance)
+        self.slack = ROUNDING * float(np.linalg.norm(flow) * np.linalg.norm(distance))
         self.basis = _basis(n)
         cost = np.kron(distance, flow)
         inner = self.basis[1:].T @ cost @ self.basis[1:]
@@ -118,55 +137,43 @@ class QuadraticAssignment(Template):
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
-        """The best of permutations near Y, and of its columns in random mixtures, after pairwise exchanges."""
+        """The best of searches from permutations near Y, and near its columns in random mixtures; the last is the one
+        that meets the bound.
+        """
         # Imported here: `cgm list` looks at every template, and this library takes long to load.
         from scipy.optimize import linear_sum_assignment
 
         atom, n = iterate.atom(), self.size
         assert atom is not None
         y = self.problem.terms[0].map.forward_atom(atom)
-        first = y[0, 1:].reshape(n, n).T  # x as a matrix: object, place
+        least = -np.inf if bound is None else self._rounded_up(bound)
         best, value = np.arange(n), np.inf
         for start in range(self.starts):
-            weights = first if start == 0 else (y[1:, 1:] @ rng.standard_normal(n * n)).reshape(n, n).T
-            places = linear_sum_assignment(-weights)[1]
-            places, found = self._exchanged(places)
+            column = y[0, 1:] if start == 0 else y[1:, 1:] @ rng.standard_normal(n * n)
+            places = linear_sum_assignment(-column.reshape(n, n).T)[1]  # x as a matrix: object, place
+            places, found = tabu_search(self.flow, self.distance, places, STEPS * n, rng, least, deadline)
             if found < value:
                 best, value = places, found
-            if deadline.should_stop():
+            if value <= least or deadline.should_stop():
                 break
         figures = {"assignment": value}
         if bound is not None:
-            least = math.ceil(bound - ROUNDING * max(1.0, abs(bound))) if self.whole else bound
-            figures["bound_of_permutations"] = float(least)
-            figures["certified_gap"] = max(0.0, value - least) / max(abs(value), abs(least), 1e-300)
+            figures["bound_of_permutations"] = least
+            figures["certified_gap"] = max(0.0, value - least) / (max(abs(value), abs(least)) or 1.0)
         return Rounding(figures, {"permutation": best})
 
-    def value(self, places: np.ndarray) -> float:
-        """sum_ij a_ij b_p(i)p(j)."""
-        return float((self.flow * self.distance[np.ix_(places, places)]).sum())
+    def claims(self) -> Sequence[Claim]:
+        value = AssignmentValue(self.flow, self.distance, "permutation")
+        bound = AssignmentBound(self.flow, self.distance, self.slack)
+        return (
+            Claim("assignment", value, limit=1.0),
+            Claim("bound_of_permutations", bound),
+            Claim("certified_gap", AgainstBound(value, "relative", bound=bound)),
+        )
 
-    def _exchanged(self, places: np.ndarray) -> tuple[np.ndarray, float]:
-        """Two places are exchanged as long as that makes it better, the best pair first."""
-        places, value = places.copy(), self.value(places)
-        while True:
-            gains = self._gains(places)
-            i, j = np.unravel_index(int(np.argmin(gains)), gains.shape)
-            if gains[i, j] >= -GAINS * max(1.0, abs(value)):
-                return places, value
-            places[[i, j]] = places[[j, i]]
-            value = self.value(places)
-
-    def _gains(self, places: np.ndarray) -> np.ndarray:
-        """What the exchange of every two places changes the value by, (n, n)."""
-        n, value = self.size, self.value(places)
-        found = np.zeros((n, n))
-        for i in range(n):
-            for j in range(i + 1, n):
-                places[[i, j]] = places[[j, i]]
-                found[i, j] = self.value(places) - value
-                places[[i, j]] = places[[j, i]]
-        return found
+    def _rounded_up(self, bound: float) -> float:
+        """The least that a permutation can come to, by a bound on all."""
+        return self.spacing * math.ceil((bound - self.slack) / self.spacing) if self.spacing else bound
 
 
 def _square(matrix: np.ndarray) -> np.ndarray:
@@ -177,13 +184,27 @@ def _square(matrix: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def _basis(n: int) -> np.ndarray:
+def _basis(n: int) -> sp.csr_array:
     """V (n^2 + 1, (n - 1)^2 + 1), orthonormal columns that span all (1; x) of permutation matrices x."""
-    ones = np.ones(n)
-    inner = np.linalg.qr(np.column_stack([ones, np.eye(n)[:, : n - 1]]))[0][:, 1:]  # orthogonal to the ones
-    first = np.concatenate([[1.0], np.kron(ones, ones) / n])
-    rest = np.vstack([np.zeros((1, (n - 1) ** 2)), np.kron(inner, inner)])
-    return np.column_stack([first / np.linalg.norm(first), rest])
+    inner = _wavelets(n)
+    first = np.append(1.0, np.full(n * n, 1.0 / n))
+    rest = sp.vstack([sp.csr_array((1, (n - 1) ** 2)), sp.kron(inner, inner)])
+    return sp.csr_array(sp.hstack([sp.csr_array(first[:, None] / np.linalg.norm(first)), rest]))
+
+
+def _wavelets(n: int) -> sp.csr_array:
+    """Orthonormal columns (n, n - 1) orthogonal to the ones: Haar's, each of which sets one half of a part of the rows
+    against the other, the halves being parts in their turn. Of n^2 entries n log n are not zero.
+    """
+    columns, parts = list[np.ndarray](), [np.arange(n)]
+    for part in parts:
+        halves = np.array_split(part, 2)
+        column = np.zeros(n)
+        for half, sign in zip(halves, (1.0, -1.0), strict=True):
+            column[half] = sign / half.size
+        columns.append(column / np.linalg.norm(column))
+        parts += [half for half in halves if half.size > 1]
+    return sp.csr_array(np.column_stack(columns))
 
 
 def _allowed(n: int) -> tuple[np.ndarray, np.ndarray]:

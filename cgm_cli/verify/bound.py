@@ -24,7 +24,7 @@ from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import WRITTEN_OUT, matrix_of
 from cgm_cli.verify.minimum import ORDER, minimum_over
 from cgm_cli.verify.penalties import conjugate
-from cgm_cli.verify.precision import EPS, ZERO, Missing, Total, Unchecked, extended, is_finite, norm, product
+from cgm_cli.verify.precision import EPS, ZERO, Congruent, Missing, Total, Unchecked, extended, is_finite, norm, product
 
 MOVED = 1e-8
 """How far a dual may lie beside the set where its conjugate is finite, relative to its size."""
@@ -38,6 +38,10 @@ MARGIN = 1e-6
 
 SETTLED = 1e-6
 """How large, relative to the matrix, the residual of a Ritz value may be for it to speak for a claim."""
+
+
+Piece = tuple[sp.csr_array | Congruent, np.ndarray]
+"""A matrix and the y that its transpose is multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,7 @@ class Least:
     remark: str = ""
 
 
-def minimum_of(
-    domain: Domain, pieces: Sequence[tuple[sp.csr_array, np.ndarray]], claimed: float | None = None
-) -> Least:
+def minimum_of(domain: Domain, pieces: Sequence[Piece], claimed: float | None = None) -> Least:
     """The minimum over the domain of <v, .> with v the sum of matrix^T y. Raises Unchecked where it is out of reach.
 
     claimed: what it is said not to be below: where it is no more than proven or refuted.
@@ -118,14 +120,14 @@ def minimum_of(
     if math.prod(domain.shape) <= WRITTEN_OUT and (not domain.spectral or min(domain.shape) <= ORDER):
         v = np.zeros(math.prod(domain.shape), dtype=np.longdouble)
         for matrix, y in pieces:
-            v += product(matrix.T.tocsr(), y.reshape(-1))
+            v += product(matrix.T, y.reshape(-1))
         return Least(*minimum_over(domain, v.reshape(domain.shape)))
     if not isinstance(domain, PSDTrace):
         raise Unchecked(f"{' x '.join(map(str, domain.shape))} is too large for a full decomposition")
     return _of_large(domain, pieces, claimed)
 
 
-def _of_large(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]], claimed: float | None) -> Least:
+def _of_large(domain: PSDTrace, pieces: Sequence[Piece], claimed: float | None) -> Least:
     """That v - t I is semidefinite is proven, for a claim r t, by a factor of it; or the claim is refuted by a vector.
 
     Raises Unchecked where neither is within reach, or, without a claim, where no number is proven.
@@ -173,12 +175,13 @@ def _of_large(domain: PSDTrace, pieces: Sequence[tuple[sp.csr_array, np.ndarray]
     return least(ritz.value, ritz.residual, False, f"the eigenvalue is by Lanczos: a check, no proof{beyond}")
 
 
-def _sum_of(pieces: Sequence[tuple[sp.csr_array, np.ndarray]], n: int) -> tuple[sp.csr_array, float]:
+def _sum_of(pieces: Sequence[Piece], n: int) -> tuple[sp.csr_array, float]:
     """The symmetric part of the sum of matrix^T y, (n, n), and how far rounding may move an eigenvalue of it."""
-    if sum(matrix.nnz for matrix, _ in pieces) > WRITTEN_OUT:
+    sparse = [matrix for matrix, _ in pieces if not isinstance(matrix, Congruent)]
+    if len(sparse) < len(pieces) or sum(matrix.nnz for matrix in sparse) > WRITTEN_OUT:
         raise Unchecked(f"n = {n} is too large for a full decomposition, and v is not sparse")
     # Entry by entry: a product with these matrices, of n^2 columns, would write one row of them out.
-    entries = [sp.coo_array(matrix) for matrix, _ in pieces]
+    entries = [sp.coo_array(matrix) for matrix in sparse]
     values = [part.data * y.reshape(-1)[part.coords[0]] for part, (_, y) in zip(entries, pieces, strict=True)]
     places = np.divmod(np.concatenate([part.coords[1] for part in entries]), n)
     values = np.concatenate(values).astype(float)

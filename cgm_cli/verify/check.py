@@ -27,7 +27,7 @@ from cgm_cli.verify.matrices import matrix_of, operator_bound
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
 from cgm_cli.verify.point import SavedPoint, Unfit, read_point, real_form
-from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Total, Unchecked, extended, norm, product
+from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Congruent, Total, Unchecked, extended, norm, product
 from cgm_cli.verify.report import CheckedClaim, Report, Verdict, attempted
 from cgm_cli.verify.roundings import Saved, contradiction, recomputed
 from cgm_cli.verify.status import Evidence, status_row
@@ -261,7 +261,7 @@ class _Solution:
         tolerance = RELATIVE * domain.radius + (0.0 if self.sketched else point.truncation)
         return compared("domain", 0.0, outside, tolerance, "the largest violation of what defines it")
 
-    def _image(self, matrix: sp.csr_array, shape: tuple[int, ...], point: SavedPoint) -> _Image:
+    def _image(self, matrix: sp.csr_array | Congruent, shape: tuple[int, ...], point: SavedPoint) -> _Image:
         value = point.image(matrix).reshape(shape)
         drift = operator_bound(matrix) * (4 * EPS * self.steps * self.problem.domain.radius + point.truncation)
         return _Image(value, drift)

@@ -25,19 +25,28 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.maps.stack import Stack
-from cgm_cli.verify.precision import Unchecked, entry
+from cgm_cli.numerics.arrays import is_sparse
+from cgm_cli.verify.precision import Congruent, Unchecked, entry
 
 WRITTEN_OUT = 3 * 10**7
 """The most entries a map or a point may have to be written out: a matrix of order 5000, half a gigabyte."""
 
 
-def matrix_of(linear: LinearMap) -> sp.csr_array:
+def matrix_of(linear: LinearMap) -> sp.csr_array | Congruent:
     """The matrix of a map, (entries of the image) x (entries of the point). Raises Unchecked where it has no entry."""
+    if isinstance(linear, Congruence) and _is_large(linear):
+        return Congruent(linear.matrix.toarray() if is_sparse(linear.matrix) else linear.matrix)
+    return _written_out(linear)
+
+
+def _written_out(linear: LinearMap) -> sp.csr_array:
     return sp.csr_array(entry(MATRICES, linear, "a map")(linear))
 
 
-def operator_bound(matrix: sp.csr_array) -> float:
+def operator_bound(matrix: sp.csr_array | Congruent) -> float:
     """At least the largest singular value: the root of the largest absolute row sum times the largest column sum."""
+    if isinstance(matrix, Congruent):
+        return operator_bound(sp.csr_array(matrix.factor)) ** 2
     entries = sp.coo_array(matrix)
     sizes = np.abs(entries.data)
     # Not the sums of SciPy: of a sparse cost of order 20000 there are 4 10^8 columns, nearly all of them empty.
@@ -116,15 +125,23 @@ def _matrices(linear: Matrices) -> sp.coo_array:
 
 def _block(linear: Block) -> sp.coo_array:
     """The matrix of the inner map, with its columns where the block begins."""
-    inner = sp.coo_array(matrix_of(linear.inner))
+    inner = sp.coo_array(_written_out(linear.inner))
     return sp.coo_array((inner.data, (inner.coords[0], inner.coords[1] + linear.start)), shape=_sizes(linear))
+
+
+def _is_large(linear: Congruence) -> bool:
+    return _entries(linear) > WRITTEN_OUT
+
+
+def _entries(linear: Congruence) -> int:
+    return (linear.matrix.nnz if is_sparse(linear.matrix) else linear.matrix.size) ** 2
 
 
 def _congruence(linear: Congruence) -> sp.coo_array:
     """Row (i, j), column (k, l): v_ik v_jl."""
-    if linear.matrix.size**2 > WRITTEN_OUT:
-        raise Unchecked(f"a congruence of {linear.matrix.size**2} entries is too large to be written out")
-    return sp.coo_array(np.kron(linear.matrix, linear.matrix))
+    if _is_large(linear):
+        raise Unchecked(f"a congruence of {_entries(linear)} entries is too large to be written out")
+    return sp.coo_array(sp.kron(linear.matrix, linear.matrix))
 
 
 MATRICES: dict[type, Callable] = {
@@ -136,8 +153,8 @@ MATRICES: dict[type, Callable] = {
     RowSums: _row_sums,
     Diagonal: _diagonal,
     Differences: _differences,
-    Stack: lambda linear: sp.vstack([matrix_of(inner) for inner in linear.maps]),
+    Stack: lambda linear: sp.vstack([_written_out(inner) for inner in linear.maps]),
     Block: _block,
-    BlockDifference: lambda linear: matrix_of(linear.plus) - matrix_of(linear.minus),
+    BlockDifference: lambda linear: _written_out(linear.plus) - _written_out(linear.minus),
     Matrices: _matrices,
 }

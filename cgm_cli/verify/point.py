@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.verify.matrices import WRITTEN_OUT
-from cgm_cli.verify.precision import Unchecked, extended, is_finite, product
+from cgm_cli.verify.precision import Congruent, Unchecked, extended, is_finite, product
 
 _CHUNK = 10**6
 
@@ -63,9 +63,9 @@ class SavedPoint:
         assert self.factors is not None
         return self.factors
 
-    def image(self, matrix: sp.csr_array) -> np.ndarray:
+    def image(self, matrix: sp.csr_array | Congruent) -> np.ndarray:
         """matrix @ x, flat. Of factors that are too large, the entries that the matrix meets."""
-        if self.array is not None or math.prod(self.shape) <= WRITTEN_OUT:
+        if isinstance(matrix, Congruent) or self.array is not None or math.prod(self.shape) <= WRITTEN_OUT:
             return product(matrix, self.written_out().reshape(-1))
         used, places = np.unique(matrix.indices, return_inverse=True)
         if used.size > WRITTEN_OUT:

@@ -17,6 +17,9 @@ RELATIVE = 1e-9
 EXTENDED_ENTRIES = 4 * 10**6
 """Entries of a matrix up to which its products are taken in extended precision: beyond, that takes seconds."""
 
+EXTENDED_WORK = 3 * 10**8
+"""Multiplications of a congruence up to which they are made in extended precision: beyond, that takes seconds."""
+
 
 class Unchecked(Exception):
     """Why something could not be recomputed, in words for the report."""
@@ -67,8 +70,28 @@ def norm(array: np.ndarray) -> float:
     return peak if peak == 0.0 or not np.isfinite(peak) else peak * np.sqrt(np.square(flat / peak).sum())
 
 
-def product(matrix: sp.csr_array, vector: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class Congruent:
+    """The Kronecker product of V (p, n) with itself, too large to write out: it takes X, flat, to V X V^T."""
+
+    factor: np.ndarray
+
+    @property
+    def T(self) -> Congruent:
+        """Its transpose: V^T Y V."""
+        return Congruent(self.factor.T)
+
+    def __matmul__(self, vector: np.ndarray) -> np.ndarray:
+        p, n = self.factor.shape
+        kind = np.longdouble if p * n * (n + p) <= EXTENDED_WORK else float
+        factor, inner = self.factor.astype(kind), vector.reshape(n, n).astype(kind)
+        return extended(factor @ inner @ factor.T).reshape(-1)
+
+
+def product(matrix: sp.csr_array | sp.csc_array | Congruent, vector: np.ndarray) -> np.ndarray:
     """matrix @ vector, in extended precision where the matrix is not too large for that."""
+    if isinstance(matrix, Congruent):
+        return matrix @ vector
     if matrix.nnz <= EXTENDED_ENTRIES:
         return matrix.astype(np.longdouble) @ extended(vector)
     return extended(matrix @ np.asarray(vector, dtype=float))

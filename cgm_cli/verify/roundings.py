@@ -6,6 +6,7 @@ There is a formula here for every kind of statement (cgm_cli.templates.claims), 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ import scipy.sparse as sp
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.templates.claims import (
     AgainstBound,
+    AssignmentBound,
+    AssignmentValue,
     Claim,
     ClusteringCost,
     CutWeight,
@@ -197,6 +200,31 @@ def _largest_entry(largest: LargestEntry, saved: Saved) -> Figure:
     return Figure(product(matrix, vector).max(), RELATIVE * float((abs(matrix) @ np.abs(vector)).max()))
 
 
+def _assignment(assignment: AssignmentValue, saved: Saved) -> Figure:
+    """The sum over all entries of A that are not zero, each times the one of B that it is placed on."""
+    places, n = saved.array(assignment.places), assignment.flow.shape[0]
+    if places.ndim != 1 or not is_finite(places) or not np.array_equal(np.sort(places), np.arange(n)):
+        return NONE
+    places = places.astype(int)
+    i, j = np.nonzero(assignment.flow)
+    value = total(extended(assignment.flow[i, j]) * assignment.distance[places[i], places[j]])
+    return Figure(float(value.value), RELATIVE * float(value.size))
+
+
+def _assignment_bound(bound: AssignmentBound, saved: Saved) -> Figure:
+    """By Python's whole numbers; where a sum of values may not be exact, as it is."""
+    if saved.claims.certified is None:
+        raise Missing("there is no certified bound to round up")
+    certified, matrices = saved.claims.certified, (bound.flow, bound.distance)
+    largest = float(np.abs(bound.flow).sum() * np.abs(bound.distance).max())
+    if largest >= 2.0**53 or not all(float(each).is_integer() for matrix in matrices for each in matrix.flat):
+        return Figure(certified)
+    step = math.prod(math.gcd(*(int(each) for each in matrix.flat)) for matrix in matrices)
+    symmetric = all((matrix == matrix.T).all() for matrix in matrices)
+    step *= 2 if symmetric and any((matrix.diagonal() == 0.0).all() for matrix in matrices) else 1
+    return Figure(float(step * math.ceil((certified - bound.slack) / step)) if step else certified)
+
+
 def _reported(reported: Reported, saved: Saved) -> Figure:
     value = plain(saved.claims.metrics.get(reported.metric))
     if value is None:
@@ -207,7 +235,8 @@ def _reported(reported: Reported, saved: Saved) -> Figure:
 def _against_bound(against: AgainstBound, saved: Saved) -> Figure:
     if saved.claims.certified is None:
         raise Missing("there is no certified bound to compare with")
-    bound, formula = against.part * saved.claims.certified, COMPARISONS[against.how]
+    certified = saved.claims.certified if against.bound is None else recomputed(against.bound, saved).value
+    bound, formula = against.part * certified, COMPARISONS[against.how]
     base = recomputed(against.of, saved)
     off = base.error + RELATIVE * (abs(base.value) + abs(bound))
     found, above, below = (float(formula(base.value + shift, bound)) for shift in (0.0, off, -off))
@@ -238,6 +267,8 @@ FORMULAS: dict[type, Formula] = {
     IndependentSet: Formula(_independent_set),
     FeasibleObjective: Formula(_feasible_objective),
     LargestEntry: Formula(_largest_entry),
+    AssignmentValue: Formula(_assignment),
+    AssignmentBound: Formula(_assignment_bound),
     Reported: Formula(_reported),
     AgainstBound: Formula(_against_bound),
 }

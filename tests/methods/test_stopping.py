@@ -27,6 +27,24 @@ from tests.methods.problems import (
 )
 
 
+@pytest.mark.parametrize(
+    ("bound", "total", "gap", "settled"),
+    [
+        (2506.31, 2506.35, 1.6e-5, True),
+        (2507.99, 2508.01, 8e-6, False),  # 2508 or 2510
+        (2507.9999, 2508.0001, 8e-8, True),  # too near to be worth it
+        (-1.0, 1.0, 5e-5, False),
+    ],
+)
+def test_a_bound_that_may_still_be_rounded_elsewhere_is_no_end(bound, total, gap, settled):
+    record = solve(linear_programme()[0], 3)[0].record
+    record = dataclasses.replace(record, bound=bound, total=total, gap=gap, infeasibility=0.0, owed=0.0)
+    assert StopRules(100, gap=1e-4, infeasibility=1e-4, spacing=2.0).converged(record) is settled
+    assert StopRules(100, gap=1e-2, infeasibility=1e-4, spacing=2.0).converged(record)
+    assert StopRules(100, gap=1e-4, infeasibility=1e-4).converged(record)
+    assert StopRules(100, infeasibility=1e-4, spacing=2.0).converged(record)
+
+
 def test_stop_rules():
     problem, _ = linear_programme()
     record = solve(problem, 3)[0].record

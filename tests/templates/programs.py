@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.optimize import linprog, minimize
 
@@ -148,3 +150,11 @@ def completion(places, target, shape, radius, largest) -> float:
 
     nearest = consensus([fit, to_ball, lambda z, rho: np.clip(z, -largest, largest)], shape)
     return 0.5 * float(((nearest.reshape(-1)[places] - target) ** 2).sum())
+
+
+def best_assignment(flow, distance) -> float:
+    """The least sum_ij a_ij b_p(i)p(j) of all permutations p."""
+    n = len(flow)
+    places = np.array(list(itertools.permutations(range(n))))
+    pairs = itertools.product(range(n), repeat=2)
+    return float(sum(flow[i, j] * distance[places[:, i], places[:, j]] for i, j in pairs).min())

@@ -3,25 +3,63 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cgm_cli.blocks.atoms import DenseAtom
+from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.assignment import read_assignment
-from cgm_cli.spec.load import dump, loads
+from cgm_cli.spec.load import dump, load, loads
+from cgm_cli.templates.assignments import assignment_value
 from cgm_cli.templates.build import build
+from cgm_cli.templates.quadratic_assignment import _basis as build_basis
+from tests.templates.programs import best_assignment
 from tests.templates.support import template
 
 
-def best_of_all(flow, distance):
-    n = len(flow)
-    return min(float((flow * distance[np.ix_(p, p)]).sum()) for p in itertools.permutations(range(n)))
-
-
 def random_pair(n, rng, symmetric=True):
+    """Symmetric ones have zero diagonals, as those of QAPLIB do."""
     flow, distance = rng.integers(0, 9, (2, n, n)).astype(float)
-    return (flow + flow.T, distance + distance.T) if symmetric else (flow, distance)
+    upper = np.triu(flow, 1), np.triu(distance, 1)
+    return (upper[0] + upper[0].T, upper[1] + upper[1].T) if symmetric else (flow, distance)
+
+
+def rounded(flow, distance, bound, deadline=NEVER, **fields):
+    """The rounding of the mean of all permutations, beside a bound."""
+    built = template("quadratic-assignment", flow=flow.tolist(), distance=distance.tolist(), **fields)
+    middle = np.zeros(built.problem.domain.shape)
+    middle[0, 0] = built.problem.domain.radius  # V e_1 is the mean, but for a factor
+    return built.round(DenseIterate(DenseAtom(middle)), bound, np.random.default_rng(0), deadline)
+
+
+def test_the_bound_is_rounded_up_where_the_data_are_whole():
+    flow, distance = random_pair(5, np.random.default_rng(0))
+    figures = rounded(flow, distance, 100.5).metrics
+    assert figures["bound_of_permutations"] == 102.0
+    assert figures["certified_gap"] == (figures["assignment"] - 102.0) / figures["assignment"]
+    assert rounded(flow, distance, 100.0 + 1e-9).metrics["bound_of_permutations"] == 100.0  # no more than rounding
+    assert rounded(10.0 * flow, distance, 1001.0).metrics["bound_of_permutations"] == 1020.0
+    assert rounded(0.5 * flow, distance, 50.25).metrics["bound_of_permutations"] == 50.25
+    assert "bound_of_permutations" not in rounded(flow, distance, None).metrics
+
+
+def test_after_the_deadline_there_is_a_permutation():
+    flow, distance = random_pair(6, np.random.default_rng(1))
+    late = rounded(flow, distance, 0.0, Deadline(lambda: 0.0))
+    assert sorted(late.arrays["permutation"]) == list(range(6))
+    assert late.metrics["assignment"] == assignment_value(flow, distance, late.arrays["permutation"])
+
+
+def test_the_search_ends_where_the_bound_is_met():
+    flow, distance = random_pair(6, np.random.default_rng(1))
+    least = best_assignment(flow, distance)
+    found = rounded(flow, distance, least - 0.5, starts=10**9)
+    assert found.metrics["assignment"] == found.metrics["bound_of_permutations"] == least
+    assert found.metrics["certified_gap"] == 0.0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -30,11 +68,12 @@ def test_the_bound_is_below_the_best_permutation_which_is_found(seed, symmetric)
     flow, distance = random_pair(5, np.random.default_rng(seed), symmetric)
     given = {"template": "quadratic-assignment", "flow": flow.tolist(), "distance": distance.tolist()}
     result = build(loads(dump({"problem": given}))).solve()
-    wanted = best_of_all(flow, distance)
+    wanted = best_assignment(flow, distance)
     assert (result.status.value, result.bound_is) == ("converged", "certified")
     assert result.record.bound <= wanted + 1e-9
     assert result.metrics["assignment"] == wanted
     assert wanted >= result.metrics["bound_of_permutations"] >= result.record.bound - 1e-6
+    assert result.metrics["bound_of_permutations"] % (2.0 if symmetric else 1.0) == 0.0
     places = result.solution["permutation"]
     assert sorted(places) == list(range(5))
     assert float((flow * distance[np.ix_(places, places)]).sum()) == wanted
@@ -54,7 +93,17 @@ def test_every_permutation_is_a_point_of_the_relaxation():
         assert term.penalty.value(term.map.forward(inner)) == 0.0
         assert problem.domain.contains(inner)
         value = problem.loss.value(problem.loss.map.forward(inner))
-        assert value == pytest.approx(built.value(np.array(places)))
+        assert value == pytest.approx(assignment_value(flow, distance, np.array(places)))
+
+
+@pytest.mark.parametrize("n", [3, 4, 7, 12])
+def test_the_basis_is_orthonormal_and_spans_what_permutations_do(n):
+    basis = build_basis(n)
+    assert basis.shape == (n * n + 1, (n - 1) ** 2 + 1)
+    np.testing.assert_allclose((basis.T @ basis).toarray(), np.eye(basis.shape[1]), atol=1e-14)
+    places = np.random.default_rng(n).permutation(n)
+    whole = np.append(1.0, np.eye(n)[places].T.reshape(-1))
+    np.testing.assert_allclose(basis @ (basis.T @ whole), whole, atol=1e-14)
 
 
 def test_files(tmp_path):
@@ -83,3 +132,11 @@ def test_files(tmp_path):
 def test_what_is_refused(fields, words):
     with pytest.raises(ProblemError, match=words):
         template("quadratic-assignment", **fields)
+
+
+def test_the_shipped_spec_is_solved_to_its_best_permutation():
+    instance = build(load(Path(__file__).resolve().parents[2] / "configs" / "quadratic-assignment.yaml"))
+    metrics = instance.solve().metrics
+    best = best_assignment(instance.template.flow, instance.template.distance)
+    assert metrics["assignment"] == metrics["bound_of_permutations"] == best
+    assert metrics["certified_gap"] == 0.0

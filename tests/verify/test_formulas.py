@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.blocks.maps.congruence import Congruence
+from cgm_cli.blocks.maps.stack import Stack
 from cgm_cli.spec import registry
+from cgm_cli.verify import matrices, precision
 from cgm_cli.verify.convexity import DIAMETERS
 from cgm_cli.verify.losses import LOSSES, view_loss
 from cgm_cli.verify.matrices import MATRICES, matrix_of, operator_bound
@@ -56,6 +60,25 @@ def test_matrices(example):
         assert matrix @ x.reshape(-1) == pytest.approx(linear.forward(x).reshape(-1), abs=1e-12)
         assert matrix.T @ y.reshape(-1) == pytest.approx(linear.adjoint(y).dense().reshape(-1), abs=1e-12)
         assert operator_bound(matrix) >= np.linalg.norm(matrix.toarray(), 2) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("extended", [True, False])
+def test_a_congruence_that_is_too_large_to_be_written_out(monkeypatch, extended):
+    monkeypatch.setattr(matrices, "WRITTEN_OUT", 10)
+    monkeypatch.setattr(precision, "EXTENDED_WORK", 10**6 if extended else 0)
+    linear = Congruence(RNG(0).standard_normal((4, 3)), (3, 3))
+    matrix, x, y = matrix_of(linear), RNG(1).standard_normal((3, 3)), RNG(2).standard_normal((4, 4))
+    assert isinstance(matrix, precision.Congruent)
+    image, back = precision.product(matrix, x.reshape(-1)), precision.product(matrix.T, y.reshape(-1))
+    assert image.astype(float) == pytest.approx(linear.forward(x).reshape(-1), abs=1e-12)
+    assert back.astype(float) == pytest.approx(linear.adjoint(y).dense().reshape(-1), abs=1e-12)
+    assert operator_bound(matrix) >= np.linalg.norm(linear.matrix, 2) ** 2
+    sparse = Congruence(sp.csr_array(linear.matrix), (3, 3))
+    assert sparse.forward(x) == pytest.approx(linear.forward(x), abs=1e-12)
+    assert sparse.adjoint(y).dense() == pytest.approx(linear.adjoint(y).dense(), abs=1e-12)
+    np.testing.assert_array_equal(matrix_of(sparse).factor, linear.matrix)
+    with pytest.raises(Unchecked, match="a congruence of 144 entries is too large"):
+        matrix_of(Stack((linear,)))
 
 
 @pytest.mark.parametrize("example", examples("loss"))

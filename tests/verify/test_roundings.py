@@ -13,6 +13,7 @@ from cgm_cli.api import solve
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec import registry
 from cgm_cli.templates import claims
+from cgm_cli.templates.assignments import spacing
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import Claim, FeasibleObjective
 from cgm_cli.verify.check import verify
@@ -23,6 +24,7 @@ from cgm_cli.verify.roundings import COMPARISONS, FORMULAS, Saved, contradiction
 from tests.verify.support import altered, copied, row
 
 POINTS = np.random.default_rng(0).standard_normal((12, 2)).round(2).tolist()
+SQUARE = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
 PROBLEMS = {
     "kmeans-sdp": {"clusters": 3, "points": POINTS, "restarts": 2, "domain": "fantope"},
     "max-cut": {"graph": {"nodes": 30, "edges": 90, "signed": True}},
@@ -30,6 +32,7 @@ PROBLEMS = {
     "lovasz-theta": {"graph": {"cycle": 7}},
     "theta, weighted": {"template": "lovasz-theta", "graph": {"cycle": 7}, "weights": [1, 2, 3, 4, 5, 6, 7]},
     "matrix-game": {"payoff": {"rows": 4, "columns": 5}},
+    "quadratic-assignment": {"flow": [[0, 5, 2, 1], [5, 0, 3, 0], [2, 3, 0, 4], [1, 0, 4, 0]], "distance": SQUARE},
 }
 """A small problem of every template that claims something, by its name or by that of a variant."""
 
@@ -112,6 +115,7 @@ TIGHT = {
     "kmeans-sdp": ({"clusters": 2, "points": [[0.0], [1.0], [9.0], [10.0]], "domain": "fantope-face"}, "kmeans_value"),
     "max-cut": ({"graph": {"nodes": 2, "edges": 1}}, "cut"),
     "lovasz-theta": ({"graph": {"cycle": 4}}, "independent_set"),
+    "quadratic-assignment": ({"flow": SQUARE, "distance": SQUARE}, "assignment"),
 }
 """Relaxations whose optimum is that of what they relax, and the figure of the rounding that reaches it."""
 
@@ -140,6 +144,10 @@ def test_the_limit_of_a_figure_is_what_the_relaxation_says_of_it(tmp_path, name)
         ("robust-pca", "recovered", lambda x: x.T[:-1], {"feasible_objective", "feasible_gap"}),
         ("matrix-game", "x", lambda x: np.roll(x, 1), {"exploitability"}),
         ("matrix-game", "x", lambda x: x[:-1], {"exploitability"}),
+        ("quadratic-assignment", "permutation", lambda p: p[[1, 0, 2, 3]], {"assignment", "certified_gap"}),
+        ("quadratic-assignment", "permutation", lambda p: p[:-1], {"assignment", "certified_gap"}),
+        ("quadratic-assignment", "permutation", lambda p: p[:, None], {"assignment", "certified_gap"}),
+        ("quadratic-assignment", "permutation", lambda p: p + 0.5, {"assignment", "certified_gap"}),
     ],
 )
 def test_arrays_that_do_not_give_the_figure(runs, tmp_path, name, array, change, rows):
@@ -172,6 +180,26 @@ def test_a_point_that_misses_a_constraint_has_no_feasible_objective(runs):
     assert np.linalg.norm(large, "nuc") > radius
     assert np.isfinite(value(large)) and np.isnan(value(large, None)) and np.isnan(value(large, 2.0 * radius))
     assert np.isnan(value(recovered - 1e-3)) and np.isnan(value(np.full_like(recovered, np.nan)))
+
+
+@pytest.mark.parametrize(
+    ("flow", "distance", "bound"),
+    [
+        (np.ones((2, 2)) - np.eye(2), np.ones((2, 2)), 12.0),
+        (np.array([[0, 1], [2, 0]]), np.ones((2, 2)), 11.0),
+        (np.ones((2, 2)), np.ones((2, 2)), 11.0),
+        (9 * np.ones((2, 2)) - 9 * np.eye(2), np.ones((2, 2)), 18.0),
+        (0.5 * np.ones((2, 2)), np.ones((2, 2)), 10.3),
+        (np.zeros((2, 2)), np.ones((2, 2)), 10.3),
+        (2.0**60 * np.ones((2, 2)), np.ones((2, 2)), 10.3),
+    ],
+)
+def test_a_bound_on_assignments_is_rounded_up_to_what_they_can_come_to(runs, flow, distance, bound):
+    """As the template does."""
+    claimed = Claims({"bound": 10.3, "bound_is": "certified"}, {})
+    assert recomputed(claims.AssignmentBound(flow, distance, 1e-6), Saved({}, claimed)).value == bound
+    step = spacing(flow, distance)
+    assert bound == (step * np.ceil(10.3 / step) if step else 10.3)
 
 
 def test_what_was_not_saved_and_what_has_no_formula(runs):
