@@ -112,7 +112,7 @@ assumed; else it holds whatever that is. The peers have no bound, and their obje
 print. LoRADS proves nothing infeasible.
 
 Of {files} files cgm solves {solved}, and its bound is on the wrong side for {wrong}. The optimum, or the proof
-that there is none, is found by {peers}.
+that there is none, is found by {peers}.{missing}
 {blas}"""
 
 COLUMNS = ["file", "m", "blocks", "optimum", "cgm", "objective", "infeasible", "bound", "note"]
@@ -173,6 +173,7 @@ def main(arguments: list[str]) -> int:
     rows = [row(file, given.limit) for file in files]
     solved, wrong = sum(each[1] for each in rows), sum(each[2] for each in rows)
     near = {peer: sum(each[3][place] for each in rows) for place, peer in enumerate(PEERS)}
+    missing = [peer for peer in PEERS if rows[0][0][COLUMNS.index(peer) + 1] == "not here"]
     lines = ["| " + " | ".join(COLUMNS) + " |", "| " + " | ".join("---" for _ in COLUMNS) + " |"]
     lines += ["| " + " | ".join(each[0]) + " |" for each in rows]
     head = HEAD.format(
@@ -182,7 +183,8 @@ def main(arguments: list[str]) -> int:
         files=len(rows),
         solved=solved,
         wrong=wrong,
-        peers=", ".join(f"{peer} for {count}" for peer, count in near.items()),
+        peers=", ".join(f"{peer} for {count}" for peer, count in near.items() if peer not in missing),
+        missing=f" Not here: {', '.join(missing)}." if missing else "",
         blas=_blas(),
     )
     head += f"{described(machine())}; source {code()}.\n\n"
