@@ -196,6 +196,11 @@ def printed_by_lorads(where: str, problem: Path, options: str, limit: float) -> 
         text = subprocess.run(command, cwd=problem.parent, capture_output=True, text=True, timeout=limit).stdout
     except subprocess.TimeoutExpired:
         raise NoResult(f"stopped after {limit:g} s") from None
+    return read_lorads(text)
+
+
+def read_lorads(text: str) -> Printed:
+    """What it has printed. Raises NoResult."""
     names = ("all_time", "\nall_dual_infea", r"Primal Objective:\s*", r"Constraint Violation\(1\)\s*")
     found = [re.findall(rf"{name}: (\S+)", text) for name in names]
     if not all(found):
