@@ -21,6 +21,9 @@ from cgm_cli.numerics.blockwise import Blocks
 TOLD, WEIGHTLESS = 8, 0.02
 """The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
 
+GROWN = 0.01
+"""Part of a trace that was assumed, which is far larger than any solution should have, that says that there is none."""
+
 TOLD_OF_EACH = 3
 """The most constraints that are told of those that imply another."""
 
@@ -75,11 +78,17 @@ def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
 
 
 def remarks(
-    problem: CompositeProblem, outcome: Outcome, active: Mapping[str, float], implied: Sequence[tuple[str, str]]
+    problem: CompositeProblem,
+    outcome: Outcome,
+    active: Mapping[str, float],
+    implied: Sequence[tuple[str, str]],
+    tolerance: float | None,
 ) -> list[str]:
-    """What a reader of the summary might stumble over. active: see `active_bounds`; implied: see `redundant`."""
+    """What a reader of the summary might stumble over. active: see `active_bounds`; implied: see `redundant`;
+    tolerance: the infeasibility that was asked for.
+    """
     record, unconverged = outcome.record, outcome.state.oracle.unconverged
-    found: list[str] = []
+    found = _left_open(problem, outcome, tolerance)
     if outcome.status is Status.INFEASIBLE and outcome.bound is not None:
         found.append(_contradiction(problem, outcome.bound))
     if outcome.status is Status.UNBOUNDED:
@@ -117,6 +126,27 @@ def remarks(
     if beyond and record.infeasibility > 0.0 and outcome.status is not Status.INFEASIBLE:
         found.append("The objective lies beyond the bound, as it may: x misses its constraints.")
     return found
+
+
+def _left_open(problem: CompositeProblem, outcome: Outcome, tolerance: float | None) -> list[str]:
+    """What a run has not decided that could gain nothing more: of constraints that are met in the limit alone, and of
+    objectives that have no least value, nothing is proven.
+    """
+    domain, record = problem.domain, outcome.record
+    if outcome.status is not Status.STAGNATED or tolerance is None:
+        return []
+    if record.infeasibility > tolerance:
+        return ["Not proven: that some x meets the constraints, or that none does. They may be met in the limit alone."]
+    cone, atom = domain.cone, outcome.state.point.iterate.atom()
+    if cone is None or atom is None or not domain.assumes_radius:
+        return []
+    trace = atom.inner(Blocks(cone.sizes).identity().reshape(atom.shape))
+    if trace < GROWN * cone.trace:
+        return []
+    return [
+        f"X has grown to a trace of {trace:.2g}, near the largest that is looked at. Not proven: that any X meets the "
+        "constraints, and attains the best value. They may be met, or it attained, in the limit alone."
+    ]
 
 
 def _contradiction(problem: CompositeProblem, bound: Bound) -> str:

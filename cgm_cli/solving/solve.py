@@ -115,7 +115,9 @@ class Solve:
         implied = [] if hurried else redundant(self.problem, self.method)
         figures = {} if hurried else figures_of_the_saved(self.problem, outcome, self.method)
         told = (
-            ["The solution is in the checkpoint alone."] if hurried else remarks(self.problem, outcome, active, implied)
+            ["The solution is in the checkpoint alone."]
+            if hurried
+            else remarks(self.problem, outcome, active, implied, self.stop.infeasibility)
         )
         duals = () if bound is None or hurried else bound.dual.duals
         names = [term.name for term in self.problem.terms]

@@ -10,6 +10,7 @@ import pytest
 
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import CgmError, DataError, ProblemError
+from cgm_cli.methods.status import Status
 from cgm_cli.solving.remarks import redundant, told_redundant
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
@@ -317,3 +318,23 @@ def test_constraints_of_files_are_called_as_they_are_counted_there(tmp_path):
         instance = build(load(tmp_path / "spec.yaml", ["solver.correction=interior-point", "solver.method=cgal"]))
         found = redundant(instance.problem, instance.choice.method)
         assert told in told_redundant(found)
+
+
+WEAK = {"template": "standard-sdp", "cost": [[0, 0], [0, 1]]}
+"""X_11 = 0 and X_12 = 1 are met by no X >= 0, but in the limit of large X_22; X_22 is least there for X_11 > 0."""
+
+
+def test_what_is_met_in_the_limit_alone_is_said_not_to_be_proven():
+    corner, beside = [[1, 0], [0, 0]], [[0, 0.5], [0.5, 0]]
+    both = [{"matrix": corner, "equals": 0.0}, {"matrix": beside, "equals": 1.0}]
+    found = build(loads(dump({"problem": {**WEAK, "constraints": both}}))).solve()
+    assert found.status is Status.STAGNATED
+    assert "X has grown to a trace of" in found.message and "Not proven" in found.message
+    found = build(loads(dump({"problem": {**WEAK, "constraints": both, "radius": 1000}}))).solve()
+    assert found.status is Status.STAGNATED and found.record.infeasibility > 1e-4
+    assert "Not proven: that some x meets the constraints, or that none does" in found.message
+    # Where there are such X, nothing of it is said.
+    met = [{"matrix": corner, "equals": 0.5}, both[1]]
+    found = build(loads(dump({"problem": {**WEAK, "constraints": met}}))).solve()
+    assert found.status is Status.CONVERGED and "Not proven" not in found.message
+    assert found.record.total == pytest.approx(2.0, rel=1e-3)
