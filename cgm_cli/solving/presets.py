@@ -57,11 +57,12 @@ factors against projections: max-cut with 100 nodes to 1e-3: 0.04 s, 0.15 s; k-m
 """
 
 
-MANY_ENTRIES, PER_ENTRY, OF_ENTRIES = 1500, 7000, 1000
+MANY_ENTRIES, PER_ENTRY, OF_ENTRIES, EQUATIONS = 1500, 7000, 1000, 2
 """Of single entries of a matrix of order n that equations or bounds are about, under a linear objective, how many there
 are to be for projections: so many, and n^3 / PER_ENTRY, for orders up to OF_ENTRIES. (Theta of random graphs to 1e-3 by
 projections, by descent on factors: 300 nodes with 2200 edges 4.7 s, 0.9 s; with 9000 3.4 s, 2.0 s; with 22,000 3.6 s,
 7.6 s; 600 nodes with 18,000 edges 13 s, 1.8 s; with 90,000 12 s, 27 s. With X >= 0 300 nodes and 9000 edges 4 s, 7 s.)
+Beside bounds on all entries there are to be EQUATIONS per row: bounds alone leave the rank low (300 rows: 25 s, 1 s).
 """
 
 
@@ -198,8 +199,10 @@ def _is_full_of_entries(solver: SolverSpec, problem: CompositeProblem) -> bool:
         return False
     if not _may_project(solver, problem) or any(term.penalty.intervals is None for term in problem.terms):
         return False
-    counts = [_entries_asked_for(term.map) for term in problem.terms]
-    return all(counts) and sum(counts) >= max(MANY_ENTRIES, n**3 / PER_ENTRY)
+    counts = {term.name: _entries_asked_for(term.map) for term in problem.terms}
+    equations = sum(counts[term.name] for term in problem.terms if not term.map.is_identity)
+    enough = equations >= EQUATIONS * n and sum(counts.values()) >= max(MANY_ENTRIES, n**3 / PER_ENTRY)
+    return enough and all(counts.values())
 
 
 def _entries_asked_for(linear: LinearMap) -> int:

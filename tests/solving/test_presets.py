@@ -27,6 +27,10 @@ def large(n, dense):
     return {"domain": domain, "objective": {"kind": "linear", "cost": cost.tolist()}, "constraints": sets}
 
 
+def theta(nodes, edges, **more):
+    return {"template": "lovasz-theta", "graph": {"nodes": nodes, "edges": edges}, **more}
+
+
 def wide(n):
     """Over a fantope whose projection is dear."""
     return {
@@ -55,6 +59,10 @@ def kinds(problem, **solver):
         # Matrices of low rank: no step of dual ascent is taken before the descent has given way.
         (large(100, dense=False), "cgal", "local-descent", "multipliers", "constant"),
         (large(100, dense=True), "cgal", "local-descent", "multipliers", "constant"),
+        # Theta of a graph with many edges, and with X >= 0; of one with few, whose solutions have a low rank.
+        (theta(150, 400, nonnegative=True), "cgal", "primal-dual", "adopted", "constant"),
+        (theta(300, 4500), "cgal", "primal-dual", "adopted", "constant"),
+        (theta(400, 4500), "cgal", "local-descent", "multipliers", "constant"),
         # Of what the domain is the image of.
         (GROUPS, "cgal", "primal-dual", "adopted", "constant"),
         # Neither.
