@@ -41,11 +41,24 @@ class Cones:
         return self.nonneg + sum(self.soc) + sum(n * (n + 1) // 2 for n in self.psd)
 
     @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Of the blocks of Z (`cgm_cli.numerics.blockwise`)."""
-        numbers = (-self.nonneg,) if self.nonneg else ()
+    def _matrices(self) -> np.ndarray:
+        """The orders of the blocks, as the cones have them."""
         spread = [size for k in self.soc for size in ((2,) * (k - 1) if k > ARROW else (k,))]
-        return (*numbers, *spread, *self.psd)
+        return np.array([*spread, *self.psd], dtype=np.int64)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the blocks of Z (`cgm_cli.numerics.blockwise`): those of one order follow each other."""
+        numbers = (-self.nonneg,) if self.nonneg else ()
+        return (*numbers, *np.sort(self._matrices).tolist())
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """Where the entries of Z are where blocks are in the order of the cones."""
+        squares = self._matrices**2
+        first = self.nonneg + np.cumsum(squares) - squares
+        blocks = [np.arange(first[k], first[k] + squares[k]) for k in np.argsort(self._matrices, kind="stable")]
+        return np.concatenate([np.arange(self.nonneg), *blocks])
 
     @cached_property
     def embedding(self) -> sp.csr_array:
@@ -53,7 +66,7 @@ class Cones:
         parts = [sp.eye_array(self.nonneg)] if self.nonneg else []
         parts += [_pairs(k) if k > ARROW else _arrow(k) for k in self.soc]
         parts += [_semidefinite(n) for n in self.psd]
-        return sp.csr_array(sp.block_diag(parts))
+        return sp.csr_array(sp.csc_array(sp.block_diag(parts))[:, self._columns])
 
     @cached_property
     def links(self) -> sp.csr_array:
@@ -61,7 +74,7 @@ class Cones:
         parts = [sp.csr_array((0, self.nonneg))]
         parts += [_common(k) if k > ARROW else sp.csr_array((0, k * k)) for k in self.soc]
         parts += [sp.csr_array((0, n * n)) for n in self.psd]
-        return sp.csr_array(sp.block_diag(parts))
+        return sp.csr_array(sp.csc_array(sp.block_diag(parts))[:, self._columns])
 
 
 def _arrow(k: int) -> sp.coo_array:

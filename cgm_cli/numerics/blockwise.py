@@ -201,7 +201,7 @@ def _bottom(stack: Stack, part: np.ndarray) -> Bottom:
     blocks = _symmetric(part)
     values = np.linalg.eigvalsh(blocks)[:, 0]
     place = int(np.argmin(values))
-    return Bottom(float(values[place]), stack, place, max(rounding_error(block) for block in blocks))
+    return Bottom(float(values[place]), stack, place, rounding_error(blocks))
 
 
 def _cholesky(part: np.ndarray) -> np.ndarray:
