@@ -41,24 +41,21 @@ class Cones:
         return self.nonneg + sum(self.soc) + sum(n * (n + 1) // 2 for n in self.psd)
 
     @cached_property
-    def _matrices(self) -> np.ndarray:
+    def _matrices(self) -> list[int]:
         """The orders of the blocks, as the cones have them."""
-        spread = [size for k in self.soc for size in ((2,) * (k - 1) if k > ARROW else (k,))]
-        return np.array([*spread, *self.psd], dtype=np.int64)
+        return [*(size for k in self.soc for size in ((2,) * (k - 1) if k > ARROW else (k,))), *self.psd]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Of the blocks of Z (`cgm_cli.numerics.blockwise`): those of one order follow each other."""
         numbers = (-self.nonneg,) if self.nonneg else ()
-        return (*numbers, *np.sort(self._matrices).tolist())
+        return (*numbers, *sorted(self._matrices))
 
     @cached_property
     def _columns(self) -> np.ndarray:
         """Where the entries of Z are where blocks are in the order of the cones."""
-        squares = self._matrices**2
-        first = self.nonneg + np.cumsum(squares) - squares
-        blocks = [np.arange(first[k], first[k] + squares[k]) for k in np.argsort(self._matrices, kind="stable")]
-        return np.concatenate([np.arange(self.nonneg), *blocks])
+        blocks = np.repeat(self._matrices, np.square(self._matrices))
+        return np.concatenate([np.arange(self.nonneg), self.nonneg + np.argsort(blocks, kind="stable")])
 
     @cached_property
     def embedding(self) -> sp.csr_array:
