@@ -16,6 +16,7 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections import interior_point
 from cgm_cli.methods.corrections.conic_form import ConicForm
 from cgm_cli.methods.corrections.schur import SchurComplement
 from cgm_cli.methods.unboundedness import ray_of
@@ -170,6 +171,15 @@ def test_rows_that_contradict_each_other_are_seen_at_once(rows, right, unit):
     y = found.duals["rows"]
     assert np.abs(y @ rows).max() < 1e-9 * np.abs(y).max() * unit
     assert y @ right < 0.0
+
+
+def test_the_program_is_brought_into_its_form_once(monkeypatch):
+    """To say how long it takes, and to solve it."""
+    built = []
+    monkeypatch.setattr(interior_point, "ConicForm", lambda problem: built.append(problem) or ConicForm(problem))
+    found = solve_problem(posed(*random_program((4, -2), 3, np.random.default_rng(0)), 1e3, 10.0))
+    assert found.status.value == "converged"
+    assert len(built) == 1
 
 
 def test_auto_sees_contradictions_on_a_diagonal():
