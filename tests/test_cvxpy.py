@@ -369,6 +369,11 @@ def test_both_forms_have_the_same_solution(make, form, monkeypatch):
 
 
 class TestCones:
+    def test_numbers_alone(self):
+        numbers = Cones(3, (), ())
+        assert numbers.sizes == (-3,)
+        np.testing.assert_array_equal(numbers.embedding.toarray(), np.eye(3))
+
     @pytest.mark.parametrize("arrow", [2, 100])
     @pytest.mark.parametrize("k", [2, 3, 8])
     def test_second_order_cones(self, arrow, k, monkeypatch):

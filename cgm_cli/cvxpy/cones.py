@@ -54,7 +54,8 @@ class Cones:
     @cached_property
     def _columns(self) -> np.ndarray:
         """Where the entries of Z are where blocks are in the order of the cones."""
-        blocks = np.repeat(self._matrices, np.square(self._matrices))
+        orders = np.array(self._matrices, dtype=np.int64)
+        blocks = np.repeat(orders, orders**2)
         return np.concatenate([np.arange(self.nonneg), self.nonneg + np.argsort(blocks, kind="stable")])
 
     @cached_property
