@@ -37,7 +37,7 @@ SMALL = 64
 """The order up to which matrices are multiplied as dense ones, many at once."""
 
 CHUNK = 4_000_000
-"""Numbers that are held at once beside M."""
+"""Numbers that are held at once beside M, in each of a few arrays."""
 
 
 class Part(Protocol):
@@ -81,7 +81,7 @@ class _Together:
         self._starts = each * np.arange(size + 1, dtype=np.int32)
         inner = np.arange(size, dtype=np.int32).reshape(-1, 1, each)
         self._indices = np.broadcast_to(inner, (size // each, each, each)).reshape(-1)
-        self._is_full = matrix.nnz > FULL * owners.size * size
+        self._is_full = FULL * owners.size * size < matrix.nnz and owners.size * size <= CHUNK
 
     @property
     def work(self) -> float:
