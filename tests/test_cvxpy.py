@@ -369,6 +369,11 @@ def test_both_forms_have_the_same_solution(make, form, monkeypatch):
 
 
 class TestCones:
+    def test_numbers_alone(self):
+        numbers = Cones(3, (), ())
+        assert numbers.sizes == (-3,)
+        np.testing.assert_array_equal(numbers.embedding.toarray(), np.eye(3))
+
     @pytest.mark.parametrize("arrow", [2, 100])
     @pytest.mark.parametrize("k", [2, 3, 8])
     def test_second_order_cones(self, arrow, k, monkeypatch):
@@ -384,7 +389,7 @@ class TestCones:
     def test_images_are_in_the_cones(self, arrow, monkeypatch):
         monkeypatch.setattr(cones, "ARROW", arrow)
         rng = np.random.default_rng(8)
-        both = Cones(2, (1, 4, 3), (3,))
+        both = Cones(2, (1, 4, 3), (5, 2))
         z = []
         shared = 1.0
         for size in both.sizes:
@@ -394,16 +399,18 @@ class TestCones:
             if arrow == 2 and size == 2:  # what pairs have in common
                 block *= shared / block[0, 0]
             z.append(block.reshape(-1))
+        assert sorted(both.sizes[1:]) == list(both.sizes[1:])  # those of one order are worked on at once
         z = np.concatenate(z)
         np.testing.assert_allclose(both.links @ z, 0.0, atol=1e-12)
         u = both.embedding @ z
         assert u.size == both.entries
         assert (u[:3] >= 0.0).all()
         assert u[3] >= np.linalg.norm(u[4:7]) and u[7] >= np.linalg.norm(u[8:10])
-        matrix = np.zeros((3, 3))
-        matrix[np.triu_indices(3)] = u[10:] * np.where(np.eye(3)[np.triu_indices(3)] == 1.0, 1.0, np.sqrt(0.5))
+        matrix = np.zeros((5, 5))
+        matrix[np.triu_indices(5)] = u[10:25] * np.where(np.eye(5)[np.triu_indices(5)] == 1.0, 1.0, np.sqrt(0.5))
         matrix = matrix + np.triu(matrix, 1).T
-        np.testing.assert_allclose(matrix, z[-9:].reshape(3, 3))
+        np.testing.assert_allclose(matrix, z[-25:].reshape(5, 5))
+        assert u[25] >= 0.0 and 2.0 * u[25] * u[27] >= u[26] ** 2
 
     @pytest.mark.parametrize("n", [1, 2, 5])
     def test_the_triangle_is_the_one_that_cvxpy_means(self, n):

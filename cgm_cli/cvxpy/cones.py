@@ -41,11 +41,22 @@ class Cones:
         return self.nonneg + sum(self.soc) + sum(n * (n + 1) // 2 for n in self.psd)
 
     @cached_property
+    def _matrices(self) -> list[int]:
+        """The orders of the blocks, as the cones have them."""
+        return [*(size for k in self.soc for size in ((2,) * (k - 1) if k > ARROW else (k,))), *self.psd]
+
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Of the blocks of Z (`cgm_cli.numerics.blockwise`)."""
+        """Of the blocks of Z (`cgm_cli.numerics.blockwise`): those of one order follow each other."""
         numbers = (-self.nonneg,) if self.nonneg else ()
-        spread = [size for k in self.soc for size in ((2,) * (k - 1) if k > ARROW else (k,))]
-        return (*numbers, *spread, *self.psd)
+        return (*numbers, *sorted(self._matrices))
+
+    @cached_property
+    def _columns(self) -> np.ndarray:
+        """Where the entries of Z are where blocks are in the order of the cones."""
+        orders = np.array(self._matrices, dtype=np.int64)
+        blocks = np.repeat(orders, orders**2)
+        return np.concatenate([np.arange(self.nonneg), self.nonneg + np.argsort(blocks, kind="stable")])
 
     @cached_property
     def embedding(self) -> sp.csr_array:
@@ -53,7 +64,7 @@ class Cones:
         parts = [sp.eye_array(self.nonneg)] if self.nonneg else []
         parts += [_pairs(k) if k > ARROW else _arrow(k) for k in self.soc]
         parts += [_semidefinite(n) for n in self.psd]
-        return sp.csr_array(sp.block_diag(parts))
+        return sp.csr_array(sp.csc_array(sp.block_diag(parts))[:, self._columns])
 
     @cached_property
     def links(self) -> sp.csr_array:
@@ -61,7 +72,7 @@ class Cones:
         parts = [sp.csr_array((0, self.nonneg))]
         parts += [_common(k) if k > ARROW else sp.csr_array((0, k * k)) for k in self.soc]
         parts += [sp.csr_array((0, n * n)) for n in self.psd]
-        return sp.csr_array(sp.block_diag(parts))
+        return sp.csr_array(sp.csc_array(sp.block_diag(parts))[:, self._columns])
 
 
 def _arrow(k: int) -> sp.coo_array:

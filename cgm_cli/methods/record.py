@@ -32,8 +32,9 @@ class IterationRecord:
     of the problem. beta: smoothing, 0 for none. eta: size of the step that follows. lmo_value: <v, s>. lmo_matvecs:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three
     are nan where the oracle was broken off to leave. rank: of x at the most, the columns of its factors; nan where it
-    is kept in another form. phases: seconds of this iteration by phase. metrics: of the template, where evaluated.
-    theory: what the paper promises beside what is measured (cgm_cli.methods.theory), in the minimisation's units.
+    is kept in another form. ended: the correction has no better point to go to. phases: seconds of this iteration by
+    phase. metrics: of the template, where evaluated. theory: what the paper promises beside what is measured
+    (cgm_cli.methods.theory), in the minimisation's units.
     """
 
     k: int
@@ -54,6 +55,7 @@ class IterationRecord:
     bound_failure: float = math.nan
     rank: float = math.nan
     owed: float = 0.0
+    ended: bool = False
     phases: Mapping[str, float] = field(default_factory=dict[str, float])
     infeasibilities: Mapping[str, float] = field(default_factory=dict[str, float])
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -68,6 +70,7 @@ class IterationRecord:
         seconds: float,
         owed: float,
         rank: float = math.nan,
+        ended: bool = False,
     ) -> IterationRecord:
         """What is known of a turn."""
         sign = problem.sense_sign
@@ -88,6 +91,7 @@ class IterationRecord:
             gap=problem.relative(abs(total - value), total, value),
             owed=owed,
             rank=rank,
+            ended=ended,
             beta=turn.beta or 0.0,
             eta=turn.eta,
             lmo_value=minimum,

@@ -53,8 +53,8 @@ class Recorder:
         bounds, problem = self._state.bounds, self._problem
         bound = bounds.final if last else bounds.shown
         owed = self._debt.relative(turn)
-        rank = self._state.point.iterate.rank
-        return IterationRecord.of(problem, turn, bound, self._clock.elapsed(), owed, rank)
+        rank, ended = self._state.point.iterate.rank, self._state.progress.ended
+        return IterationRecord.of(problem, turn, bound, self._clock.elapsed(), owed, rank, ended)
 
     def tell_now_and_then(self, turn: Turn) -> None:
         """The whole record, where it is time for one."""

@@ -11,10 +11,17 @@ from itertools import groupby
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from cgm_cli.numerics.eigen import rounding_error
+from cgm_cli.numerics.eigen import rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.eigh import eigenpairs, some_eigenvalues
+
+ITERATED = 250
+"""The order from which the length of a step comes from Lanczos' method."""
+
+STEP_TOLERANCE, MOST_PRODUCTS = 5e-3, 200
+"""What the eigenvalue that ends a step is off by at the most, relative, and what it may take."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +158,16 @@ class Factor:
         return out
 
     def longest_step(self, move: np.ndarray) -> float:
-        """The largest t with X + t D >= 0 (semidefinite); infinite where there is no end to it."""
+        """The largest t with X + t D >= 0 (semidefinite), to a hundredth or so where matrices are large; infinite where
+        there is no end to it.
+        """
         least = 0.0
         for stack, part in zip(self.blocks.stacks, self.parts, strict=True):
             change = stack.of(move)
             if not stack.n:
                 least = min(least, float((change / part).min()))
+            elif stack.n >= ITERATED:
+                least = min(least, *(_least_between(lower, matrix) for lower, matrix in zip(part, change, strict=True)))
             elif stack.count == 1:
                 half = scipy.linalg.solve_triangular(part[0], change[0], lower=True, check_finite=False)
                 whole = scipy.linalg.solve_triangular(part[0], half.T, lower=True, check_finite=False)
@@ -167,6 +178,20 @@ class Factor:
                 whole = roots @ change @ roots.transpose(0, 2, 1)
                 least = min(least, float(np.linalg.eigvalsh(_symmetric(whole))[:, 0].min()))
         return -1.0 / least if least < 0.0 else np.inf
+
+
+def _least_between(lower: np.ndarray, change: np.ndarray) -> float:
+    """The smallest eigenvalue of L^-1 D L^-T, or a little less, by Lanczos' method, at a tenth of the price of a
+    factorisation (Toh, "A note on the calculation of step-lengths in interior-point methods for semidefinite
+    programming", Comput. Optim. Appl. 21, 2002).
+    """
+
+    def multiply(v: np.ndarray) -> np.ndarray:
+        return dtrsv(lower, change @ dtrsv(lower, v, lower=1, trans=1), lower=1)
+
+    rng = np.random.default_rng(0)
+    found = smallest_eigenpairs(multiply, len(lower), 1, tolerance=STEP_TOLERANCE, rng=rng, max_products=MOST_PRODUCTS)
+    return float(found.values[0] - found.residuals[0])
 
 
 def _stacks(sizes: tuple[int, ...]) -> Iterator[Stack]:
@@ -201,7 +226,7 @@ def _bottom(stack: Stack, part: np.ndarray) -> Bottom:
     blocks = _symmetric(part)
     values = np.linalg.eigvalsh(blocks)[:, 0]
     place = int(np.argmin(values))
-    return Bottom(float(values[place]), stack, place, max(rounding_error(block) for block in blocks))
+    return Bottom(float(values[place]), stack, place, rounding_error(blocks))
 
 
 def _cholesky(part: np.ndarray) -> np.ndarray:

@@ -124,15 +124,17 @@ def _block_width(count: int) -> int:
 
 
 def rounding_error(matrix: np.ndarray) -> float:
-    """A bound on the error of an eigen- or singular value of `matrix` (m, n) that LAPACK computed: n eps |A|_F, with
-    room to spare.
+    """A bound on the error of an eigen- or singular value of `matrix` (m, n), or of any in a stack of such, that LAPACK
+    computed: n eps |A|_F, with room to spare.
 
     The backward error of the symmetric QR and divide-and-conquer algorithms is a modest multiple of eps |A|_2 (LAPACK
     Users' Guide, section 4.7); the factor n covers that multiple, and Weyl's inequality carries it over to the values.
     """
     peak = float(np.abs(matrix).max(initial=0.0))
     # Scaled, so that entries of 1e+-170 can be squared.
-    return max(matrix.shape) * _EPS * peak * float(np.linalg.norm(matrix / peak)) if peak > 0 else 0.0
+    if not peak > 0.0:
+        return 0.0
+    return max(matrix.shape[-2:]) * _EPS * peak * float(np.linalg.norm(matrix / peak, axis=(-2, -1)).max())
 
 
 def _lanczos(

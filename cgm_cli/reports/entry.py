@@ -34,7 +34,8 @@ class Entry:
     lists whole. figures: name -> number, nan where unknown. finished: whether the run came to a result. state: status
     in a word; a run whose process is gone is `killed`. reason: why there is no result, in a sentence; empty if there
     is one. sense: minimise, maximise, or empty where unknown. bound_is: certified, probable, estimated or
-    none. gaps: the gap at the rows of the trace, for a sparkline.
+    none; bound_rests_on: what it does not hold without, or empty. gaps: the gap at the rows of the trace, for a
+    sparkline.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class Entry:
     reason: str
     sense: str
     bound_is: str
+    bound_rests_on: str = ""
     gaps: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def value(self, key: str) -> Any:
@@ -101,6 +103,7 @@ def read_entry(folder: Path) -> Entry:
         reason=_reason(run),
         sense=str(summary.get("sense", "")),
         bound_is=str(summary.get("bound_is", "none")),
+        bound_rests_on=str(summary.get("bound_rests_on") or ""),
         gaps=np.asarray(trace.get("gap", ()), dtype=float),
     )
 

@@ -72,10 +72,16 @@ def summary(entries: Sequence[Entry], faults: Sequence[Unreadable], names_: Sequ
 def _single(entry: Entry) -> list[Fact]:
     facts = [Fact("status", entry.state, status="good" if entry.finished else "bad")]
     for name in names.figures([entry]):
-        bound_is = entry.bound_is if name == "bound" and entry.bound_is != "none" else ""
+        bound_is = _in_words(entry) if name == "bound" and entry.bound_is != "none" else ""
         label = name.removeprefix("metric_").replace("_", " ")
         facts.append(Fact(label, figure(name, entry), bound_is=bound_is))
     return facts
+
+
+def _in_words(entry: Entry) -> str:
+    """What the bound of a run is and, where it holds for no more than that, within what was assumed."""
+    within = f", within the `{entry.bound_rests_on}` that was assumed" if entry.bound_rests_on else ""
+    return entry.bound_is + within
 
 
 @dataclass(frozen=True)

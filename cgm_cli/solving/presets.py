@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cgm_cli.blocks.maps.base import LinearMap
@@ -18,7 +18,7 @@ from cgm_cli.methods.corrections.interior_point import InteriorPoint
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
-from cgm_cli.methods.policies import CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
+from cgm_cli.methods.policies import Correction, CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0
 from cgm_cli.methods.setting import Setting
 from cgm_cli.solving.refusals import SOLVERS, refuse
@@ -93,11 +93,23 @@ class Chosen:
         return ", ".join(parts) + (f" ({correction.why})" if correction.why.startswith("auto") else "")
 
 
+@dataclass(frozen=True)
+class _Resolved:
+    """The solver of a spec; of `method: auto`, one that suits the problem. because: by family, why it has the policies
+    it has. correction: built already, where how long it takes was asked of it.
+    """
+
+    solver: SolverSpec
+    because: Mapping[str, str] = field(default_factory=dict[str, str])
+    correction: Correction | None = None
+
+
 def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     """The policies that a solver section comes to for a (scaled) problem. Raises ProblemError, with a path in the
     section, for what cannot be.
     """
-    solver, because = _resolved(solver, problem)
+    resolved = _resolved(solver, problem)
+    solver, because = resolved.solver, resolved.because
     named = {
         "smoothing": _choice(solver.smoothing),
         "step": PolicyChoice(solver.step, because.get("step", _why(solver, "step"))),
@@ -108,10 +120,13 @@ def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     policies = {family: choice or _preset(family, solver, problem) for family, choice in named.items()}
     refuse(solver, problem, {family: choice.policy.name for family, choice in policies.items()})
     beta0 = _beta0(solver, problem, policies)
-    return Chosen(solver.method, _built(solver, problem, policies, beta0), policies, beta0)
+    return Chosen(solver.method, _built(resolved, problem, policies, beta0), policies, beta0)
 
 
-def _built(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str, PolicyChoice], beta0: float) -> Method:
+def _built(
+    resolved: _Resolved, problem: CompositeProblem, policies: Mapping[str, PolicyChoice], beta0: float
+) -> Method:
+    solver = resolved.solver
     accuracy = accuracy_of(solver)
     share = accuracy.delta if accuracy.mode == "multiplicative" else None
     setting = Setting(beta0, 1.0 if share is None else share)
@@ -123,7 +138,7 @@ def _built(solver: SolverSpec, problem: CompositeProblem, policies: Mapping[str,
         smoothing=_spec(SmoothingSpec, policies["smoothing"]).build(problem, setting),
         step=_spec(StepSpec, policies["step"]).build(problem, setting),
         oracle=accuracy.build(problem, setting),
-        correction=_spec(CorrectionSpec, policies["correction"]).build(problem, setting),
+        correction=resolved.correction or _spec(CorrectionSpec, policies["correction"]).build(problem, setting),
         duals=duals,
     )
 
@@ -133,48 +148,51 @@ def _spec(kind: type[S], choice: PolicyChoice) -> S:
     return choice.policy
 
 
-def _resolved(solver: SolverSpec, problem: CompositeProblem) -> tuple[SolverSpec, dict[str, str]]:
-    """The solver of the spec; of `method: auto`, one that suits the problem, and why it has the policies it has."""
+def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
     if solver.method != "auto":
-        return solver, {}
+        return _Resolved(solver)
     factors, corrected = problem.domain.factors, solver.correction.name != "none"
     update: dict[str, Any]
     open_to_all = solver.step.name == "classic" and not corrected and solver.iterate != "samples"
     if open_to_all and _is_full_of_entries(solver, problem):
         update = {"method": "cgal", "correction": _policy("correction", "primal-dual")}
-        return solver.model_copy(update=update), {"correction": "auto: so many entries are given that the rank is high"}
-    if open_to_all and (seconds := _inside(solver, problem)) is not None:
+        return _Resolved(
+            solver.model_copy(update=update), {"correction": "auto: so many entries are given that the rank is high"}
+        )
+    if open_to_all and (inside := _inside(solver, problem)) is not None:
         update = {"method": "cgal", "correction": _policy("correction", "interior-point")}
-        why = f"auto: a linear program over a cone, small enough for Newton's method ({_about(seconds)})"
-        return solver.model_copy(update=update), {"correction": why}
+        why = f"auto: a linear program over a cone, small enough for Newton's method ({_about(inside.seconds)})"
+        return _Resolved(solver.model_copy(update=update), {"correction": why}, inside)
     if open_to_all and _projects_cheaply(solver, problem):
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
         update = {"method": method, "correction": _policy("correction", correction)}
-        return solver.model_copy(update=update), {"correction": "auto: projections onto the domain are cheap"}
+        return _Resolved(
+            solver.model_copy(update=update), {"correction": "auto: projections onto the domain are cheap"}
+        )
     if open_to_all and _mixes(solver, problem):
         why = "auto: a sparse cost, and rows of the factor whose lengths the diagonal gives"
         update = {"method": "cgal", "correction": _policy("correction", "mixing")}
         accuracy = accuracy_of(solver)
         if accuracy.tolerance is None:
             update["oracle"] = accuracy.model_copy(update={"tolerance": MIXING_TOLERANCE})
-        return solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why)
+        return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
     if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
         update = {"method": "cgal", "correction": _policy("correction", "local-descent")}
         accuracy = accuracy_of(solver)
         if accuracy.tolerance is None:
             update["oracle"] = accuracy.model_copy(update={"tolerance": DESCENT_TOLERANCE})
-        return solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why)
+        return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
     method = "cgal" if problem.terms else "hcgm"
     if not open_to_all:
-        return solver.model_copy(update={"method": method}), {}
+        return _Resolved(solver.model_copy(update={"method": method}))
     why = "auto: projections are not cheap, and there is no descent"
     update = {"method": method, "correction": _policy("correction", "fully-corrective")}
-    return solver.model_copy(update=update), {"correction": why}
+    return _Resolved(solver.model_copy(update=update), {"correction": why})
 
 
-def _inside(solver: SolverSpec, problem: CompositeProblem) -> float | None:
-    """What interior-point steps would take where they are the best way: for linear problems over cones where a
+def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | None:
+    """Interior-point steps where they are the best way: for linear problems over cones where a
     constraint is not just about the diagonal, which descent on factors is made for.
     """
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
@@ -185,8 +203,8 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> float | None:
         return None
     if is_on_diagonal(problem) and not contradicts_itself(problem):
         return None
-    seconds = InteriorPoint(problem).seconds
-    return seconds if seconds <= WAIT else None
+    steps = InteriorPoint(problem)
+    return steps if steps.seconds <= WAIT else None
 
 
 def _is_full_of_entries(solver: SolverSpec, problem: CompositeProblem) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -18,13 +16,14 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections import interior_point
 from cgm_cli.methods.corrections.conic_form import ConicForm
 from cgm_cli.methods.corrections.schur import SchurComplement
 from cgm_cli.methods.unboundedness import ray_of
 from cgm_cli.numerics.blockwise import Blocks
-from cgm_cli.numerics.pairs import FEW, paired
 from cgm_cli.solving.direct import solve_problem
 
+MANY = (2,) * 40 + (3,) * 30
 SIZES = [(3,), (-4,), (4, 4, -2), (2, 3, 3, -1, 5), (70, -5)]
 TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
 
@@ -70,29 +69,26 @@ def written_out(blocks, flat):
     return scipy.linalg.block_diag(*parts)
 
 
-def test_pairs_are_the_same_compiled_and_written_out():
+@pytest.mark.parametrize(
+    ("sizes", "count", "share"),
+    [
+        ((2,) * 40 + (3,) * 30, 25, 0.03),
+        ((2,) * 40 + (3,) * 30, 5, 0.8),
+        ((19, 19, 19), 12, 0.1),
+        ((100, -9), 30, 0.03),
+    ],
+)
+def test_it_is_the_same_of_blocks_at_once_and_of_large_ones(sizes, count, share):
+    """Sparse and dense rows over many small blocks, over some that are less small, and over a large one."""
     rng = np.random.default_rng(0)
-    n, count = 30, 90
-    x, y = (m + m.T for m in rng.standard_normal((2, n, n)))
-    sizes = rng.integers(1, 2 * FEW // count + 12, count)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    assert starts[-1] > FEW
-    rows, columns = rng.integers(0, n, (2, starts[-1]))
-    values = rng.standard_normal(starts[-1])
-    whole = [np.zeros((n, n)) for _ in range(count)]
-    for i, (a, b) in enumerate(pairwise(starts)):
-        np.add.at(whole[i], (rows[a:b], columns[a:b]), values[a:b])
-        whole[i] += whole[i].T
-    # Both triangles, as the formula asks for.
-    twice = [sp.coo_array(m) for m in whole]
-    starts = np.concatenate([[0], np.cumsum([m.nnz for m in twice])])
-    rows, columns = (np.concatenate([m.coords[axis] for m in twice]) for axis in (0, 1))
-    values = np.concatenate([m.data for m in twice])
-    wanted = np.array([[np.vdot(a, x @ b @ y) for b in whole] for a in whole])
-    assert np.abs(paired(starts, rows, columns, values, x, y) - wanted).max() < 1e-9 * np.abs(wanted).max()
-    few = slice(0, starts[5])
-    small = paired(starts[:6], rows[few], columns[few], values[few], x, y)
-    np.testing.assert_allclose(small, wanted[:5, :5], atol=1e-9 * np.abs(wanted).max())
+    blocks, rows, *_ = random_program(sizes, count, rng)
+    rows = np.array([blocks.symmetric(np.where(rng.random(blocks.entries) < share, row, 0.0)) for row in rows])
+    rows[0, : sizes[0] ** 2] = 0.0
+    x, inverse = (blocks.symmetric(rng.standard_normal(blocks.entries)) for _ in range(2))
+    found = SchurComplement(blocks, sp.csr_array(rows)).at(x, inverse)
+    between = np.array([blocks.symmetric(blocks.product(blocks.product(x, row), inverse)) for row in rows])
+    wanted = rows @ between.T
+    np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("sizes", SIZES)
@@ -175,6 +171,15 @@ def test_rows_that_contradict_each_other_are_seen_at_once(rows, right, unit):
     y = found.duals["rows"]
     assert np.abs(y @ rows).max() < 1e-9 * np.abs(y).max() * unit
     assert y @ right < 0.0
+
+
+def test_the_program_is_brought_into_its_form_once(monkeypatch):
+    """To say how long it takes, and to solve it."""
+    built = []
+    monkeypatch.setattr(interior_point, "ConicForm", lambda problem: built.append(problem) or ConicForm(problem))
+    found = solve_problem(posed(*random_program((4, -2), 3, np.random.default_rng(0)), 1e3, 10.0))
+    assert found.status.value == "converged"
+    assert len(built) == 1
 
 
 def test_auto_sees_contradictions_on_a_diagonal():

@@ -68,6 +68,7 @@ def make_run(
     sense: str = "minimise",
     infeasibility: float | None = None,
     metrics: dict[str, float] | None = None,
+    bound_rests_on: str | None = None,
 ) -> Path:
     """A run folder that ended with `status`; RUNNING: one whose process was killed half-way."""
     tree = spec() if tree is None else tree
@@ -90,6 +91,7 @@ def make_run(
             "objective": last.total,
             "bound": last.bound,
             "bound_is": "certified",
+            "bound_rests_on": bound_rests_on,
             "gap": last.gap,
             "infeasibility": last.infeasibility,
             "iterations": last.k,

@@ -69,6 +69,14 @@ def test_a_page_without_runs_and_one_of_unfinished_ones(mixed, tmp_path):
     assert "The oracle gave up." in text and "is not a status of cgm" in text
 
 
+@pytest.mark.parametrize("assumed", [None, "radius"])
+def test_it_says_what_a_bound_rests_on(tmp_path, assumed):
+    run = make_run(tmp_path / "run", bound_rests_on=assumed)
+    text = page(collect([run]).entries, [])
+    assert ("certified, within the `radius` that was assumed" in text) == (assumed is not None)
+    assert "<small>certified" in text
+
+
 def test_the_command(cgm, three, tmp_path):
     code, _, err = cgm("report", three, "--html", tmp_path / "a" / "page.html")
     assert code == 0 and "wrote" in err

@@ -9,7 +9,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.runs.execute import execute
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.report import Verdict
-from tests.verify.support import composed, row, verified
+from tests.verify.support import altered, composed, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
 
 LARGE = {
@@ -109,3 +109,17 @@ def test_a_run_that_gains_no_more_digits_is_honest(tmp_path):
     problem = {"template": "linear-program", "cost": [1, 2, -3, -1], **rows}
     report = verified({"name": "lp", "problem": problem, "stop": {"gap": 1e-15}}, tmp_path / "run", short=[])
     assert report.status == "stagnated" and row(report, "status").verdict is Verdict.HOLDS
+
+
+def test_steps_that_have_no_better_point_to_go_to(tmp_path):
+    """The trace says so, whatever the method is called; without that, the run ended too early."""
+    run = tmp_path / "run"
+    cost, one = [[2, 1, 0], [1, -1, 1], [0, 1, 0]], [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
+    constraints = [{"matrix": one, "equals": 0.5}]
+    problem = {"template": "standard-sdp", "cost": cost, "constraints": constraints, "radius": 2.0}
+    solver = {"method": "cgal", "correction": "interior-point"}
+    report = verified({"name": "sdp", "problem": problem, "solver": solver, "stop": {"gap": 1e-17}}, run, short=[])
+    assert report.status == "stagnated" and row(report, "status").verdict is Verdict.UNCHECKED
+    altered(run, "trace/ended", np.zeros_like)
+    early = row(verify(run), "status")
+    assert early.verdict is Verdict.FAILS and "fewer than" in early.note

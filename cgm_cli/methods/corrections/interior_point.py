@@ -322,7 +322,7 @@ class InteriorPoint:
 
         if np.linalg.norm(dual) <= NOTHING * (1.0 + np.linalg.norm(at.s)):
             dual = blocks.numbers_alone(dual)  # products with S^-1 would make much of what is left in matrices
-        missed = between(dual)
+        missed = between(dual) if dual.any() else dual
 
         def towards(target: np.ndarray) -> Iterate:
             """The direction whose dX + X dS S^-1 is the target."""
@@ -354,18 +354,19 @@ class _System:
     def __init__(self, matrix: np.ndarray):
         self._matrix = matrix
         self._scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-        scaled = matrix * np.outer(self._scale, self._scale)
         ridge = 0.0
         while True:
+            scaled = matrix * self._scale[:, None]
+            scaled *= self._scale
+            scaled[np.diag_indices_from(scaled)] += ridge
             try:
-                self._factor = scipy.linalg.cho_factor(scaled, lower=True, check_finite=False)
+                # The transpose, which is the same, is in the order that LAPACK wants.
+                self._factor = scipy.linalg.cho_factor(scaled.T, lower=True, overwrite_a=True, check_finite=False)
                 return
             except scipy.linalg.LinAlgError:
                 if not ridge < 1e-6:
                     raise
-                more = RIDGE if ridge == 0.0 else 100.0 * ridge
-                scaled[np.diag_indices_from(scaled)] += more - ridge
-                ridge = more
+                ridge = RIDGE if ridge == 0.0 else 100.0 * ridge
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         found = self._once(right)

@@ -1,12 +1,14 @@
 """The Schur complement of interior-point steps, M_ij = <A_i, X A_j S^-1>, block by block.
 
-A_i with few entries are paired entry by entry, M_ij = sum a_e b_f X[r_e, r_f] S^-1[c_f, c_e]; for others X A_j S^-1 is
-multiplied out (Fujisawa, Kojima and Nakata, "Exploiting sparsity in primal-dual interior-point methods for semidefinite
-programming", Math. Program. 79, 1997). Which takes fewer operations is found out once.
+A_i with few entries are paired place by place (`cgm_cli.numerics.pairs`); for others X A_j S^-1 is multiplied out
+(Fujisawa, Kojima and Nakata, "Exploiting sparsity in primal-dual interior-point methods for semidefinite programming",
+Math. Program. 79, 1997). Which takes fewer operations is found out once. Small blocks of one size, and numbers, which
+are blocks of order one, are all paired at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -15,16 +17,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.numerics.blockwise import Blocks, Stack
-from cgm_cli.numerics.pairs import paired
+from cgm_cli.numerics.pairs import Congruence, Places
 
-PAIR = 10.0
-"""Operations of products of matrices that take as long as a pair: two numbers from anywhere, of which half is made."""
+PAIR, GATHERED = 8.0, 50.0
+"""Operations of products of matrices that take as long as what an entry and a place that is asked for come to, numbers
+from anywhere; and as a pair of places where all are paired.
+"""
+
+TOGETHER = 32
+"""The order up to which blocks that follow each other are paired at once."""
+
+FEW = 400
+"""Places in one block up to which all are paired with each other, in less time than it takes to load compiled code."""
+
+FULL = 0.1
+"""The part of entries that are not zero from which rows are multiplied as a dense matrix."""
 
 SMALL = 64
 """The order up to which matrices are multiplied as dense ones, many at once."""
 
 CHUNK = 4_000_000
-"""Numbers that are held at once beside M."""
+"""Numbers that are held at once beside M, in each of a few arrays."""
 
 
 class Part(Protocol):
@@ -55,46 +68,55 @@ class SchurComplement:
         return total
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """A diagonal block: M = A diag(x / s) A^T."""
+class _Together:
+    """Constraints `owners` with few entries in blocks of one order, or in numbers, all at once: with K of the places
+    that are asked for in any of the blocks, block by block on a diagonal, M = a K a^T.
+    """
 
-    stack: Stack
-    rows: sp.csr_array
-
-    @property
-    def work(self) -> float:
-        return 8.0 * float(np.square(np.diff(sp.csc_array(self.rows).indptr).astype(float)).sum())
-
-    def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
-        weights = self.stack.of(x) * self.stack.of(inverse)
-        found = sp.coo_array((self.rows * weights) @ self.rows.T)
-        total[found.coords] += found.data
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Constraints `owners` with few entries in one block: those of the i-th from starts[i] to starts[i + 1]."""
-
-    stack: Stack
-    place: int
-    owners: np.ndarray
-    starts: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
+    def __init__(self, stack: Stack, blocks: slice, owners: np.ndarray, places: Places, matrix: sp.csr_array):
+        """matrix: a, of the owners, over the places of these blocks of a stack."""
+        self._stack, self._blocks, self._owners = stack, blocks, owners
+        self._places, self._matrix = places, matrix
+        each, size = places.rows.size, matrix.shape[1]
+        self._starts = each * np.arange(size + 1, dtype=np.int32)
+        inner = np.arange(size, dtype=np.int32).reshape(-1, 1, each)
+        self._indices = np.broadcast_to(inner, (size // each, each, each)).reshape(-1)
+        self._is_full = FULL * owners.size * size < matrix.nnz and owners.size * size <= CHUNK
 
     @property
     def work(self) -> float:
-        return PAIR * float(self.rows.size) ** 2
+        """Columns of a are multiplied with those of a K, which have entries wherever the block has any."""
+        each, entries = self._places.rows.size, float(self._matrix.nnz)
+        held = np.bincount(self._matrix.indices // each).astype(float)
+        pairs = 2.0 * entries * self._owners.size if self._is_full else PAIR * float(np.square(held).sum())
+        return GATHERED * self._indices.size + PAIR * entries * each + pairs
 
     def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
-        x, inverse = self.stack.of(x)[self.place], self.stack.of(inverse)[self.place]
-        found = paired(self.starts, self.rows, self.columns, self.values, x, inverse)
-        if self.owners.size == len(total):  # all of them, in their order
-            total += found
+        found = self._places.between(self._stack.of(x)[self._blocks], self._stack.of(inverse)[self._blocks])
+        size = self._matrix.shape[1]
+        multiplied = self._matrix @ sp.csr_array((found.reshape(-1), self._indices, self._starts), shape=(size, size))
+        if self._is_full:
+            _add(total, self._owners, self._matrix.toarray() @ multiplied.toarray().T)
+            return
+        pairs = multiplied @ self._matrix.T
+        if pairs.nnz > FULL * self._owners.size**2:
+            _add(total, self._owners, pairs.toarray())
         else:
-            total[np.ix_(self.owners, self.owners)] += found
+            i, j = sp.coo_array(pairs).coords
+            total[self._owners[i], self._owners[j]] += pairs.data
+
+
+class _Paired:
+    """Constraints `owners` with few entries in one large block."""
+
+    def __init__(self, stack: Stack, place: int, owners: np.ndarray, places: Places, matrix: sp.csr_array):
+        self._stack, self._place, self._owners = stack, place, owners
+        self._congruence = Congruence(matrix, places)
+        self.work = PAIR * float(matrix.nnz) * places.rows.size
+
+    def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
+        x, inverse = self._stack.of(x)[self._place], self._stack.of(inverse)[self._place]
+        _add(total, self._owners, self._congruence(x, inverse))
 
 
 @dataclass(frozen=True)
@@ -176,41 +198,69 @@ class Compact:
         return np.array([(matrix @ x).T @ inverse[used] for matrix, used in pairs])
 
 
-def _parts(stack: Stack, columns: sp.csc_array) -> list[Part]:
-    if stack.n == 0:
-        rows = sp.csr_array(columns[:, stack.start : stack.stop])
-        return [_Numbers(stack, rows)] if rows.nnz else []
-    found: list[Part] = []
-    for place in range(stack.count):
-        first = stack.start + place * stack.n**2
-        found += _of_block(stack, place, sp.csr_array(columns[:, first : first + stack.n**2]))
-    return found
+def _parts(stack: Stack, columns: sp.csc_array) -> Iterator[Part]:
+    size = max(1, stack.n) ** 2
+    is_small = stack.n <= 1 or (stack.n <= TOGETHER and stack.count > 1)
+    step = max(1, 4 * CHUNK // size**2) if is_small else 1  # there are places in one triangle alone
+    for first in range(0, stack.count, step):
+        last = min(stack.count, first + step)
+        rows = sp.csr_array(columns[:, stack.start + first * size : stack.start + last * size])
+        owners = np.flatnonzero(np.diff(rows.indptr))
+        if is_small and owners.size:
+            yield _Together(stack, slice(first, last), owners, *_by_places(rows[owners], max(1, stack.n)))
+        elif owners.size:
+            yield from _of_block(stack, first, owners, rows)
 
 
-def _of_block(stack: Stack, place: int, rows: sp.csr_array) -> list[Part]:
-    sizes = np.diff(rows.indptr)
-    owners = np.flatnonzero(sizes)
-    if owners.size == 0:
-        return []
-    owners = owners[np.argsort(sizes[owners], kind="stable")]
+def _of_block(stack: Stack, place: int, owners: np.ndarray, rows: sp.csr_array) -> Iterator[Part]:
+    owners = owners[np.argsort(np.diff(rows.indptr)[owners], kind="stable")]
     few, n = _paired(stack.n, rows[owners]), stack.n
     owners[:few].sort()
     rows = rows[owners]
-    found: list[Part] = []
     if few:
-        part = rows[:few]
-        found.append(_Pairs(stack, place, owners[:few], part.indptr, *np.divmod(part.indices, n), part.data))
+        places, matrix = _by_places(rows[:few], n)
+        if places.rows.size <= FEW:
+            yield _Together(stack, slice(place, place + 1), owners[:few], places, matrix)
+        else:
+            yield _Paired(stack, place, owners[:few], places, matrix)
     if few < owners.size:
         many = rows[few:]
         factors = Dense.of(many, n) if n <= SMALL and many.shape[0] * n * n <= CHUNK else Compact.of(many, n)
-        found.append(_Products(stack, place, owners[few:], owners[:few], rows, factors))
-    return found
+        yield _Products(stack, place, owners[few:], owners[:few], rows, factors)
+
+
+def _add(total: np.ndarray, owners: np.ndarray, found: np.ndarray) -> None:
+    """At the rows and columns of these, which ascend."""
+    if owners.size == len(total):
+        total += found
+    else:
+        total[np.ix_(owners, owners)] += found
+
+
+def _by_places(rows: sp.csr_array, n: int) -> tuple[Places, sp.csr_array]:
+    """The places (U,) in the lower triangle that symmetric rows (m, count n^2) have entries at, in any of the blocks,
+    and the rows by these, (m, count U).
+    """
+    owners, entries = sp.coo_array(rows).coords
+    block, entry = np.divmod(entries, n * n)
+    r, c = np.divmod(entry, n)
+    lower = r >= c
+    used, where = np.unique(entry[lower], return_inverse=True)
+    values = np.where(r == c, 0.5, 1.0)[lower] * rows.data[lower]
+    shape = rows.shape[0], rows.shape[1] // (n * n) * used.size
+    held = owners[lower].astype(np.int32), (block[lower] * used.size + where).astype(np.int32)
+    matrix = sp.csr_array((values, held), shape=shape)
+    return Places(n, *np.divmod(used, n)), matrix
 
 
 def _paired(n: int, rows: sp.csr_array) -> int:
     """How many of the constraints, those with the fewest entries first, had better be paired."""
     sizes = np.diff(rows.indptr)
-    entries = np.concatenate([[0], np.cumsum(sizes)]).astype(float)
+    owners, entries = sp.coo_array(rows).coords
+    r, c = np.divmod(entries, n)
+    firsts = np.unique(entries[r >= c], return_index=True)[1]
+    asked = np.cumsum(np.bincount(owners[r >= c][firsts], minlength=sizes.size))
+    pairs = PAIR * 0.5 * np.cumsum(sizes) * asked + np.where(asked <= FEW, GATHERED * asked**2, 0.0)
     products = 4.0 * n * n * np.minimum(sizes, n) + 2.0 * rows.nnz
     rest = products.sum() - np.concatenate([[0.0], np.cumsum(products)])
-    return int(np.argmin(PAIR * entries**2 + rest))
+    return int(np.argmin(np.concatenate([[0.0], pairs]) + rest))
