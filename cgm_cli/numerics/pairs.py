@@ -71,9 +71,8 @@ class Congruence:
         """(k, k), of x and y (n, n)."""
         count, bands = self._count, max(1, 4 * allowed())
         out = np.empty((count, count))
-        cuts = count - (count * np.sqrt(np.linspace(1.0, 0.0, bands + 1))).astype(
-            np.int64
-        )  # later ones have less to do
+        # Later bands have less to do.
+        cuts = count - (count * np.sqrt(np.linspace(1.0, 0.0, bands + 1))).astype(np.int64)
         parts = [(*self._given, x, y, first, last, out) for first, last in pairwise(cuts) if first < last]
         share(_congruence.code, parts)
         return out

@@ -44,9 +44,9 @@ them apart takes the oracle long.
 MIXED_FROM = 700
 """The order from which `auto` chooses the mixing method: code that is compiled takes half a second to be loaded."""
 
-ROWS, ORDER, WAIT = 4000, 400_000, 60.0
-"""Up to which interior-point steps are looked at: constraints, and the shorter side of x as an array; and the seconds
-that `auto` lets them take.
+ROWS, ENTRIES, WAIT = 4000, 4_000_000, 60.0
+"""Up to which interior-point steps are looked at: constraints, and the entries of x; and the seconds that `auto` lets
+them take.
 """
 
 FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1000
@@ -192,14 +192,14 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
 
 
 def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | None:
-    """Interior-point steps where they are the best way: for linear problems over cones where a
-    constraint is not just about the diagonal, which descent on factors is made for.
+    """Interior-point steps where they are the best way: for linear problems over cones where a constraint is not just
+    about the diagonal, which descent on factors is made for.
     """
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
     if not (is_open and solver.iterate in ("auto", "dense") and problem.terms and is_conic(problem)):
         return None
     rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
-    if rows > ROWS or min(problem.domain.shape) > ORDER:
+    if rows > ROWS or math.prod(problem.domain.shape) > ENTRIES:
         return None
     if is_on_diagonal(problem) and not contradicts_itself(problem):
         return None
