@@ -31,7 +31,8 @@ class FactoredDirection(Direction):
 
     def size(self) -> float:
         gram = self.columns.T @ self.columns
-        return math.sqrt(max(0.0, float(self.weights @ np.square(gram) @ self.weights)))
+        largest = float(np.abs(gram).max(initial=0.0)) or 1.0  # or squares of it might be out of range
+        return largest * math.sqrt(max(0.0, float(self.weights @ np.square(gram / largest) @ self.weights)))
 
     def matmat(self, block: np.ndarray) -> np.ndarray:
         inner = self.columns.T @ block

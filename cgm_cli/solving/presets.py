@@ -201,7 +201,7 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | No
     rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
     if rows > ROWS or math.prod(problem.domain.shape) > ENTRIES:
         return None
-    if is_on_diagonal(problem) and not contradicts_itself(problem):
+    if is_on_diagonal(problem) and not problem.domain.assumes_radius and not contradicts_itself(problem):
         return None
     steps = InteriorPoint(problem)
     return steps if steps.seconds <= WAIT else None

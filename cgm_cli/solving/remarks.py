@@ -133,7 +133,7 @@ def _left_open(problem: CompositeProblem, outcome: Outcome, tolerance: float | N
     objectives that have no least value, nothing is proven.
     """
     domain, record = problem.domain, outcome.record
-    if outcome.status is not Status.STAGNATED or tolerance is None:
+    if outcome.status is not Status.STAGNATED or tolerance is None or not problem.has_constraints:
         return []
     if record.infeasibility > tolerance:
         return ["Not proven: that some x meets the constraints, or that none does. They may be met in the limit alone."]

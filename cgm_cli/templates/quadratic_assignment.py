@@ -105,6 +105,7 @@ class QuadraticAssignment(Template):
             if self.data is not None:
                 with located("data", "file"):
                     flow, distance = read_assignment(context.find(self.data.file), visible(self.data.file))
+                    _square(flow)
             else:
                 assert self.flow is not None and self.distance is not None
                 with located("flow"):

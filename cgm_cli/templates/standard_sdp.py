@@ -31,7 +31,7 @@ from cgm_cli.readers.programs import read_program
 from cgm_cli.spec.fields import ByKeys, ComplexField, Finite, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
-from cgm_cli.templates.trace_bounds import TraceLimit, trace_limit
+from cgm_cli.templates.trace_bounds import TraceLimit, largest_side, trace_limit
 from cgm_cli.text import visible
 
 
@@ -193,8 +193,9 @@ class StandardSDP(Template):
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
                 return TraceLimit(self.radius, exact=self.trace == "equal")
-            equations = affine[affine.equal]
-            return trace_limit(Blocks(sizes), equations.rows, equations.lower)
+            equations, others = affine[affine.equal], affine[~affine.equal]
+            size = max(largest_side(others.rows, side) for side in (others.lower, others.upper))
+            return trace_limit(Blocks(sizes), equations.rows, equations.lower, size)
 
         def _inline(self, context: BuildContext) -> tuple[Matrix, Affine, bool]:
             """C, the constraints, and whether these are the real forms (`embedded`) of complex matrices."""

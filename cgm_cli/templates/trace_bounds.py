@@ -38,8 +38,10 @@ class TraceLimit:
     called: tuple[str, ...] = ()
 
 
-def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceLimit:
-    """Of all X >= 0 in these blocks with rows (m, N) times X = right (m,): implied by them, or else assumed."""
+def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray, size: float = 0.0) -> TraceLimit:
+    """Of all X >= 0 in these blocks with rows (m, N) times X = right (m,): implied by them, or else assumed. size: the
+    largest bound of an inequality, its row brought to length one.
+    """
     identity = blocks.identity()
     if rows.shape[0]:
         transpose = sp.csr_array(rows.T)
@@ -53,7 +55,7 @@ def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceL
         if least > 0.0 and float(right @ y) > 0.0:
             # A little more, for the rounding of the quotient and of A^*(y).
             return TraceLimit(float(right @ y) / least * (1.0 + 1e-9))
-    expected = _expected(blocks, rows, right)
+    expected = (max(size, largest_side(rows, right)) or 1.0) * blocks.order
     return TraceLimit(GENEROUS * expected, expected=expected)
 
 
@@ -63,7 +65,8 @@ def _rounded(radius: float) -> float:
     return nearest if nearest > 0.0 and abs(radius - nearest) <= 1e-10 * nearest else radius
 
 
-def _expected(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> float:
+def largest_side(rows: sp.csr_array, right: np.ndarray) -> float:
+    """Of right-hand sides (m,), but for infinite ones, with rows (m, N) brought to length one; 0 of none."""
     lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
-    size = float(np.abs(right / np.where(lengths > 0.0, lengths, 1.0)).max(initial=0.0)) or 1.0
-    return size * blocks.order
+    sides = np.abs(right / np.where(lengths > 0.0, lengths, 1.0))
+    return float(sides[np.isfinite(sides)].max(initial=0.0))

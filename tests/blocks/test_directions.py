@@ -250,3 +250,10 @@ def test_single_precision_is_for_rough_products_alone(lower, scale):
     direction.symmetrised().add_to(out)
     np.testing.assert_array_equal(out, 1.0 + a)
     assert len(formed) == 1
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e150])
+def test_the_size_of_a_matrix_of_low_rank_in_any_units(unit):
+    columns = np.random.default_rng(0).standard_normal((5, 2))
+    direction = FactoredDirection(np.sqrt(unit) * columns, np.array([1.0, -0.5]))
+    assert direction.size() / unit == pytest.approx(np.linalg.norm(columns * [1.0, -0.5] @ columns.T))

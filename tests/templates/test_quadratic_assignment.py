@@ -140,3 +140,10 @@ def test_the_shipped_spec_is_solved_to_its_best_permutation():
     best = best_assignment(instance.template.flow, instance.template.distance)
     assert metrics["assignment"] == metrics["bound_of_permutations"] == best
     assert metrics["certified_gap"] == 0.0
+
+
+@pytest.mark.parametrize("text", ["0\n", "1\n3\n4\n", "2\n0 3\n3 0\n0 4\n4 0\n"])
+def test_files_of_fewer_than_three_objects_are_refused(tmp_path, text):
+    (tmp_path / "few.dat").write_text(text)
+    with pytest.raises(ProblemError, match="order 3 or more"):
+        template("quadratic-assignment", tmp_path, data={"file": "few.dat"})

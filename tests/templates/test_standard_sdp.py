@@ -338,3 +338,27 @@ def test_what_is_met_in_the_limit_alone_is_said_not_to_be_proven():
     found = build(loads(dump({"problem": {**WEAK, "constraints": met}}))).solve()
     assert found.status is Status.CONVERGED and "Not proven" not in found.message
     assert found.record.total == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("size", "cost", "optimum"),
+    [(1.0, [[1.0]], 1.0), (1.0, [[1, 1, 0], [1, 1, 0], [0, 0, 0]], 0.0), (1e4, [[2, 1], [1, 2]], 2e-4)],
+)
+def test_lower_bounds_on_a_diagonal_without_a_radius(size, cost, optimum):
+    """X_ii >= 1 / size: nothing says how large X is, and descent, which is for a known trace, is not taken."""
+    constraints = [{"matrix": (size * np.diag(row)).tolist(), "lower": 1.0} for row in np.eye(len(cost))]
+    problem = {"template": "standard-sdp", "cost": cost, "constraints": constraints}
+    found = build(loads(dump({"problem": problem}))).solve()
+    assert found.record.infeasibility <= 1e-4
+    assert found.record.total == pytest.approx(optimum, rel=1e-3, abs=1e-6)
+    assert found.record.bound <= optimum + 1e-12
+
+
+@pytest.mark.parametrize("off", [1e-3, 0.1, 10.0])
+def test_contradictions_beside_a_trace_that_nobody_knows(off):
+    """They are not taken for equations that others imply, however large the trace is that is assumed."""
+    matrix = [[2.0, 1.0, 0.0], [1.0, 0.5, -1.0], [0.0, -1.0, 0.0]]
+    constraints = [{"matrix": matrix, "equals": 3.0}, {"matrix": matrix, "equals": 3.0 * (1.0 + off)}]
+    problem = {"template": "standard-sdp", "cost": np.eye(3).tolist(), "constraints": constraints}
+    found = build(loads(dump({"problem": problem}))).solve()
+    assert found.status is Status.INFEASIBLE and not found.implied_constraints

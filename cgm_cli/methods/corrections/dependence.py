@@ -15,7 +15,7 @@ DEPENDENT = 1e-11
 """Part of the squared length of a row that is left once it is orthogonal to others: it is a combination of them."""
 
 CONSISTENT = 1e-9
-"""How far a dependent row may be from what the others say, in units of the right-hand side, to be left out."""
+"""How far a dependent row may be from what the others say, in units of what adds up to that, to be left out."""
 
 TAKES_PART = 1e-6
 """Part of the largest coefficient of a relation below which one is rounding."""
@@ -78,7 +78,7 @@ def dependence(rows: sp.csr_array, right: np.ndarray) -> Dependence:
     lower, last = np.tril(factor[:rank, :rank]), factor[rank:, :rank]
     combined = np.asarray(scipy.linalg.solve_triangular(lower, last.T, lower=True, trans=1)) if rank else last.T
     off = right[others] - combined.T @ right[first]
-    contradicts = np.abs(off) > CONSISTENT * max(1e-300, float(np.abs(right).max()))
+    contradicts = np.abs(off) > CONSISTENT * (np.abs(right[others]) + np.abs(combined).T @ np.abs(right[first]))
     kept = np.sort(np.concatenate([first, others[contradicts]]))
     y = None
     if contradicts.any():
