@@ -78,6 +78,7 @@ class LovaszTheta(Template):
                 if self.complement:
                     context.reserve("complement", 40 * adjacency.shape[0] ** 2)
                     adjacency = complement(adjacency)
+                context.reserve("edges", 50 * adjacency.nnz)  # in the pattern of a direction, and its making
                 if adjacency.nnz == 0:
                     which = "complement of the graph" if self.complement else "graph"
                     raise DataError(f"the {which} has no edges: its number is the sum of the weights of its nodes")
@@ -90,6 +91,7 @@ class LovaszTheta(Template):
             if isinstance(self.graph, RandomGraph):
                 return self.graph.draw(context)
             if isinstance(self.graph, Cycle):
+                context.reserve("graph", 400 * self.graph.cycle)
                 return cycle(self.graph.cycle)
             if self.graph == "petersen":
                 return petersen()
