@@ -83,7 +83,12 @@ class Box(Domain):
         return np.clip(x, self.lower, self.upper)
 
     def parallel(self, direction: np.ndarray) -> np.ndarray:
-        return np.where(self.lower < self.upper, direction, 0.0)
+        return direction if self._is_full else np.where(self.lower < self.upper, direction, 0.0)
+
+    @cached_property
+    def _is_full(self) -> bool:
+        """Whether no entry is fixed."""
+        return bool((self.lower < self.upper).all())
 
     def gains(self, direction: Direction) -> dict[str, float]:
         """Of the bounds; one that is zero would not move, and where both are the same they are a value."""
