@@ -95,7 +95,7 @@ def check(source, overrides, tmp_path, ks=(1, 13)):
 
 
 def test_a_run_that_rounds_on_its_way(tmp_path):
-    """It ends once the answer is proven, and by then has rounded x for nothing before."""
+    """It ends once the answer that x is rounded to is proven, resumed or not."""
     rng = np.random.default_rng(2)
     flow, distance = (np.triu(part, 1) + np.triu(part, 1).T for part in rng.integers(0, 9, (2, 6, 6)))
     problem = {"template": "quadratic-assignment", "flow": flow.tolist(), "distance": distance.tolist()}
