@@ -251,7 +251,9 @@ def test_what_is_nothing_known_is_told_what_was_looked_for(here, content):
     assert "a graph in the G-set format" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["3\n\n0 1 2\n1 0 1\n2 1 0\n\n0 3 1\n3 0 2\n1 2 0\n", " 3\n" + "1 2 3 4 5 6\n" * 3])
+@pytest.mark.parametrize(
+    "text", ["3\n\n0 1 2\n1 0 1\n2 1 0\n\n0 3 1\n3 0 2\n1 2 0\n", " 3\n" + "1 2 3 4 5 6\n" * 3, "3 " + "0 1 2 " * 6]
+)
 def test_assignment_problems_are_known(here, text, capsys):
     (here / "nug3.dat").write_text(text)
     assert recognise(here / "nug3.dat").template == "quadratic-assignment"
@@ -259,6 +261,49 @@ def test_assignment_problems_are_known(here, text, capsys):
     assert (
         "nug3.dat: a quadratic assignment problem of QAPLIB; template quadratic-assignment" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("name", ["a.dat", "a.txt"])
+@pytest.mark.parametrize("size", [17, 19])
+def test_damaged_assignment_problems_are_known(here, capsys, name, size):
+    for run, separators in (("one", "\n\n"), ("two", " ")):
+        (here / name).write_text("3" + separators + " ".join(map(str, range(size))))
+        assert recognise(here / name).template == "quadratic-assignment"
+        assert cgm("solve", name, "--out", run) == 3
+        assert f"two matrices of order 3 have 18 numbers, and there are {size}" in capsys.readouterr().err
+
+
+def test_a_dense_program_of_numbers_alone_is_no_assignment(here):
+    plain = "1\n1\n2\n1.0\n2 1\n1 2\n1 0\n0 1\n"
+    for text in (plain, "\n".join(plain.split())):
+        (here / "a.dat").write_text(text)
+        assert recognise(here / "a.dat").kind == "a semidefinite program in the SDPA format"
+    # With another count of constraints it may as well be an assignment: it is damaged either way.
+    (here / "a.dat").write_text("\n".join(["3", *plain.split()[1:]]))
+    with pytest.raises(DataError, match=r"(?s)SDPA format .*standard-sdp.* or .*QAPLIB .*quadratic-assignment"):
+        recognise(here / "a.dat")
+
+
+@pytest.mark.parametrize("text", ["4 31\n2 1 4 3\n", "4 31 2 1 4 3", " 4\n31\n2,1,\n4,3"])
+def test_solutions_of_assignment_problems_are_named(here, capsys, text):
+    (here / "nug4.txt").write_text(text)
+    assert cgm("solve", "nug4.txt") == 3
+    assert "is a solution of a problem of QAPLIB, and no problem" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x89PNG\r\n\x00\xff", "binary data"),
+        (b"1,2,3,4\n5,6,7,8\n", "a table of numbers, 4 in a line"),
+        (b"1 2 3\n4 5 6 7\n", "numbers, 3 to 4 of them in a line"),
+        (b"hello there\n", "a text that begins with 'hello there'"),
+    ],
+)
+def test_what_is_nothing_known_is_told_what_it_looks_like(here, content, words):
+    (here / "what").write_bytes(content)
+    with pytest.raises(DataError, match=f"It looks like {words}"):
+        recognise(here / "what")
 
 
 def test_solve_says_what_the_file_was_taken_for(here, capsys):

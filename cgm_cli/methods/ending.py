@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.answers import AnswerTest
 from cgm_cli.methods.budget import Budget
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.checkpoints import Checkpoints
@@ -19,7 +20,9 @@ from cgm_cli.methods.unboundedness import ray_of
 
 
 class Ending:
-    """request: how somebody else wants the run to end. certifies: whether there are certificates at the end."""
+    """request: how somebody else wants the run to end. certifies: whether there are certificates at the end. answers:
+    None where the values of answers are not known to be multiples of anything.
+    """
 
     def __init__(
         self,
@@ -33,10 +36,12 @@ class Ending:
         checkpoints: Checkpoints,
         request: Callable[[], Status | None],
         certifies: bool,
+        answers: AnswerTest | None,
     ):
         self._problem, self._state, self._stop, self._budget = problem, state, stop, budget
         self._certifier, self._convergence, self._infeasibility = certifier, convergence, infeasibility
         self._checkpoints, self._request, self._certifies = checkpoints, request, certifies
+        self._answers = answers
 
     def decide(self, turn: Turn, record: IterationRecord) -> Status | None:
         """How the run ends here, or None. A bound that decides is certified first where that is possible; a run that is
@@ -49,6 +54,8 @@ class Ending:
             return Status.INFEASIBLE
         if self._is_unbounded():
             return Status.UNBOUNDED
+        if self._is_answered(record):
+            return Status.CONVERGED
         converged = self._convergence.is_confirmed(turn, record)
         spent = self._spent(record)
         ending = Status.CONVERGED if converged else spent or self._request() or self._stagnated(record)
@@ -69,6 +76,11 @@ class Ending:
             return False
         atom = self._state.point.iterate.atom()
         return atom is not None and ray_of(self._problem, atom.dense()) is not None
+
+    def _is_answered(self, record: IterationRecord) -> bool:
+        """Whether a gap is asked for, and there is none between the bound and the answer that x is rounded to."""
+        wanted = self._stop.allowed(1.0) > 0.0 and self._certifies
+        return self._answers is not None and wanted and self._answers.is_proven(record)
 
     def _spent(self, record: IterationRecord) -> Status | None:
         """The target that is reached, or the budget that is spent."""

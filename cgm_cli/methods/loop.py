@@ -13,6 +13,7 @@ import numpy as np
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, NumericalError
+from cgm_cli.methods.answers import Answers, AnswerTest
 from cgm_cli.methods.budget import Budget, Request, seconds_to_save
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.checkpoints import Checkpoints, OnCheckpoint
@@ -50,12 +51,14 @@ def run(
     metrics: Metrics | None = None,
     should_stop: Callable[[], Status | None] = lambda: None,
     theory: Theory | None = None,
+    answers: Answers | None = None,
     resume: Mapping[str, Any] | None = None,
     on_checkpoint: OnCheckpoint = lambda state, ending: None,
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place), or from `resume`: what
-    `State.pack` gave. `on_checkpoint` is called with the state of the start and after every step, and may pack it; and
-    once more with that state, and how the run is about to end, before the last certificates, which may take long.
+    `State.pack` gave. `answers`: by which a run may end as converged that has not met its tolerances.
+    `on_checkpoint` is called with the state of the start and after every step, and may pack it; and once more with that
+    state, and how the run is about to end, before the last certificates, which may take long.
 
     The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
     evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
@@ -73,7 +76,7 @@ def run(
     point.warm_up()
     method.correction.warm_up(problem)
     loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint)
-    return loop.solve(loop.recorder(observers, metrics, theory))
+    return loop.solve(loop.recorder(observers, metrics, theory), answers)
 
 
 class _Loop:
@@ -100,8 +103,8 @@ class _Loop:
     def recorder(self, observers: Iterable[Observer], metrics: Metrics | None, theory: Theory | None) -> Recorder:
         return Recorder(self.problem, self.state, self.schedule, self.clock, self.debt, observers, metrics, theory)
 
-    def solve(self, recorder: Recorder) -> Outcome:
-        ending = self._ending(recorder)
+    def solve(self, recorder: Recorder, answers: Answers | None) -> Outcome:
+        ending = self._ending(recorder, answers)
         while True:
             self.checkpoints.begin_turn()
             evaluation = self._evaluate()
@@ -172,7 +175,7 @@ class _Loop:
             if state.k % self.schedule.refresh == 0:
                 state.point.refresh()
 
-    def _ending(self, recorder: Recorder) -> Ending:
+    def _ending(self, recorder: Recorder, answers: Answers | None) -> Ending:
         state, budget = self.state, self.budget
         convergence = Convergence(
             self.problem, state, self.stop, self.schedule, budget, self.certifier, self.debt, recorder.record
@@ -180,13 +183,16 @@ class _Loop:
         tolerance, certifies = self.stop.infeasibility or 0.0, self.schedule.certifies
         infeasibility = InfeasibilityTest(self.problem, state, self.certifier, tolerance, certifies, budget.ending)
         rooms = self.certifier, convergence, infeasibility, self.checkpoints
-        return Ending(self.problem, state, self.stop, budget, *rooms, self.request, certifies)
+        test = answers and AnswerTest(answers, self.problem, state, self.certifier, budget, self.clock)
+        return Ending(self.problem, state, self.stop, budget, *rooms, self.request, certifies, test)
 
     def _outcome(self, status: Status, record: IterationRecord) -> Outcome:
         state, budget, messages = self.state, self.budget, list[str]()
         bound, certificate = state.bounds.final, state.certificate
         if budget.ending.missed and (bound is None or not bound.certified):
             messages.append(f"There was no time {'for a bound' if bound is None else 'to certify the best bound'}.")
+        if status is Status.CONVERGED and not self.stop.converged(record):
+            messages.append("The answer is proven to be the best: no other value lies between it and the bound.")
         if status not in (Status.CONVERGED, Status.INFEASIBLE) and self.stop.fails_by_debt_alone(record):
             messages.append(
                 "Gap and infeasibility are within what was asked for, and `owed` is not: the objective of an x that "

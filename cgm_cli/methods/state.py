@@ -55,6 +55,17 @@ class Ceiling:
     failed: float = -np.inf
 
 
+@dataclass(frozen=True)
+class AnswerLook:
+    """The last time that x was rounded on the way: beside a bound that allows this value, at k. best: the value of the
+    best answer so far, infinite before the first. All as of a minimisation.
+    """
+
+    allowed: float = -np.inf
+    best: float = np.inf
+    k: int | None = None
+
+
 def is_worth_another(last: int | None, k: int) -> bool:
     """Whether so many steps were taken since the last attempt, a certificate or a look, if there was one, that one more
     is little beside them.
@@ -77,6 +88,7 @@ class State:
     bounds: BestBound = field(default_factory=BestBound)
     attempts: Attempts = field(default_factory=Attempts)
     ceiling: Ceiling = field(default_factory=Ceiling)
+    answer: AnswerLook = field(default_factory=AnswerLook)
     progress: Stagnation = field(default_factory=Stagnation)
     certificate: Certificate | None = None
     seconds: float = 0.0

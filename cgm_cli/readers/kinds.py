@@ -1,7 +1,8 @@
 """Files of the field that are no specs: what they are, and the spec that is made of each.
 
-A newcomer is one entry of KINDS. A file is known by its content first, and by its name second: the first kind whose
-`looks_like` says yes to how it begins, else the first that has its suffix.
+A newcomer is one entry of KINDS. A file is known by its content first, and by its name last: the kind whose
+`looks_like` says yes to how it begins, else one that it `resembles`, being damaged, else the one that has its suffix.
+What may be of two kinds with different specs is refused, with both named.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers import assignment, graphs, programs, svmlight
+from cgm_cli.readers.appearance import appearance
 from cgm_cli.readers.files import FILE, PIPE, file_kind
 from cgm_cli.readers.head import Head
 from cgm_cli.spec.load import default_name
@@ -46,13 +48,14 @@ class Draft:
 @dataclass(frozen=True)
 class Kind:
     """name: in words. suffixes: of files that are this, where no kind knows the content. draft: of a file, and of how
-    the spec is to name it; DataError for a file that no template takes.
+    the spec is to name it; DataError for a file that no template takes. resembles: whether it is a damaged one.
     """
 
     name: str
     suffixes: tuple[str, ...]
     looks_like: Callable[[Head], bool]
     draft: Callable[[Path, str], Draft]
+    resembles: Callable[[Head], bool] = lambda head: False
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,9 @@ def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
     """The spec of a data file; None of a spec, and of what is refused as one: a file that is empty, or not there.
 
     beside: the folder that the spec is for: a file in it is named from there, so that both can be moved together; any
-    other file, and without `beside` every file, is named by its absolute path. Raises DataError, with what was looked
-    for, for a file that is nothing known, and for one that no template takes.
+    other file, and without `beside` every file, is named by its absolute path. Raises DataError for a file that is
+    nothing known, with what it looks like and what was looked for; for one that may be of two kinds, with both; and for
+    one that no template takes.
     """
     found = file_kind(path)
     if found == PIPE and not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
@@ -104,7 +108,7 @@ def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
         looked_for = "\n".join(f"    {name}" for name in dict.fromkeys(kind.name for kind in KINDS))
         raise DataError(
             f"{path}: is neither a spec, which is YAML, nor a data file that says what problem it is. "
-            f"Looked for:\n{looked_for}\n"
+            f"It looks like {appearance(head)}. Looked for:\n{looked_for}\n"
             "Other data (features, points, pictures, ratings) are named in a spec: `cgm init TEMPLATE` begins one."
         )
     draft = kind.draft(path, _name_for(path, beside))
@@ -118,8 +122,23 @@ def spec_name(path: Path) -> str:
 
 
 def _kind(head: Head) -> Kind | None:
-    named = (kind for kind in KINDS if head.suffix in kind.suffixes)
-    return next((kind for kind in KINDS if kind.looks_like(head)), None) or next(named, None)
+    tests: tuple[Callable[[Kind], bool], ...] = (
+        lambda kind: kind.looks_like(head),
+        lambda kind: kind.resembles(head),
+        lambda kind: head.suffix in kind.suffixes,
+    )
+    for test in tests:
+        found = list(filter(test, KINDS))
+        if len({kind.draft for kind in found}) > 1:
+            raise DataError(_undecided(head.path, found))
+        if found:
+            return found[0]
+    return None
+
+
+def _undecided(path: Path, found: list[Kind]) -> str:
+    names = [f"{kind.name} (`template: {kind.draft(path, path.name).template}`)" for kind in found]
+    return f"{path}: may be {' or '.join(names)}: name the file in a spec with one of these."
 
 
 def _name_for(path: Path, beside: Path | None) -> str:
@@ -155,9 +174,20 @@ def _assignment(path: Path, name: str) -> Draft:
     return Draft("quadratic-assignment", {"data": {"file": name}})
 
 
+def _solution(path: Path, name: str) -> Draft:
+    raise DataError(
+        f"{path}: is {SOLUTION}, and no problem: a permutation and its value. "
+        "The problem is in a .dat file of that name."
+    )
+
+
+SOLUTION = "a solution of a problem of QAPLIB"
+ASSIGNMENT = "a quadratic assignment problem of QAPLIB"
+
 KINDS = (
-    *(Kind(each.name, each.suffixes, each.looks_like, _program) for each in programs.FORMATS),
-    Kind("a quadratic assignment problem of QAPLIB", (), assignment.looks_like, _assignment),
+    *(Kind(each.name, each.suffixes, each.looks_like, _program, each.resembles) for each in programs.FORMATS),
+    Kind(ASSIGNMENT, (), assignment.looks_like, _assignment, assignment.resembles),
+    Kind(SOLUTION, (".sln",), assignment.looks_like_solution, _solution),
     Kind("samples in the format of LIBSVM", (".svm", ".libsvm", ".svmlight"), svmlight.looks_like, _samples),
     *(
         Kind(each.name, each.suffixes, each.looks_like, _theta if each is graphs.DIMACS else _cut)

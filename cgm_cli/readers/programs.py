@@ -13,15 +13,20 @@ from cgm_cli.readers.head import Head
 
 @dataclass(frozen=True)
 class ProgramFormat:
-    """name: in words. suffixes: of files that are this, if their content does not say otherwise."""
+    """name: in words. suffixes: of files that are this, if their content does not say otherwise. resembles: whether one
+    may be a damaged file of this format.
+    """
 
     name: str
     suffixes: tuple[str, ...]
     looks_like: Callable[[Head], bool]
     read: Callable[[Path, str], BlockProgram]
+    resembles: Callable[[Head], bool] = lambda head: False
 
 
-SDPA = ProgramFormat("a semidefinite program in the SDPA format", (".dat-s", ".dat"), sdpa.looks_like, sdpa.read_sdpa)
+SDPA = ProgramFormat(
+    "a semidefinite program in the SDPA format", (".dat-s", ".dat"), sdpa.looks_like, sdpa.read_sdpa, sdpa.resembles
+)
 FORMATS = (
     ProgramFormat("a conic program in the Conic Benchmark Format", (".cbf",), cbf.looks_like, cbf.read_cbf),
     SDPA,

@@ -25,13 +25,31 @@ from cgm_cli.text import visible
 
 
 def looks_like(head: Head) -> bool:
-    """Two counts, in lines of their own, and behind the sizes and the right-hand sides entries of five numbers; of a
-    dense file, or one that is damaged, the name alone tells.
+    """Two counts, in lines of their own, and behind the sizes and the right-hand sides entries of five numbers, or in a
+    .dat file as many numbers as there have to be; of one that is damaged, the name alone tells.
     """
     rows = [_cells(line).split() for line in head.lines if line.lstrip()[0] not in _COMMENTS]
     if len(rows) < 4 or not all(row and _is_integer(row[0]) and not any(map(_is_integer, row[1:])) for row in rows[:2]):
         return False
-    return any(len(row) == 5 and all(map(_is_integer, row[:4])) for row in rows[3:])
+    return any(len(row) == 5 and all(map(_is_integer, row[:4])) for row in rows[3:]) or _is_dense(head)
+
+
+def resembles(head: Head) -> bool:
+    """Whether it is called as one, and the second line is a number alone, as that of the blocks is."""
+    return head.suffix in (".dat-s", ".dat") and [len(row) for row in head.cells[:2]] == [1, 1]
+
+
+def _is_dense(head: Head) -> bool:
+    """Whether a .dat file of nothing but numbers has as many as its counts and sizes say."""
+    cells = _cells(head.text).split()
+    if head.suffix != ".dat" or not head.whole or not all(map(is_number, cells)):
+        return False
+    count, blocks = int(cells[0]), int(cells[1])
+    sizes = cells[2 : 2 + blocks]
+    if count < 0 or blocks < 1 or not all(map(_is_integer, sizes)):
+        return False
+    entries = sum(int(size) ** 2 if int(size) > 0 else -int(size) for size in sizes)
+    return len(cells) == 2 + blocks + count + (count + 1) * entries
 
 
 def read_sdpa(path: Path, name: str | None = None) -> BlockProgram:

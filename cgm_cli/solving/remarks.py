@@ -168,14 +168,14 @@ def _contradiction(problem: CompositeProblem, bound: Bound) -> str:
 
 
 def redundant(problem: CompositeProblem, method: Method) -> list[tuple[str, str]]:
-    """The equations that others imply, as the user calls them, and what says so: where the method finds that out
-    anyway, of problems whose constraints the user has a name for.
+    """The equations that others imply, as the user calls them, and what says so: those that say the trace once more,
+    and where the method finds out about others anyway, these, of problems whose constraints the user has a name for.
     """
     cone, correction = problem.domain.cone, method.correction
-    if not isinstance(correction, InteriorPoint) or cone is None:
+    if cone is None:
         return []
     found = list[tuple[str, str]]()
-    for each in correction.redundant:
+    for each in correction.redundant if isinstance(correction, InteriorPoint) else ():
         name = next(iter(cone.called), None)
         if each.equation is not None:
             term, entry = each.equation

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.methods.answers import Multiples
 from cgm_cli.numerics.deadline import NEVER, Deadline
 
 
@@ -22,6 +23,11 @@ class Rounding:
 
 class Meaning(Protocol):
     """A template has one; a problem in hand has none."""
+
+    @property
+    def multiples(self) -> Multiples | None:
+        """What the values of rounded answers are multiples of, where that is known."""
+        ...
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Numbers about the current iterate, each a scalar."""
@@ -38,6 +44,8 @@ class Meaning(Protocol):
 
 class Plain:
     """Nothing is known."""
+
+    multiples: Multiples | None = None
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         return {}

@@ -12,6 +12,7 @@ import numpy as np
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, in_range
+from cgm_cli.methods.answers import Answers
 from cgm_cli.methods.best_bound import Certificate
 from cgm_cli.methods.budget import seconds_to_save
 from cgm_cli.methods.loop import run
@@ -24,6 +25,7 @@ from cgm_cli.methods.status import Leave, Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
 from cgm_cli.methods.unboundedness import ray_of
+from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.solving.form import Form
 from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, redundant, remarks, rests_on
 from cgm_cli.solving.result import Result
@@ -87,6 +89,7 @@ class Solve:
                 metrics=self.meaning.metrics,
                 should_stop=should_stop,
                 theory=self.theory,
+                answers=self._answers,
                 resume=None if resume is None else resume["state"],
                 on_checkpoint=lambda state, ending: on_checkpoint(pack(state), ending),
             )
@@ -96,12 +99,11 @@ class Solve:
     def _result(self, outcome: Outcome, rates: Rates, context: Callable[[], AbstractContextManager[Any]]) -> Result:
         iterate, record, bound = outcome.state.point.iterate, outcome.record, outcome.bound
         certified = record.bound if bound is not None and bound.certified else None
-        rng = np.random.default_rng([self.seed, 1])  # a stream of its own: rounding does not depend on the iterations
         rounding, status = Rounding(), outcome.status
         if status is not Status.PREEMPTED:
             try:
                 with context():
-                    rounding = self.meaning.round(iterate, certified, rng, outcome.deadline)
+                    rounding = self._round(iterate, certified, outcome.deadline)
             except Leave as request:
                 rounding, status = Rounding(), request.status
         # Who wants to leave does not wait for a solution that takes long to recover, or to save: the checkpoint has it.
@@ -136,6 +138,22 @@ class Solve:
             rests_on(self.problem, outcome.bound),
             tuple(name for name, _ in implied),
         )
+
+    def _round(self, iterate: Iterate, bound: float | None, deadline: Deadline) -> Rounding:
+        # A stream of its own: rounding does not depend on the iterations, nor on what was rounded before.
+        return self.meaning.round(iterate, bound, np.random.default_rng([self.seed, 1]), deadline)
+
+    @property
+    def _answers(self) -> Answers | None:
+        """For a run to end by them; None where nothing is known of their values."""
+        multiples = self.meaning.multiples
+        if multiples is None:
+            return None
+
+        def value(iterate: Iterate, bound: float, deadline: Deadline) -> float:
+            return self._round(iterate, bound, deadline).metrics[multiples.metric]
+
+        return Answers(multiples, value)
 
     def _ray(self, iterate: Iterate) -> np.ndarray:
         atom = iterate.atom()

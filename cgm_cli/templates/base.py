@@ -11,6 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.answers import Multiples
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.metrics import Metric
@@ -39,9 +40,10 @@ class Template:
     problem: CompositeProblem
     optimum: float | None = None
     """The optimal value in the user's sense, where it is known in closed form."""
-    spacing: float = 0.0
-    """What the values of rounded answers are multiples of, where that is known: a gap is then not met while a better
-    bound would be rounded to another one (cgm_cli.methods.stopping).
+    multiples: Multiples | None = None
+    """What the values of rounded answers are multiples of, where that is known: a run ends once no other lies between
+    the bound and an answer (cgm_cli.methods.answers), and a gap is not met while a better bound would be rounded to
+    another one (cgm_cli.methods.stopping).
     """
     iterate: str = "auto"
     """How x is kept where the spec leaves it open: "dense" where every entry is looked at, or "auto"."""

@@ -92,7 +92,8 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
         failure=spec.bound.failure,
     )
     theory = _theory(spec, template, problem, choice)
-    stop = stop_rules(spec.stop, spec.solver.iterations, problem, template.spacing)
+    spacing = 0.0 if template.multiples is None else template.multiples.spacing
+    stop = stop_rules(spec.stop, spec.solver.iterations, problem, spacing)
     solve = Solve(problem, choice.method, stop, form, schedule, spec.seed, meaning=template, theory=theory)
     return Instance(template, solve, choice, context)
 

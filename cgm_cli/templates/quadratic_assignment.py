@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +17,7 @@ from cgm_cli.blocks.maps.congruence import Congruence
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.methods.answers import Multiples
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.assignment import read_assignment
 from cgm_cli.readers.context import BuildContext
@@ -59,7 +59,8 @@ class QuadraticAssignment(Template):
 
     With whole data no permutation lies between the bound and the next number that a value can be: the bound is rounded
     up to that, to an even one where A and B are symmetric and have zero diagonals, for every product then counts twice.
-    A run whose gap is small enough goes on, to a hundredth of it and 1e-6 at the most, where that may round up further.
+    A run whose gap is small enough goes on, to a hundredth of it and 1e-6 at the most, where that may round up further;
+    and it ends as soon as a permutation meets the bound that is rounded up.
     Permutations are found by robust tabu search (Taillard, 1991), from the rounded Y and mixtures of its columns.
     """
 
@@ -122,8 +123,9 @@ class QuadraticAssignment(Template):
         """flow, distance: A and B, (n, n) both."""
         self.flow, self.distance, self.starts = flow, distance, starts
         n = flow.shape[0]
-        self.size, self.spacing = n, spacing(flow, distance)
+        self.size, step = n, spacing(flow, distance)
         self.slack = ROUNDING * float(np.linalg.norm(flow) * np.linalg.norm(distance))
+        self.multiples = Multiples("assignment", step, self.slack) if step else None
         self.basis = _basis(n)
         cost = np.kron(distance, flow)
         inner = self.basis[1:].T @ cost @ self.basis[1:]
@@ -174,7 +176,7 @@ class QuadraticAssignment(Template):
 
     def _rounded_up(self, bound: float) -> float:
         """The least that a permutation can come to, by a bound on all."""
-        return self.spacing * math.ceil((bound - self.slack) / self.spacing) if self.spacing else bound
+        return bound if self.multiples is None else self.multiples.rounded(bound)
 
 
 def _square(matrix: np.ndarray) -> np.ndarray:

@@ -184,15 +184,16 @@ class StandardSDP(Template):
                     ("nonnegative",),
                 )
             trace = self._trace(sizes, affine)
-            if self.radius is None and trace.exact:
+            if trace.exact:
                 stated = _on_trace(sizes, affine, trace.radius)
-                trace = replace(trace, called=tuple(map(affine.called, np.flatnonzero(stated).tolist())))
+                names = map(affine.called, np.flatnonzero(stated).tolist())
+                trace = replace(trace, called=(*trace.called, *names))
                 affine = affine[~stated]
             return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise, is_complex)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
-                return TraceLimit(self.radius, exact=self.trace == "equal")
+                return TraceLimit(self.radius, exact=self.trace == "equal", called=("radius",))
             equations, others = affine[affine.equal], affine[~affine.equal]
             size = max(largest_side(others.rows, side) for side in (others.lower, others.upper))
             return trace_limit(Blocks(sizes), equations.rows, equations.lower, size)

@@ -29,7 +29,7 @@ is.
 class TraceLimit:
     """radius: tr X is at most that or, with `exact`, equal to it. expected: where nobody says so, and the radius is a
     guess on the safe side, what it is likely to be about; else None. called: what the user calls the constraints that
-    say it, where some do.
+    say it, or the option, where some do.
     """
 
     radius: float

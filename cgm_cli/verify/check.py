@@ -57,7 +57,7 @@ def _verify(run: Run) -> Report:
     report.rows += trace_rows(run, problem.unit)
     report.rows += data_rows(run, instance.context)
     report.rows.append(record_row(run, claims, spec, problem.sense))
-    report.rows.append(status_row(Evidence(run, spec, problem, claims)))
+    report.rows.append(status_row(Evidence(run, spec, problem, claims, instance.template.multiples)))
     report.rows.append(bounds_row(run, spec, problem))
     solution = _Solution(run, claims, problem, sketched=instance.form.kind == "sketch")
     report.rows += solution.rows()

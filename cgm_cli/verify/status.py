@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.answers import Multiples
 from cgm_cli.methods.budget import SHARE
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import PATIENCE
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import TOLERANCE, Spec
-from cgm_cli.verify.claims import Claims
+from cgm_cli.verify.claims import Claims, plain
 from cgm_cli.verify.precision import Unchecked
 from cgm_cli.verify.report import CheckedClaim, Verdict
 from cgm_cli.verify.trace import kinds
@@ -25,12 +26,24 @@ STALLED = 0.98
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the end of a run is judged by."""
+    """What the end of a run is judged by. multiples: what the values of its answers are, where that is known."""
 
     run: Run
     spec: Spec
     problem: CompositeProblem
     claims: Claims
+    multiples: Multiples | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether no multiple lies between the certified bound and the value that is claimed of the answer, which has a
+        row of its own.
+        """
+        multiples, bound, stop = self.multiples, self.claims.certified, self.spec.stop
+        if multiples is None or bound is None or (stop.gap is None and stop.gap_absolute is None):
+            return False
+        value, sign = plain(self.claims.metrics.get(multiples.metric)), self.problem.sense_sign
+        return value is not None and sign * (value - bound) + multiples.slack < multiples.spacing
 
     def last(self, column: str) -> float:
         """The entry of the last row; nan where there is none, which meets no tolerance."""
@@ -71,6 +84,10 @@ def status_row(ending: Evidence) -> CheckedClaim:
 
 
 def _converged(ending: Evidence) -> str:
+    return "" if ending.is_answered else _missed_tolerances(ending)
+
+
+def _missed_tolerances(ending: Evidence) -> str:
     limits, absolute = ending.tolerances, ending.spec.stop.gap_absolute
     if absolute is None and (not limits or (ending.spec.stop.objective is not None and "gap" not in limits)):
         return "the spec has no tolerance to be met"

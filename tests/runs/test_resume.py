@@ -94,6 +94,16 @@ def check(source, overrides, tmp_path, ks=(1, 13)):
     assert_same_end(whole, parts)
 
 
+def test_a_run_that_rounds_on_its_way(tmp_path):
+    """It ends once the answer that x is rounded to is proven, resumed or not."""
+    rng = np.random.default_rng(2)
+    flow, distance = (np.triu(part, 1) + np.triu(part, 1).T for part in rng.integers(0, 9, (2, 6, 6)))
+    problem = {"template": "quadratic-assignment", "flow": flow.tolist(), "distance": distance.tolist()}
+    source = {"problem": problem, "stop": {"gap": 1e-9}}
+    check(source, [], tmp_path, ks=(1, 3))
+    assert load_run(tmp_path / "whole").status is Status.CONVERGED
+
+
 def test_there_is_a_checkpoint_before_the_last_certificate_and_the_rounding(tmp_path, monkeypatch):
     """A process that is killed in either, as after a Ctrl-C, has lost nothing."""
     found = []

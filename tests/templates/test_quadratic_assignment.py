@@ -79,6 +79,34 @@ def test_the_bound_is_below_the_best_permutation_which_is_found(seed, symmetric)
     assert float((flow * distance[np.ix_(places, places)]).sum()) == wanted
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_ends_once_a_permutation_meets_the_rounded_bound(seed):
+    flow, distance = random_pair(6, np.random.default_rng(seed))
+    for unit in (1.0, 0.1):  # of tenths no spacing is known
+        problem = {"template": "quadratic-assignment", "flow": (unit * flow).tolist(), "distance": distance.tolist()}
+        stop = {"gap": 1e-9, "infeasibility": 1e-9}
+        result = build(loads(dump({"problem": problem, "stop": stop, "solver": {"iterations": 30}}))).solve()
+        answered = unit == 1.0
+        assert ("proven to be the best" in result.message) is answered
+        assert result.metrics["assignment"] == pytest.approx(unit * best_assignment(flow, distance))
+        if answered:
+            assert (result.status.value, result.bound_is) == ("converged", "certified")
+            assert result.record.gap > 1e-9 and result.record.k < 30
+            assert result.metrics["assignment"] - 2.0 < result.record.bound <= result.metrics["assignment"] + 1e-6
+            assert result.metrics["certified_gap"] == 0.0
+
+
+def test_a_bound_that_no_permutation_meets_ends_a_run_by_its_tolerances():
+    places = np.array([divmod(place, 3) for place in range(9)], dtype=float)
+    distance = np.abs(places[:, None] - places).sum(axis=2)
+    flow = np.triu(np.random.default_rng(1).integers(0, 6, (9, 9)), 1)
+    problem = {"template": "quadratic-assignment", "flow": (flow + flow.T).tolist(), "distance": distance.tolist()}
+    result = build(loads(dump({"problem": problem}))).solve()
+    assert result.status.value == "converged" and "proven" not in result.message
+    assert result.record.gap <= 1e-4 and result.record.infeasibility <= 1e-4
+    assert result.metrics["assignment"] > result.metrics["bound_of_permutations"] == 306.0
+
+
 def test_every_permutation_is_a_point_of_the_relaxation():
     rng = np.random.default_rng(0)
     flow, distance = random_pair(4, rng, symmetric=False)

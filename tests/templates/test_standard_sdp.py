@@ -281,6 +281,19 @@ def test_constraints_that_others_imply_are_named(matrices, right, told):
     assert all(f"`{name}`" in told[0] for name in result.implied_constraints[:1] if len(told) == 1)
 
 
+@pytest.mark.parametrize(
+    ("trace", "equals", "implied"), [("equal", 4.0, True), ("at-most", 4.0, False), ("equal", 4.5, False)]
+)
+@pytest.mark.parametrize("others", [[], [{"matrix": [[0, 1], [1, 0]], "equals": 0.5}]])
+def test_a_trace_that_is_said_by_radius_and_again_by_a_constraint(trace, equals, implied, others):
+    constraints = [*others, {"matrix": [[2, 0], [0, 2]], "equals": equals}]
+    problem = {"template": "standard-sdp", "cost": [[1, 2], [2, -1]], "radius": 2.0, "trace": trace}
+    result = build(loads(dump({"problem": {**problem, "constraints": constraints}}))).solve()
+    name = f"constraints[{len(others)}]"
+    assert result.implied_constraints == ((name,) if implied else ())
+    assert (f"`{name}` (by `radius`)" in result.message) is implied
+
+
 def test_what_is_implied_changes_nothing():
     cost = np.diag([1.0, 2.0, 3.0]) + B
     alone = solve(as_spec(cost, [A, B, ONE], [3, 0, 3]), method="auto", scaling="auto")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.execute import execute
+from cgm_cli.runs.load import load_run
 from cgm_cli.verify.check import verify
+from cgm_cli.verify.claims import read_claims, rebuild
 from cgm_cli.verify.report import Verdict
+from cgm_cli.verify.status import Evidence, status_row
 from tests.verify.support import altered, composed, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
 
@@ -21,6 +26,11 @@ LARGE = {
 FREE = composed({"kind": "simplex", "size": 4}, objective={"kind": "least-squares", "target": [0.1, 0.2, 0.3, 0.8]})
 HARD = composed({"kind": "simplex", "size": 3}, objective={"kind": "linear", "cost": [1.0, 2.0, 3.0]},
                 constraints=[{"kind": "box", "lower": 2.0}])  # fmt: skip
+ASSIGNMENT = {"problem": {
+    "template": "quadratic-assignment",
+    "flow": [[0, 5, 2, 4], [5, 0, 3, 0], [2, 3, 0, 0], [4, 0, 0, 0]],
+    "distance": [[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]],
+}}  # fmt: skip
 
 ENDINGS = {
     "converged": (FREE, ["stop.gap=0.1"], Status.CONVERGED),
@@ -28,6 +38,7 @@ ENDINGS = {
     "converged, as an estimate": (LARGE, ["stop.gap=0.2", "solver.method=cgal", "bound.certify=never"],
                                   Status.CONVERGED),
     "converged by descent": (LARGE, ["stop.gap=1e-3", "solver.method=auto"], Status.CONVERGED),
+    "converged by an answer": (ASSIGNMENT, ["stop.gap=1e-9"], Status.CONVERGED),
     "infeasibility alone": (LARGE, ["stop.infeasibility=0.5"], Status.CONVERGED),
     "iterations": (LARGE, ["solver.iterations=20"], Status.ITERATION_LIMIT),
     "iterations, every third row": (LARGE, ["solver.iterations=20", "log.every=3"], Status.ITERATION_LIMIT),
@@ -76,6 +87,18 @@ def test_an_end_that_was_asked_for_is_not_checked_and_no_fault(spec, status, tmp
     execute(None, resume=tmp_path / "run")
     report = verify(tmp_path / "run")
     assert report.status == Status.ITERATION_LIMIT.value and report.holds, report.sentence()
+
+
+def test_an_answer_that_does_not_meet_its_bound_proves_nothing(tmp_path):
+    report = verified(ASSIGNMENT, tmp_path / "run", "stop.gap=1e-9")
+    run, claims = load_run(tmp_path / "run"), read_claims(load_run(tmp_path / "run"))
+    spec, instance = rebuild(run)
+    assert claims.last["gap"] > 1e-9 and report.holds
+    for worse, verdict in [(0.0, Verdict.HOLDS), (2.0, Verdict.FAILS)]:
+        metrics = claims.metrics | {"assignment": claims.metrics["assignment"] + worse}
+        told = replace(claims, summary={**claims.summary, "metrics": metrics})
+        found = status_row(Evidence(run, spec, instance.problem, told, instance.template.multiples))
+        assert found.verdict is verdict, found.note
 
 
 def test_weights_that_are_all_negative(tmp_path):
