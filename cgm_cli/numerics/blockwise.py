@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.eigen import rounding_error, smallest_eigenpairs
 from cgm_cli.numerics.eigh import eigenpairs, some_eigenvalues
 
@@ -80,6 +81,17 @@ class Blocks:
                 view = stack.of(places)
                 view[:] = np.swapaxes(view, -1, -2).copy()
         return sp.csr_array(0.5 * (rows + rows[:, places]))
+
+    def along_diagonal(self, places: np.ndarray) -> np.ndarray:
+        """Where flat entries lie, in C order, in the one matrix with all blocks along its diagonal."""
+        sizes = np.abs(self.sizes)
+        matrix = np.asarray(self.sizes) > 0
+        starts = np.cumsum(np.where(matrix, sizes**2, sizes)) - np.where(matrix, sizes**2, sizes)
+        block = np.searchsorted(starts, places, side="right") - 1
+        inside, first = places - starts[block], (np.cumsum(sizes) - sizes)[block]
+        row = np.where(matrix[block], inside // sizes[block], inside)
+        column = np.where(matrix[block], inside % sizes[block], inside)
+        return (first + row) * self.order + first + column
 
     def numbers_alone(self, x: np.ndarray) -> np.ndarray:
         """With zero for all matrices."""
@@ -178,6 +190,19 @@ class Factor:
                 whole = roots @ change @ roots.transpose(0, 2, 1)
                 least = min(least, float(np.linalg.eigvalsh(_symmetric(whole))[:, 0].min()))
         return -1.0 / least if least < 0.0 else np.inf
+
+
+def diagonal_blocks(matrix: Matrix, sizes: Sequence[int]) -> Iterator[np.ndarray]:
+    """The blocks (n, n), or of numbers (n,), that lie along the diagonal of one matrix."""
+    first = 0
+    for size in sizes:
+        place = slice(first, first + abs(size))
+        first += abs(size)
+        part = matrix[place, place]
+        if size < 0:
+            yield part.diagonal()
+        else:
+            yield part.toarray() if is_sparse(part) else np.asarray(part)
 
 
 def _least_between(lower: np.ndarray, change: np.ndarray) -> float:

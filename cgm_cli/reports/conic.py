@@ -4,15 +4,17 @@ programs read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods.dual_point import DualPoint
-from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.arrays import Matrix
+from cgm_cli.numerics.blockwise import Blocks, diagonal_blocks
 from cgm_cli.runs.load import Run
 from cgm_cli.runs.resume import spec_of
 from cgm_cli.templates.build import build
@@ -28,11 +30,13 @@ def slack(run: Run) -> np.ndarray:
 
 def least_of_blocks(run: Run, found: np.ndarray) -> list[float]:
     """The smallest eigenvalue, or entry, of each block of a slack; of one matrix one."""
-    cone = _problem(run).domain.cone
+    problem = _problem(run)
+    cone = problem.domain.cone
     if cone is None:
         return []
-    if np.iscomplexobj(found):
-        return [float(np.linalg.eigvalsh(found)[0])]
+    if found.ndim == 2:
+        parts = [found] if np.iscomplexobj(found) else diagonal_blocks(found, _sizes(problem))
+        return [float(np.linalg.eigvalsh(part)[0] if part.ndim == 2 else part.min()) for part in parts]
     blocks, flat, least = Blocks(cone.sizes), found.reshape(-1), list[float]()
     for stack in blocks.stacks:
         part = stack.of(flat)
@@ -55,27 +59,56 @@ def solution_text(run: Run) -> str:
             "a .sol file holds real matrices, and those of this program are complex: write `x`, `slack` and "
             "`duals/equalities` to .npy or .mat files of their own"
         )
-    if "x" in run.solution:
-        x = run.solution["x"]
-    elif is_factored(run.solution):
-        x = written_out(run.solution)
+    sizes, saved = _sizes(problem), run.solution
+    if "x" in saved:
+        x = _parts_of(saved["x"], sizes)
+    elif is_factored(saved):
+        x = _parts_of_factors(saved, sizes)
     else:
         raise DataError(f"{run.path} keeps samples of x, not x itself")
     y = [np.asarray(_named(run, term.name)).reshape(-1) for term in problem.terms]
     lines = [" ".join(repr(float(entry)) for part in y for entry in part)]
-    for number, matrix in ((1, _dual(run, problem).dense()), (2, x)):
-        lines += _entries(number, Blocks(cone.sizes), matrix.reshape(-1))
+    found = _dual(run, problem)
+    several = found.sparse() if len(sizes) > 1 and len(found.shape) == 2 else None
+    lines += _entries(1, _parts_of(found.dense() if several is None else several, sizes))
+    lines += _entries(2, x)
     return "\n".join(lines) + "\n"
 
 
-def _entries(number: int, blocks: Blocks, flat: np.ndarray) -> Iterator[str]:
-    """By the blocks of the file: every size one, numbers that follow each other included."""
+def _sizes(problem: CompositeProblem) -> tuple[int, ...]:
+    """Of the blocks, as the file has them."""
+    domain = problem.domain
+    assert domain.cone is not None
+    return domain.parts if isinstance(domain, PSDTrace) else domain.cone.sizes
+
+
+def _parts_of(matrix: Matrix, sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """The blocks of a matrix, or of one that is flat."""
+    if matrix.ndim == 2:
+        yield from diagonal_blocks(matrix, sizes)
+        return
     first = 0
-    for block, size in enumerate(blocks.sizes, start=1):
-        n = abs(size)
-        part = flat[first : first + (n * n if size > 0 else n)]
-        first += part.size
-        matrix = part.reshape(n, n) if size > 0 else np.diag(part)
+    for size in sizes:
+        count = size * size if size > 0 else -size
+        part = np.asarray(matrix[first : first + count])
+        first += count
+        yield part.reshape(size, size) if size > 0 else part
+
+
+def _parts_of_factors(saved: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """The blocks along the diagonal of left diag(weights) right^T, of which the others are never made."""
+    first = 0
+    for size in sizes:
+        rows = slice(first, first + abs(size))
+        first += abs(size)
+        part = {name: saved[name] if name == "weights" else saved[name][rows] for name in saved}
+        yield written_out(part) if size > 0 else (part["left"] * part["weights"] * part["left"]).sum(axis=1)
+
+
+def _entries(number: int, parts: Iterable[np.ndarray]) -> Iterator[str]:
+    """By the blocks of the file: every size one, numbers that follow each other included."""
+    for block, part in enumerate(parts, start=1):
+        matrix = part if part.ndim == 2 else np.diag(part)
         for i, j in zip(*np.nonzero(np.triu(matrix)), strict=True):
             yield f"{number} {block} {i + 1} {j + 1} {float(matrix[i, j])!r}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -25,10 +25,10 @@ from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, parts_of
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.numerics.hermitian import embedded
-from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.programs import read_program
 from cgm_cli.spec.fields import ByKeys, ComplexField, Finite, Positive, StrictModel, TemplateSpec
+from cgm_cli.templates.affine import Affine, Parts, along_diagonal, is_for_factors, on_trace, parts_of_program
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
 from cgm_cli.templates.trace_bounds import TraceLimit, largest_side, trace_limit
@@ -67,37 +67,6 @@ class TermWeights(StrictModel):
 
 
 EVEN = TermWeights()
-
-SAME = 1e-12
-"""Part of a trace that rounding makes of it."""
-
-
-@dataclass(frozen=True)
-class Affine:
-    """lower_i <= <A_i, X> <= upper_i: the entries of A_i in row i of `rows` (m, N), bounds (m,), equal for an
-    equality. numbers: (m,), by which the user knows them: in a file, with `in_file`, or in `constraints`, from 0.
-    """
-
-    rows: sp.csr_array
-    lower: np.ndarray
-    upper: np.ndarray
-    numbers: np.ndarray
-    in_file: bool = False
-
-    def __getitem__(self, chosen: np.ndarray) -> Affine:
-        """Those constraints of a mask (m,)."""
-        rows, numbers = self.rows[np.flatnonzero(chosen)], self.numbers[chosen]
-        return Affine(rows, self.lower[chosen], self.upper[chosen], numbers, self.in_file)
-
-    def called(self, place: int) -> str:
-        """What the user calls a constraint."""
-        number = int(self.numbers[place])
-        return f"constraint {number}" if self.in_file else f"constraints[{number}]"
-
-    @property
-    def equal(self) -> np.ndarray:
-        """Which are equations: a mask (m,)."""
-        return self.lower == self.upper
 
 
 class StandardSDP(Template):
@@ -168,13 +137,12 @@ class StandardSDP(Template):
             if self.program is not None:
                 with located("program", "file"):
                     read = read_program(context.find(self.program.file), visible(self.program.file))
-                sizes, cost, affine = _as_one_matrix(read) or _as_it_is(read)
-                maximise, is_complex = read.maximise, False
+                parts, maximise, is_complex = parts_of_program(read), read.maximise, False
             else:
-                matrix, affine, is_complex = self._inline(context)
-                sizes, cost = (matrix.shape[0],), matrix
+                parts, is_complex = self._inline(context)
                 maximise = self.sense == "maximise"
-            context.reserve("matrices", 32 * (affine.rows.nnz + _entries(cost)))
+            sizes, affine = parts.sizes, parts.affine
+            context.reserve("matrices", 32 * (affine.rows.nnz + _entries(parts.cost)))
             if self.nonnegative and len(sizes) > 1:
                 raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))
             if self.nonnegative and is_complex:
@@ -185,11 +153,13 @@ class StandardSDP(Template):
                 )
             trace = self._trace(sizes, affine)
             if trace.exact:
-                stated = _on_trace(sizes, affine, trace.radius)
+                stated = on_trace(sizes, affine, trace.radius)
                 names = map(affine.called, np.flatnonzero(stated).tolist())
                 trace = replace(trace, called=(*trace.called, *names))
-                affine = affine[~stated]
-            return StandardSDP(sizes, cost, affine, trace, self.nonnegative, self.weights, maximise, is_complex)
+                parts = replace(parts, affine=affine[~stated])
+            if is_for_factors(parts):
+                parts = along_diagonal(parts)
+            return StandardSDP(parts, trace, self.nonnegative, self.weights, maximise, is_complex)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
@@ -198,8 +168,8 @@ class StandardSDP(Template):
             size = max(largest_side(others.rows, side) for side in (others.lower, others.upper))
             return trace_limit(Blocks(sizes), equations.rows, equations.lower, size)
 
-        def _inline(self, context: BuildContext) -> tuple[Matrix, Affine, bool]:
-            """C, the constraints, and whether these are the real forms (`embedded`) of complex matrices."""
+        def _inline(self, context: BuildContext) -> tuple[Parts, bool]:
+            """C and the constraints, and whether these are the real forms (`embedded`) of complex matrices."""
             with located("cost"):
                 assert self.cost is not None
                 cost = _self_adjoint(context, self.cost)
@@ -219,32 +189,31 @@ class StandardSDP(Template):
             lower = np.array([-np.inf if low is None else low for low, _ in sides], dtype=float)
             upper = np.array([np.inf if high is None else high for _, high in sides], dtype=float)
             stacked = sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, cost.shape[0] ** 2))
-            return cost, Affine(stacked, lower, upper, np.arange(lower.size)), is_complex
+            affine = Affine(stacked, lower, upper, np.arange(lower.size))
+            return Parts((cost.shape[0],), cost, affine), is_complex
 
     def __init__(
         self,
-        sizes: tuple[int, ...],
-        cost: Matrix,
-        affine: Affine,
+        parts: Parts,
         trace: TraceLimit,
         nonnegative: bool = False,
         weights: TermWeights = EVEN,
         maximise: bool = False,
         is_complex: bool = False,
     ):
-        """sizes: of the blocks (`cgm_cli.numerics.blockwise`). cost: C (n, n) of one matrix, or flat (N,) of several
-        blocks, of which `maximise` says the sense. is_complex: whether the one matrix, cost and constraints are real
-        forms (`cgm_cli.numerics.hermitian`) of Hermitian ones.
+        """is_complex: whether the one matrix, cost and constraints are real forms (`cgm_cli.numerics.hermitian`) of
+        Hermitian ones.
         """
-        self.sizes, self.cost, self.affine, self.trace = sizes, cost, affine, trace
+        self.parts, self.trace = parts, trace
+        sizes, affine, cost = parts.sizes, parts.affine, parts.cost
         self._is_one = len(sizes) == 1 and sizes[0] > 0
         limit = trace.radius, trace.exact, trace.expected, trace.called
         if is_complex:
             domain = HermitianTrace(sizes[0] // 2, *limit)
         elif self._is_one:
-            domain = PSDTrace(sizes[0], *limit)
+            domain = PSDTrace(sizes[0], *limit, parts=parts.within)
         else:
-            domain = PSDBlocks(sizes, *limit)
+            domain, cost = PSDBlocks(sizes, *limit), sp.csr_array(cost).toarray().reshape(-1)
         terms: list[Term] = []
         if affine.equal.any():
             chosen = affine[affine.equal]
@@ -267,51 +236,6 @@ class StandardSDP(Template):
 
     def _map(self, affine: Affine, shape: tuple[int, ...]) -> LinearMap:
         return Matrices.of_rows(affine.rows, shape) if self._is_one else MatrixMap(affine.rows, shape)
-
-
-Parts = tuple[tuple[int, ...], Matrix, Affine]
-"""Sizes of the blocks, cost and constraints."""
-
-
-def _as_it_is(program: BlockProgram) -> Parts:
-    rows = sp.csr_array(program.matrices[1:])
-    cost = program.matrices[[0]].toarray().reshape(-1)
-    return program.sizes, cost, Affine(rows, program.right, program.right, program.numbers, in_file=True)
-
-
-def _as_one_matrix(program: BlockProgram) -> Parts | None:
-    """Where there is one matrix, and every number is the slack of one constraint and has no cost: then that is an
-    inequality. None of any other program.
-    """
-    matrices = [place for place, size in enumerate(program.sizes) if size > 0]
-    if len(matrices) != 1:
-        return None
-    n, start = program.sizes[matrices[0]], program.starts[matrices[0]]
-    whole = sp.csc_array(program.matrices)
-    numbers = sp.coo_array(sp.hstack([whole[:, :start], whole[:, start + n * n :]]))
-    used = numbers.data != 0.0
-    owners, which, values = numbers.coords[0][used], numbers.coords[1][used], numbers.data[used]
-    if (owners == 0).any() or np.unique(which).size < which.size:
-        return None
-    lower, upper = program.right.copy(), program.right.copy()
-    lower[owners[values > 0.0] - 1] = -np.inf
-    upper[owners[values < 0.0] - 1] = np.inf
-    inside = sp.csr_array(whole[:, start : start + n * n])
-    cost = sp.coo_array(inside[[0]]).reshape((n, n))
-    free = np.isinf(lower) & np.isinf(upper)  # a slack of either sign: no constraint at all
-    affine = Affine(sp.csr_array(inside[1:]), lower, upper, program.numbers, in_file=True)
-    return (n,), cost, affine[~free]
-
-
-def _on_trace(sizes: tuple[int, ...], affine: Affine, trace: float) -> np.ndarray:
-    """Which constraints are a I = b with b / a the trace, as the domain is where that is fixed: a mask (m,)."""
-    identity, rows = sp.csr_array(Blocks(sizes).identity()[None]), affine.rows
-    same = np.diff(rows.indptr) == identity.nnz
-    for place in np.flatnonzero(same).tolist():
-        row = rows[[place]]
-        multiple = np.array_equal(row.indices, identity.indices) and np.ptp(row.data) == 0.0
-        same[place] = multiple and abs(affine.lower[place] / row.data[0] - trace) <= SAME * trace
-    return same & affine.equal
 
 
 def _self_adjoint(context: BuildContext, value: ComplexField) -> Matrix:

@@ -15,7 +15,8 @@ from cgm_cli import load_run, solve
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.reports.arrays import chosen, write_array, write_solution
 from cgm_cli.reports.pictures import pictures
-from cgm_cli.templates.standard_sdp import Affine, StandardSDP
+from cgm_cli.templates.affine import Affine, Parts
+from cgm_cli.templates.standard_sdp import StandardSDP
 from cgm_cli.templates.trace_bounds import TraceLimit
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.report import Verdict
@@ -181,9 +182,7 @@ def test_real_data_in_complex_numbers_are_real_data(tmp_path):
     # As complex ones all the same: there X may have an imaginary part, which gains nothing.
     rows = sp.csr_array(sp.vstack([sp.coo_array(sp.kron(sp.eye_array(2), m)).reshape((1, -1)) for m, _ in constraints]))
     problem = StandardSDP(
-        (2 * n,),
-        np.kron(np.eye(2), cost),
-        Affine(rows, np.ones(n), np.ones(n), np.arange(n)),
+        Parts((2 * n,), np.kron(np.eye(2), cost), Affine(rows, np.ones(n), np.ones(n), np.arange(n))),
         TraceLimit(float(n), exact=True),
         is_complex=True,
     ).problem

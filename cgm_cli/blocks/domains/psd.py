@@ -53,10 +53,13 @@ class PSDTrace(EigenDomain):
         fixed_trace: bool,
         expected: float | None = None,
         trace_called: tuple[str, ...] = (),
+        parts: tuple[int, ...] = (),
     ):
         """expected: of the length of solutions, where the radius is a guess on the safe side. trace_called: see
-        `TraceBound`.
+        `TraceBound`. parts: sizes (`cgm_cli.numerics.blockwise`) of those along the diagonal which are all
+        that counts of X; left out: X is one.
         """
+        self.parts = parts or (size,)
         self.shape, self.expected, self.trace_called = (size, size), expected, trace_called
         self.radius = self.weight = self.trace = radius
         self.fixed_trace = fixed_trace
