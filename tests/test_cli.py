@@ -178,6 +178,24 @@ def test_a_bad_data_file_is_exit_code_3_and_named(tmp_path, cgm_here, fault):
         assert word in errors
 
 
+@pytest.mark.parametrize("out", [None, "new/run", "empty", "."])
+def test_what_is_refused_before_its_first_iteration_leaves_no_run(tmp_path, cgm_here, out):
+    spec = write(tmp_path, DATA.replace("FILE", "nowhere.npy"))
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    code, _, errors = cgm_here("solve", spec, *([] if out is None else ["--out", out]))
+    assert code == (2 if out == "." else 3), errors
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_of_runs_that_was_there_stays(tmp_path, cgm_here):
+    good, bad = write(tmp_path, SMALL, "good.yaml"), write(tmp_path, DATA.replace("FILE", "no.npy"), "bad.yaml")
+    assert cgm_here("solve", good, "--quiet", "--set", "name=data")[0] == 0
+    before = sorted((tmp_path / "runs").rglob("*"))
+    assert cgm_here("solve", bad)[0] == 3
+    assert sorted((tmp_path / "runs").rglob("*")) == before and len(before) > 2
+
+
 def test_both_are_so_as_a_process(tmp_path):
     """One of each, in a process of its own; the others take the same way."""
     done = cgm("solve", write(tmp_path, SMALL.replace("size: 3}", "sise: 3}")), "--json", cwd=tmp_path)
