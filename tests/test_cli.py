@@ -73,6 +73,13 @@ def refuse(constant):
     raise AssertionError(f"{constant} is not JSON")
 
 
+def error_in(out, code):
+    """What stands in place of a result, on one line of JSON."""
+    found = json.loads(out, parse_constant=refuse)
+    assert found.keys() == {"error"} and found["error"]["exit_code"] == code
+    return found["error"]
+
+
 def test_json_is_one_object_with_the_point(tmp_path):
     done = cgm("solve", write(tmp_path, SMALL), "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -138,7 +145,7 @@ def test_a_mistake_in_the_spec_is_exit_code_2_and_points_into_it(tmp_path, cgm_h
     before, after, words = MISTAKES[mistake]
     assert before in SMALL
     code, out, errors = cgm_here("solve", write(tmp_path, SMALL.replace(before, after)), "--json")
-    assert (code, out) == (2, "")
+    assert code == 2 and words in error_in(out, 2)["message"]
     assert words in errors
     assert "spec.yaml:" in errors
 
@@ -173,18 +180,36 @@ def test_a_bad_data_file_is_exit_code_3_and_named(tmp_path, cgm_here, fault):
     name, words = FAULTS[fault]
     files(tmp_path)
     code, out, errors = cgm_here("solve", write(tmp_path, DATA.replace("FILE", name)), "--json")
-    assert (code, out) == (3, ""), errors
+    assert code == 3 and error_in(out, 3)["message"] in errors
     for word in words:
         assert word in errors
+
+
+@pytest.mark.parametrize("out", [None, "new/run", "empty", "."])
+def test_what_is_refused_before_its_first_iteration_leaves_no_run(tmp_path, cgm_here, out):
+    spec = write(tmp_path, DATA.replace("FILE", "nowhere.npy"))
+    (tmp_path / "empty").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    code, _, errors = cgm_here("solve", spec, *([] if out is None else ["--out", out]))
+    assert code == (2 if out == "." else 3), errors
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_of_runs_that_was_there_stays(tmp_path, cgm_here):
+    good, bad = write(tmp_path, SMALL, "good.yaml"), write(tmp_path, DATA.replace("FILE", "no.npy"), "bad.yaml")
+    assert cgm_here("solve", good, "--quiet", "--set", "name=data")[0] == 0
+    before = sorted((tmp_path / "runs").rglob("*"))
+    assert cgm_here("solve", bad)[0] == 3
+    assert sorted((tmp_path / "runs").rglob("*")) == before and len(before) > 2
 
 
 def test_both_are_so_as_a_process(tmp_path):
     """One of each, in a process of its own; the others take the same way."""
     done = cgm("solve", write(tmp_path, SMALL.replace("size: 3}", "sise: 3}")), "--json", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert done.returncode == 2 and error_in(done.stdout, 2)["where"]["line"] == 4
     assert "did you mean `size`" in done.stderr and "spec.yaml:" in done.stderr
     done = cgm("solve", write(tmp_path, DATA.replace("FILE", "nowhere.npy")), "--json", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (3, "")
+    assert done.returncode == 3 and "where" not in error_in(done.stdout, 3)
     assert "nowhere.npy" in done.stderr
 
 
@@ -235,7 +260,7 @@ def test_what_cannot_fit_into_memory_is_refused_before_it_is_made(tmp_path, cgm_
     """
     # One such matrix takes 2 TB, and there are 6 GB: an attempt to make it would end in exit code 4.
     code, out, errors = cgm_here("solve", write(tmp_path, text), "--json")
-    assert (code, out) == (2, ""), errors
+    assert code == 2 and error_in(out, 2)["message"] in errors
     assert "of memory" in errors
     assert "TB" in errors
 

@@ -85,6 +85,9 @@ def _run(arguments: Sequence[str] | None) -> int | str | None:
             raise stop.__context__ from None
         return stop.code
     except CgmError as error:
+        # Standard output that could not be written takes no object either.
+        if "--json" in (sys.argv[1:] if arguments is None else arguments) and not isinstance(error, OutputError):
+            _print_error(error)
         return _fail(error)
     except MemoryError:
         tell("out of memory")
@@ -96,6 +99,20 @@ def _run(arguments: Sequence[str] | None) -> int | str | None:
             raise
         return 130
     return 0
+
+
+def _print_error(error: CgmError) -> None:
+    """The object that a command with --json gives in place of its result."""
+    import json
+
+    from cgm_cli.spec.faults import SpecError
+
+    told: dict[str, object] = {"message": error.message, "exit_code": error.exit_code}
+    if isinstance(error, SpecError):
+        fault = error.faults[0]
+        where = {"path": [*fault.path], "line": fault.line, "column": fault.column, "override": fault.override}
+        told["where"] = where
+    typer.echo(json.dumps({"error": told}))
 
 
 def _fail(error: CgmError) -> int:

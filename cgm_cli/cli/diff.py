@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cgm_cli.cli.options import Json
+from cgm_cli.cli.options import Json, RunName
 
 if TYPE_CHECKING:
     from cgm_cli.reports.difference import Difference
@@ -16,8 +15,8 @@ _WIDEST = 44
 
 
 def diff(
-    left: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    right: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+    left: RunName,
+    right: RunName,
     everything: Annotated[bool, typer.Option("--all", help="Also what is the same in both.")] = False,
     json: Json = False,
 ) -> None:
@@ -25,10 +24,11 @@ def diff(
 
     Exit codes: 0 shown, whether they differ or not; 3 a run cannot be read.
     """
+    from cgm_cli.cli.find import find_run
     from cgm_cli.reports.difference import as_dict, differences
     from cgm_cli.reports.entry import read_entry
 
-    lines = differences(read_entry(left), read_entry(right))
+    lines = differences(read_entry(find_run(left)), read_entry(find_run(right)))
     lines = [line for line in lines if everything or line.differs]
     if json:
         from cgm_cli.runs.files import to_json

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cgm_cli.cli.options import RunName
 from cgm_cli.cli.streams import tell
 
 SHOWN = 20
@@ -14,7 +15,7 @@ SHOWN = 20
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: RunName,
     solution: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to: a .npy, .mat or .csv file, an image, .png, or .sol.")
     ],
@@ -30,11 +31,12 @@ def export(
     black and the largest white; what is unknown is transparent. `duals/TERM` are the multipliers of the bound, `slack`
     the matrix C + sum A_i^T y_i that they make; a .sol file has both, and X, as CSDP writes them.
     """
+    from cgm_cli.cli.find import find_run
     from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_solution
     from cgm_cli.reports.conic import least_of_blocks
     from cgm_cli.runs.load import load_run
 
-    found = load_run(run)
+    found = load_run(find_run(run))
     if name is None and solution.suffix.lower() == SOLUTION:
         write_solution(solution, found, force)
         tell(f"wrote {solution}: the duals, their slack, and X")

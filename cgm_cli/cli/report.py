@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
+
+if TYPE_CHECKING:
+    from cgm_cli.reports.collect import Unreadable
 
 _TOLD = 6
 _STDOUT = Path("-")
@@ -17,7 +22,11 @@ _STDOUT = Path("-")
 
 def report(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Run folders, folders of runs, or patterns of them.")
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="Runs, folders of them, sweeps, patterns; a name stands for all its runs.",
+        ),
     ],
     sort: Annotated[
         str | None, typer.Option(metavar="KEY", help="Order by a parameter or figure; -KEY: descending.")
@@ -71,7 +80,9 @@ def report(
         raise typer.BadParameter("--format is that of figures: write --figures DIR as well")
     files = [path for path in (html, latex, csv) if path is not None]
     _check(files, json, force)
-    found = collect(paths)
+    places, unknown = _places(paths)
+    found = collect(places)
+    found.faults.extend(unknown)
     entries = ordered(filtered(found.entries, filters or ()), sort) if found.entries else []
     if best is not None and entries:
         entries = asked_best(best, entries)
@@ -109,6 +120,30 @@ def report(
     if found.entries and not entries:
         tell(f"--filter leaves none of the {len(found.entries)} runs")
     raise typer.Exit(0 if entries else 3)
+
+
+def _places(given: Sequence[str]) -> tuple[list[str], list[Unreadable]]:
+    """Where the runs are: a path or pattern as it is, all runs of a name or sweep, else the one run meant; and the
+    words that mean none.
+    """
+    from cgm_cli.cli.find import ROOT, find_run
+    from cgm_cli.errors import CgmError
+    from cgm_cli.reports.collect import Unreadable
+
+    places: list[str] = []
+    unknown: list[Unreadable] = []
+    for word in given:
+        named = ROOT / word
+        if os.path.lexists(word) or glob.has_magic(word):
+            places.append(word)
+        elif named.is_dir():
+            places.append(str(named))
+        else:
+            try:
+                places.append(str(find_run(word)))
+            except CgmError as error:
+                unknown.append(Unreadable(Path(word), error.message))
+    return places, unknown
 
 
 def _check(files: Sequence[Path], json: bool, force: bool) -> None:

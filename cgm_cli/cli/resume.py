@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
+from cgm_cli.cli.options import RunName
 from cgm_cli.cli.solve import Json, Live, Quiet, Setting, run_command
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    run: RunName,
     overrides: Setting = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -23,4 +19,6 @@ def resume(
     raised: --set solver.iterations=5000, --set stop.time=2h. Exit codes as for `solve`; a run that has nothing left to
     do shows its result again.
     """
-    run_command(None, overrides or (), None, json, quiet, run, live)
+    from cgm_cli.cli.find import find_run
+
+    run_command(None, overrides or (), None, json, quiet, find_run(run), live)

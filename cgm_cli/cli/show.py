@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def show(
-    spec: Annotated[Path, typer.Argument(metavar="SPEC|RUN", help="A spec, a YAML file; or the folder of a run.")],
+    spec: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SPEC|RUN", help="A spec, a YAML file; or a run, by folder, name, `latest` or beginning."
+        ),
+    ],
     overrides: Overrides = None,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="Build the problem and print the blocks it is composed of.")
@@ -32,10 +38,12 @@ def show(
     Of a SPEC the output is a spec itself, and says in comments which policies its method comes to, and why. Of a RUN:
     what was run, how it ended, and its last rows.
     """
-    if spec.is_dir() or spec.suffix in (".h5", ".hdf5"):
+    if not _is_spec(spec):
         if overrides or expanded:
             raise typer.BadParameter("--set and --expanded are for specs; a run is shown as it is")
-        _show_run(spec, lines)
+        from cgm_cli.cli.find import find_run
+
+        _show_run(find_run(spec), lines)
         return
     from cgm_cli.spec.load import described, dump, load, resolved
 
@@ -48,6 +56,13 @@ def show(
 
     with described(loaded):
         _print(dump(plain(build(loaded).problem.describe())))
+
+
+def _is_spec(path: Path) -> bool:
+    """Whether the word names a spec, be it there or not, rather than a run."""
+    if path.suffix in (".h5", ".hdf5") or path.is_dir():
+        return False
+    return path.suffix.lower() in (".yaml", ".yml") or os.path.lexists(path)
 
 
 def _policies(spec: Spec) -> str:

@@ -135,6 +135,7 @@ def _solve(
             # Of a run that was told to leave, that is what the exit code tells.
             raise OutputError(error, code) from None
     if outcome.fault is not None:
-        # The result above holds; what is raised here is told by `main` like any other error.
-        raise outcome.fault
+        # The result above holds, so that this is not the error of one that there is none of.
+        tell(outcome.fault.message)
+        raise typer.Exit(outcome.fault.exit_code)
     raise typer.Exit(code)

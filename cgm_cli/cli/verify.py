@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cgm_cli.cli.options import Json
+from cgm_cli.cli.options import Json, RunName
 
 if TYPE_CHECKING:
     from cgm_cli.verify.report import CheckedClaim, Report
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    run: RunName,
     json: Json = False,
 ) -> None:
     """Recompute what a run claims. The figures come from its solution and duals, by formulas of their own.
 
     Exit codes: 0 no claim fails, 3 the run or its data cannot be read, 4 a claim fails.
     """
+    from cgm_cli.cli.find import find_run
     from cgm_cli.verify.check import verify as check
 
-    report = check(run)
+    report = check(find_run(run))
     if json:
         from cgm_cli.runs.files import to_json
 

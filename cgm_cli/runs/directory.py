@@ -13,15 +13,17 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import CgmError, ProblemError
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers import content
@@ -29,7 +31,7 @@ from cgm_cli.runs import locks
 from cgm_cli.runs.files import refusal, synchronise_folder, to_json, utc_now, write_atomically, write_fault
 
 if TYPE_CHECKING:
-    pass
+    from cgm_cli.methods.record import IterationRecord
 
 RUN_FILES = ("spec.yaml", "resolved.yaml", "run.h5", "checkpoint.h5", "status.json", "log.txt")
 _BEFORE_STATUS = ("spec.yaml", "resolved.yaml", content.FOLDER)
@@ -46,6 +48,8 @@ class RunDirectory:
         self.started = utc_now()
         self.source: str | None = None
         self.has_begun = False  # a former run whose folder was reopened is, until then, as it was
+        self.has_iterated = False
+        self._made: _Made | None = None
         self._lock = lock
 
     @classmethod
@@ -58,14 +62,18 @@ class RunDirectory:
         Raises ProblemError (exit code 2) when `out` is not empty, is being written by another process, or is no place
         for a folder; CgmError (4) when the file system refuses.
         """
+        absent = _absent(root / name if out is None else Path(out))
+        before: frozenset[str] = frozenset()
         try:
             if out is None:
                 path = _new_folder(root / name)
+                absent = [path, *absent]
             else:
                 path = Path(out)
                 path.mkdir(parents=True, exist_ok=True)
                 # Once before the lock file is made, so that a folder which is refused stays as it was.
                 _refuse_unless_empty(path, again)
+                before = frozenset(entry.name for entry in path.iterdir())
             lock = _acquire(path)
         except FileExistsError as error:
             raise ProblemError(f"{error.filename} is a file; a run needs a folder.") from error
@@ -79,6 +87,7 @@ class RunDirectory:
         except BaseException:
             folder.close()
             raise
+        folder._made = _Made(absent, before)
         return folder
 
     @classmethod
@@ -160,6 +169,10 @@ class RunDirectory:
             package.setLevel(level)
             handler.close()
 
+    def on_record(self, record: IterationRecord) -> None:
+        """An observer of the run: from its first record on, there is something to keep."""
+        self.has_iterated = True
+
     def close(self) -> None:
         """Give the lock back and remove its file."""
         # In this order: whoever opened the file before finds, once it has the lock, that the file is gone.
@@ -171,8 +184,44 @@ class RunDirectory:
     def __enter__(self) -> RunDirectory:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close; of a new run that was refused before its first record, nothing is left."""
+        refused = kind is not None and issubclass(kind, CgmError | MemoryError)
+        if refused and self._made is not None and not self.has_iterated:
+            self._made.remove_from(self.path)
         self.close()
+        if refused and self._made is not None and not self.has_iterated:
+            self._made.remove_folders()
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What `create` found. absent: the folders that it had to make, the innermost first. before: the names in the run
+    folder, which belong to somebody else.
+    """
+
+    absent: list[Path]
+    before: frozenset[str]
+
+    def remove_from(self, folder: Path) -> None:
+        """Remove what the run has written into its folder, but for the lock."""
+        for name in {*RUN_FILES, content.FOLDER} - self.before:
+            with suppress(OSError):
+                if name == content.FOLDER:
+                    shutil.rmtree(folder / name)
+                else:
+                    (folder / name).unlink()
+
+    def remove_folders(self) -> None:
+        """Remove the folders that were made, as far as nobody has put anything into them."""
+        with suppress(OSError):
+            for folder in self.absent:
+                folder.rmdir()
+
+
+def _absent(folder: Path) -> list[Path]:
+    """The folder and those above it, as far as they are not there."""
+    return [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
 
 
 def _write_arrays(folder: Path, arrays: dict[str, Matrix]) -> None:
@@ -244,11 +293,11 @@ def _acquire(path: Path, advice: str = "choose another folder") -> int:
 
 
 def _new_folder(parent: Path) -> Path:
-    parent.mkdir(parents=True, exist_ok=True)
     while True:
+        parent.mkdir(parents=True, exist_ok=True)
         path = parent / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         try:
             path.mkdir()
-        except FileExistsError:
-            continue
+        except (FileExistsError, FileNotFoundError):
+            continue  # the parent may have been that of a run which was refused meanwhile
         return path

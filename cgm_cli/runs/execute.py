@@ -198,7 +198,7 @@ def _solve(
 
     try:
         result = instance.solve(
-            observers=[log, *observers(instance.sense)],
+            observers=[folder, log, *observers(instance.sense)],
             should_stop=should_stop,
             resume=checkpoint,
             on_checkpoint=keep,

@@ -1,6 +1,7 @@
 """A full disk, a read-only folder and a folder that is lost during a run: all real."""
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
@@ -79,7 +80,7 @@ def test_a_disk_that_is_full_at_the_start_is_told_before_anything_is_computed(sp
     with small_disk(tmp_path / "small", 64 * 1024) as disk:
         (disk / "ballast").write_bytes(bytes(56 * 1024))
         done = cgm("solve", spec, "--out", disk / "run", "--json")
-        assert (done.returncode, done.stdout) == (4, "")
+        assert (done.returncode, json.loads(done.stdout)["error"]["exit_code"]) == (4, 4)
         assert "the disk is full" in done.stderr
         assert "Traceback" not in done.stderr
 
