@@ -93,7 +93,17 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
     )
     theory = _theory(spec, template, problem, choice)
     stop = stop_rules(spec.stop, spec.solver.iterations, problem, template.spacing)
-    solve = Solve(problem, choice.method, stop, form, schedule, spec.seed, meaning=template, theory=theory)
+    solve = Solve(
+        problem,
+        choice.method,
+        stop,
+        form,
+        schedule,
+        spec.seed,
+        meaning=template,
+        theory=theory,
+        read=tuple(context.remarks),
+    )
     return Instance(template, solve, choice, context)
 
 
