@@ -69,8 +69,8 @@ Where the type is *array*, there stands a number, a list of numbers, a list of r
 """
 
 _TABLE = """\
-Of a table with headings (.csv, .tsv, .txt) columns may be asked for, as in `{file: people.csv, columns: [age, c..f]}` or
-`{file: people.csv, column: age, decimal: ","}`:
+Of a table with headings (.csv, .tsv, .txt) columns may be asked for, as in `{file: people.csv, columns: [age, c..f]}`
+or `{file: people.csv, column: age, decimal: ","}`:
 """
 
 _ARRAY_TAIL = """\
@@ -189,7 +189,8 @@ def _rows(model: type[StrictModel], nested: bool = False, prefix: str = "") -> I
         else:
             default = "" if parameter.default is None else f"`{one_line(parameter.default)}`"
         yield f"`{prefix}{parameter.name}`", parameter.type, default, parameter.description
-        for inner in _models(model.model_fields[parameter.name].annotation) if nested else ():
+        field = next(each for name, each in model.model_fields.items() if parameter.name in (name, each.alias))
+        for inner in _models(field.annotation) if nested else ():
             yield from _rows(inner, nested, f"{prefix}{parameter.name}.")
 
 
