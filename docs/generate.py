@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from cgm_cli.spec import catalogue, registry
 from cgm_cli.spec.catalogue import CatalogueEntry
-from cgm_cli.spec.fields import BlockSpec, FileArray, PolicySpec, StrictModel
+from cgm_cli.spec.fields import BlockSpec, FileArray, PolicySpec, StrictModel, TableArray
 from cgm_cli.spec.load import dump, one_line
 from cgm_cli.spec.model import (
     BoundSpec,
@@ -68,6 +68,11 @@ _ARRAY = """\
 Where the type is *array*, there stands a number, a list of numbers, a list of rows (all of one length), or a file:
 """
 
+_TABLE = """\
+Of a table with headings (.csv, .tsv, .txt) columns may be asked for, as in `{file: people.csv, columns: [age, c..f]}`
+or `{file: people.csv, column: age, decimal: ","}`:
+"""
+
 _ARRAY_TAIL = """\
 Known files: .mat, .npy, .npz, .csv, .txt, .h5, .hdf5, .mtx, .png, .jpg, .tif. A relative path is looked up beside the
 spec, then in each folder of `$CGM_DATA` (separated as in `$PATH`), then in `data/` of the working directory, then in
@@ -123,10 +128,15 @@ def spec_page() -> str:
     parts = [_NOTE, _SPEC_HEAD, *_table(_top_level())]
     parts += ["## problem\n", _PROBLEM.format(templates=templates), *_table(_rows(ComposedProblem))]
     parts += ["## Terms\n", _TERM, *_table(_rows(TermFields))]
-    parts += ["## Arrays and files\n", _ARRAY, *_table(_rows(FileArray)), _ARRAY_TAIL]
+    parts += ["## Arrays and files\n", _ARRAY, *_table(_rows(FileArray)), _TABLE, *_table(_table_rows()), _ARRAY_TAIL]
     for key, (model, note) in _SECTIONS.items():
         parts += [f"## {key}\n", f"{catalogue.first_line(model)} {note}".rstrip() + "\n", *_table(_rows(model))]
     return _joined(parts)
+
+
+def _table_rows() -> Iterator[Row]:
+    """Those of a table, beyond what every file has."""
+    return (row for row in _rows(TableArray) if row not in list(_rows(FileArray)))
 
 
 def blocks_page() -> str:
@@ -179,7 +189,8 @@ def _rows(model: type[StrictModel], nested: bool = False, prefix: str = "") -> I
         else:
             default = "" if parameter.default is None else f"`{one_line(parameter.default)}`"
         yield f"`{prefix}{parameter.name}`", parameter.type, default, parameter.description
-        for inner in _models(model.model_fields[parameter.name].annotation) if nested else ():
+        field = next(each for name, each in model.model_fields.items() if parameter.name in (name, each.alias))
+        for inner in _models(field.annotation) if nested else ():
             yield from _rows(inner, nested, f"{prefix}{parameter.name}.")
 
 

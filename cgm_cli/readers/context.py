@@ -16,11 +16,21 @@ from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, joined
 from cgm_cli.readers.adjacency import adjacency_of
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
-from cgm_cli.spec.fields import ArrayField, ComplexArray, ComplexField, FileArray
+from cgm_cli.readers.table import SUFFIXES, Table, read_named
+from cgm_cli.spec.fields import (
+    ArrayField,
+    ColumnName,
+    ComplexArray,
+    ComplexField,
+    FileArray,
+    TableArray,
+    TableOptions,
+)
 from cgm_cli.spec.model import SourceSpec, Spec
 from cgm_cli.text import WHOLE, quoted, visible
 
@@ -33,7 +43,8 @@ class BuildContext:
 
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
     where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
-    domain: of the problem, once built, for maps that need to know more than the shape of its points.
+    domain: of the problem, once built, for maps that need to know more than the shape of its points. remarks: sentences
+    on what was read, for the summary.
     """
 
     folders: tuple[Path, ...]
@@ -41,6 +52,7 @@ class BuildContext:
     reserved: dict[str, int] = field(default_factory=dict)
     sources: Mapping[str, SourceSpec] = field(default_factory=dict)
     domain: Any = None
+    remarks: list[str] = field(default_factory=list[str])
     _found: dict[str, Path] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -90,6 +102,8 @@ class BuildContext:
 
     def matrix(self, value: ArrayField, copies: int = 1) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse."""
+        if isinstance(value, TableArray):
+            return self._columns(value)
         if isinstance(value, FileArray):
             return read_array(self.find(value.file), value.key, value.transpose, called(value), copies)
         _check_rows(value)
@@ -99,6 +113,37 @@ class BuildContext:
         if not np.isfinite(array).all():
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
+
+    def classes(self, value: ArrayField) -> np.ndarray:
+        """Like `array`, but the words of a column of a table are numbered, in the order of the alphabet."""
+        if not isinstance(value, TableArray) or value.column is None:
+            return self.array(value)
+        table = self.table(value.file, value, (value.column,))
+        place = table.place(value.column)
+        table, remarks = table.known([place], value.missing == "drop")
+        self.remarks += remarks
+        return np.unique(table.classes(place), return_inverse=True)[1].astype(float)
+
+    def table(self, file: str, options: TableOptions, asked: tuple[ColumnName, ...] = ()) -> Table:
+        """A table in a file; what was recognised in it becomes a remark. DataError for what is none."""
+        name = visible(file)
+        if Path(file).suffix.lower() not in SUFFIXES:
+            raise DataError(f"{name}: columns are those of a table, in a file {', '.join(SUFFIXES)}")
+        found = read_named(self.find(file), options, asked, name)
+        self.remarks += found.remarks
+        return found
+
+    def _columns(self, value: TableArray) -> np.ndarray:
+        if value.key is not None:
+            raise DataError(f"{called(value)}: a table has no `key`")
+        asked = () if value.column is None else (value.column,)
+        table = self.table(value.file, value, asked)
+        places = [table.place(each) for each in asked] or table.places(value)
+        table, remarks = table.known(places, value.missing == "drop")
+        self.remarks += remarks
+        found = finished(called(value), table.numbers(places), value.transpose)
+        assert isinstance(found, np.ndarray)
+        return found.reshape(-1) if asked else found
 
     def complex_matrix(self, value: ComplexField) -> Matrix:
         """Like `matrix`, and complex128 where the file has complex numbers, or the parts of them are given."""

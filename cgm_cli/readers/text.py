@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import re
 import zlib
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from cgm_cli.text import visible
 
 _LINE_BYTES = 64
 _PIECE = 2**24
+_PAIR = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # what str.splitlines takes for one
 
 
@@ -69,11 +71,32 @@ def read_table(path: Path, name: str) -> np.ndarray:
     if first is None:
         raise DataError(f"{name}: is empty")
     delimiter = next((mark for mark in (";", ",", "\t") if mark in first.partition("#")[0]), None)
+    if delimiter == "," and all(_PAIR.fullmatch(_content(line)) for line in lines if _content(line)):
+        raise DataError(
+            f"{name}: `{_content(first)}` may be two numbers, or one with a decimal comma: say `columns: [1, 2]`, or "
+            '`column: 1` with `decimal: ","`'
+        )
+    if _is_heading(first, delimiter) and sum(bool(_content(line)) for line in lines) > 1:
+        lines = [line if line is not first else "" for line in lines]
     try:
         table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments="#")
     except ValueError as error:
         raise DataError(f"{name}: {_diagnose(lines, delimiter) or reason(error)}") from None
     return table[:, 0] if table.shape[1] == 1 else table
+
+
+def number_in(cell: str) -> float | None:
+    """The number that a cell is; None of what is none, such as 1_000, which Python would take."""
+    try:
+        return float(cell.replace("_", "x"))
+    except ValueError:
+        return None
+
+
+def _is_heading(line: str, delimiter: str | None) -> bool:
+    """Whether no cell is a number, and each has a name: a column of numbers without one counts rows."""
+    cells = [cell.strip() for cell in _content(line).split(delimiter)]
+    return all(cell and number_in(cell.strip('"').replace(",", ".")) is None for cell in cells)
 
 
 def _content(line: str) -> str:
@@ -88,10 +111,8 @@ def _diagnose(lines: list[str], delimiter: str | None) -> str | None:
             continue
         cells = line.partition("#")[0].split(delimiter)
         for column, cell in enumerate(cells, start=1):
-            try:
-                float(cell.replace("_", "x"))
-            except ValueError:
-                hint = " (a line of headings must go, or begin with #)" if number == 1 else ""
+            if number_in(cell) is None:
+                hint = " (`columns` names those that are wanted of a table with headings)" if number == 1 else ""
                 shown = visible(cell.strip()[:40])
                 what = f"'{shown}' is not a number" if shown else "the cell is empty"
                 return f"line {number}, column {column}: {what}{hint}"

@@ -43,7 +43,7 @@ OnCheckpoint = Callable[[Pack, Status | None], None]
 
 @dataclass(frozen=True)
 class Solve:
-    """A problem, how it is solved, and what is known of it. form: how x is kept."""
+    """A problem, how it is solved, and what is known of it. form: how x is kept. read: remarks on the data."""
 
     problem: CompositeProblem
     method: Method
@@ -53,6 +53,7 @@ class Solve:
     seed: int = 0
     meaning: Meaning = field(default_factory=Plain)
     theory: Theory | None = None
+    read: tuple[str, ...] = ()
 
     def __call__(
         self,
@@ -131,7 +132,7 @@ class Solve:
             {**record.metrics, **rounding.metrics, **figures, **rates.slopes()},
             {**saved, **rounding.arrays},
             dict(zip(names, duals, strict=False)),
-            " ".join(filter(None, [outcome.message, *told])),
+            " ".join(filter(None, [outcome.message, *self.read, *told])),
             None if bound is None or hurried else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
             tuple(active),

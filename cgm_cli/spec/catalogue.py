@@ -62,9 +62,10 @@ def entries(family: str) -> list[CatalogueEntry]:
 def parameters(model: type[StrictModel]) -> tuple[Parameter, ...]:
     """The fields of a schema, without the one that names it."""
     found = []
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
     for name, schema, required in model_properties(model):
         if name not in ("kind", "mode", "template"):
-            default = None if required else model.model_fields[name].get_default(call_default_factory=True)
+            default = None if required else fields[name].get_default(call_default_factory=True)
             if isinstance(default, PolicySpec):
                 default = default.name
             elif isinstance(default, StrictModel):

@@ -9,7 +9,18 @@ from __future__ import annotations
 from functools import cache
 from itertools import islice
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Union, dataclass_transform, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError, core_schema
@@ -210,6 +221,43 @@ class FileArray(StrictModel):
     transpose: bool = Field(False, description="use the transpose of the stored matrix")
 
 
+ColumnName = str | Size
+"""A heading, or a number from 1; of several columns also a range: `a..e`, `1..5`."""
+
+
+class TableOptions(StrictModel):
+    """Which columns of a table are wanted, and how its cells are read."""
+
+    columns: str | list[ColumnName] | None = Field(
+        None, description="headings, numbers from 1 or ranges (`a..e`) of the columns that are wanted"
+    )
+    without: list[ColumnName] | None = Field(None, alias="except", description="or of those that are not")
+    decimal: Literal[".", ","] | None = Field(
+        None, description="what stands before a fraction; left out: as it is seen"
+    )
+    missing: Literal["refuse", "drop"] = Field(
+        "refuse", description="rows with an empty cell, NA, NaN or ? among these columns: an error, or left out"
+    )
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if self.columns is not None and self.without is not None:
+            raise ValueError("give `columns` or `except`, not both")
+        return self
+
+
+class TableArray(FileArray, TableOptions):
+    """Columns of a table in a file (.csv, .tsv, .txt): a matrix; or one of them, a vector."""
+
+    column: ColumnName | None = Field(None, description="heading or number of one column: a vector")
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> Self:
+        if self.column is not None and (self.columns is not None or self.without is not None):
+            raise ValueError("give `column` for one column, or `columns` or `except` for several, not both")
+        return self
+
+
 # Strings such as "nan" never get here: the YAML reader yields floats or strings, and strings are refused.
 Vector = list[Finite]
 Matrix = list[list[Finite]]
@@ -223,7 +271,7 @@ class _ArrayByForm:
             if value.keys() & ComplexArray.model_fields.keys():
                 message = "expected real numbers, got complex ones ({which})"
                 raise PydanticCustomError("complex_type", message, {"which": COMPLEX_ARE})
-            return FileArray.model_validate(value, context=info.context)
+            return _by_keys([FileArray, TableArray], value).model_validate(value, context=info.context)
         if isinstance(value, list) and any(isinstance(row, list) for row in value):
             matrix = _adapter(Matrix).validate_python(value)
             for row in matrix:
@@ -255,7 +303,7 @@ def _adapter(form: Any) -> TypeAdapter:
     return TypeAdapter(form, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
-ArrayField = Annotated[Finite | Vector | Matrix | FileArray, _ArrayByForm()]
+ArrayField = Annotated[Finite | Vector | Matrix | FileArray | TableArray, _ArrayByForm()]
 
 
 class ComplexArray(StrictModel):
@@ -311,9 +359,8 @@ def _by_keys(models: list[type[StrictModel]], value: dict[str, Any]) -> type[Str
     best = max(models, key=rank)
     if rank(best)[:2] == (0, 0):
         forms = ["{" + ", ".join(_keys(model, required=True)) + "}" for model in models]
-        raise PydanticCustomError(
-            "form_type", "expected a mapping with the keys {forms}", {"forms": " or ".join(forms)}
-        )
+        told = " or ".join(dict.fromkeys(forms))
+        raise PydanticCustomError("form_type", "expected a mapping with the keys {forms}", {"forms": told})
     return best
 
 

@@ -7,7 +7,16 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from cgm_cli.spec.fields import REF_PLACEHOLDER, FileArray, Finite, Matrix, Registered, RegisteredPolicy, Vector
+from cgm_cli.spec.fields import (
+    REF_PLACEHOLDER,
+    FileArray,
+    Finite,
+    Matrix,
+    Registered,
+    RegisteredPolicy,
+    TableArray,
+    Vector,
+)
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.terms import RegisteredTerm
 
@@ -37,7 +46,9 @@ def spec_schema() -> dict[str, Any]:
     root = _own(TypeAdapter(Spec).json_schema(), "spec", definitions)
     # A spec without a name has that of its file.
     root["required"].remove("name")
-    definitions["array"] = _own(TypeAdapter(Finite | Vector | Matrix | FileArray).json_schema(), "array", definitions)
+    definitions["array"] = _own(
+        TypeAdapter(Finite | Vector | Matrix | FileArray | TableArray).json_schema(), "array", definitions
+    )
     for field in (*FIELDS, *POLICIES):
         members = [f"{field.definition}.{name}" for name in field.names()]
         definitions[field.definition] = {"oneOf": [{"$ref": f"#/$defs/{member}"} for member in members]}

@@ -94,7 +94,17 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
     theory = _theory(spec, template, problem, choice)
     spacing = 0.0 if template.multiples is None else template.multiples.spacing
     stop = stop_rules(spec.stop, spec.solver.iterations, problem, spacing)
-    solve = Solve(problem, choice.method, stop, form, schedule, spec.seed, meaning=template, theory=theory)
+    solve = Solve(
+        problem,
+        choice.method,
+        stop,
+        form,
+        schedule,
+        spec.seed,
+        meaning=template,
+        theory=theory,
+        read=tuple(context.remarks),
+    )
     return Instance(template, solve, choice, context)
 
 

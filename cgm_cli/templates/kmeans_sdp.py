@@ -118,7 +118,7 @@ class KMeansSDP(Template):
                 with located("points"):
                     points = _as_points(context.array(self.points))
                 with located("labels"):
-                    labels = None if self.labels is None else _as_labels(context.array(self.labels))
+                    labels = None if self.labels is None else _as_labels(context.classes(self.labels))
                 if labels is not None and labels.size != points.shape[0]:
                     raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
             n = points.shape[0]

@@ -63,7 +63,7 @@ class MaxMargin(Template):
                     raise DataError(f"the points must be a matrix with one point per row, not {named(points.shape)}")
             with faults.part("labels"):
                 assert self.labels is not None
-                labels = np.unique(context.array(self.labels).reshape(-1), return_inverse=True)[1]
+                labels = np.unique(context.classes(self.labels).reshape(-1), return_inverse=True)[1]
             faults.raise_all()
             if labels.size != points.shape[0]:
                 raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))

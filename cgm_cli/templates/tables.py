@@ -10,10 +10,11 @@ from pydantic import Field
 
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.errors import ProblemError, located
+from cgm_cli.readers.checks import finished
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.svmlight import read_svmlight
-from cgm_cli.spec.fields import ArrayField, ByKeys, StrictModel, TemplateSpec
-from cgm_cli.text import visible
+from cgm_cli.spec.fields import ArrayField, ByKeys, ColumnName, StrictModel, TableOptions, TemplateSpec
+from cgm_cli.text import quoted, visible
 
 
 class Arrays(StrictModel):
@@ -23,17 +24,19 @@ class Arrays(StrictModel):
     target: ArrayField = Field(description="one number per sample; of two classes, the larger one counts as +1")
 
 
-class SampleFile(StrictModel):
-    """Features and target in one file."""
+class SampleFile(TableOptions):
+    """Features and target in one file: with a `target` a table, else lines of LIBSVM."""
 
-    file: str = Field(min_length=1, description="lines `target index:value ...`, as of LIBSVM and SVMlight")
+    file: str = Field(min_length=1, description="a table; or lines `target index:value ...`, as of LIBSVM and SVMlight")
+    target: ColumnName | None = Field(None, description="of a table: heading or number of the column with the target")
 
 
 class TableSpec(TemplateSpec):
     """What every linear model takes: the samples, and what is done to them first."""
 
     data: Annotated[Literal["diabetes", "breast-cancer"] | Arrays | SampleFile, ByKeys()] = Field(
-        description="the samples: a data set of scikit-learn, {features: ..., target: ...}, or {file: ...} of LIBSVM"
+        description="the samples: a data set of scikit-learn, {features: ..., target: ...}, {file: ..., "
+        "target: ...} of a table, or {file: ...} of LIBSVM"
     )
     standardise: bool = Field(
         True, description="give each feature, and a target that is no class, mean 0 and variance 1"
@@ -106,6 +109,8 @@ def _read(data: str | Arrays | SampleFile, context: BuildContext) -> tuple[np.nd
         return load_breast_cancer(return_X_y=True)
     if isinstance(data, SampleFile):
         with located("file"):
+            if data.target is not None:
+                return _of_table(data, data.target, context)
             return read_svmlight(context.find(data.file), visible(data.file))
     assert isinstance(data, Arrays)
     with located("features"):
@@ -115,6 +120,24 @@ def _read(data: str | Arrays | SampleFile, context: BuildContext) -> tuple[np.nd
     with located("target"):
         target = fit(context.array(data.target), (features.shape[0],), "the target", "the column of samples")
     return features, target
+
+
+def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
+    """Features, and the target, whose words become -1 and +1, in the order of the alphabet."""
+    table = context.table(data.file, data, (target,))
+    goal = table.place(target)
+    places = [place for place in table.places(data, (goal,)) if place != goal]
+    table, remarks = table.known([*places, goal], data.missing == "drop")
+    context.remarks += remarks
+    features, found = table.numbers(places), table.classes(goal)
+    if isinstance(found, list):
+        words, codes = np.unique(found, return_inverse=True)
+        if words.size != 2:
+            raise ProblemError(f"the target has {words.size} words, and needs numbers, or two words, for two classes")
+        context.remarks.append(f"Of the target, {quoted(words[0])} counts as -1, and {quoted(words[1])} as +1.")
+        found = 2.0 * codes - 1.0
+    name = visible(data.file)
+    return np.asarray(finished(name, features)), np.asarray(finished(name, found))
 
 
 def _signs(target: np.ndarray) -> np.ndarray:

@@ -567,7 +567,7 @@ def test_damaged_compression(tmp_path):
         ("1,2\n3\n", "line 2 has 1 cells, but line 1 has 2"),
         ("1,2\n\n# c\n3,4,5\n", "line 4 has 3 cells, but line 1 has 2"),
         ("1,2\n3,x\n", "line 2, column 2: 'x' is not a number"),
-        ("a,b\n3,4\n", "line 1, column 1: 'a' is not a number \\(a line of headings"),
+        ("a,2\n3,4\n", "line 1, column 1: 'a' is not a number \\(`columns` names"),
         ("1,2\n3,\n", "line 2, column 2: the cell is empty"),
         ("1,2,\n3,4,\n", "line 1, column 3: the cell is empty"),
         ("1;2\n3,5;4\n", "line 2, column 1: '3,5' is not a number"),

@@ -1,0 +1,177 @@
+"""Tables with headings (.csv, .tsv, .txt): the columns that a spec asks for, by heading, by number or by range.
+
+Cells are separated by `;`, `,`, tabs or blanks, and may stand in quotes; `#` at the beginning of a line makes a comment
+of it. The first line is one of headings if a column that is asked for is called so there, or if it has no number.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.checks import reason
+from cgm_cli.readers.memory import check_fits
+from cgm_cli.readers.text import number_in, read_lines
+from cgm_cli.spec.fields import ColumnName, TableOptions
+from cgm_cli.text import did_you_mean, quoted
+
+SUFFIXES = (".csv", ".tsv", ".txt")
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_CELL_BYTES = 80
+
+
+@dataclass(frozen=True)
+class Table:
+    """rows: line in the file and cells, of which each has as many. headings: one a column, or None. decimal: what
+    stands before the fraction of a number. remarks: what was recognised, in sentences.
+    """
+
+    name: str
+    headings: list[str] | None
+    rows: list[tuple[int, list[str]]]
+    decimal: str
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        return len(self.rows[0][1])
+
+    def place(self, column: ColumnName) -> int:
+        """Where a column is, from 0. DataError if there is none of that heading or number."""
+        if isinstance(column, int):
+            if not 1 <= column <= self.width:
+                raise DataError(f"{self.name}: no column {column}: they are numbered 1 to {self.width}")
+            return column - 1
+        known = self.headings or []
+        if known.count(column) > 1:
+            raise DataError(f"{self.name}: {known.count(column)} columns are called `{quoted(column)}`: say its number")
+        if column not in known:
+            listed = ", ".join(f"`{quoted(each)}`" for each in known[:20]) or "none, its columns have numbers"
+            hint = did_you_mean(column, known)
+            raise DataError(
+                f"{self.name}: no column `{quoted(column)}`; {hint + ' ' if hint else ''}(headings: {listed})"
+            )
+        return known.index(column)
+
+    def places(self, options: TableOptions, besides: tuple[int, ...] = ()) -> list[int]:
+        """Of the columns that are asked for; all but those left out, and those `besides`, where none are named."""
+        if options.columns is not None:
+            wanted = [options.columns] if isinstance(options.columns, str) else options.columns
+            return [place for each in wanted for place in self._range(each)]
+        left_out = {place for each in options.without or [] for place in self._range(each)} | set(besides)
+        found = [place for place in range(self.width) if place not in left_out]
+        if not found:
+            raise DataError(f"{self.name}: no column is left")
+        return found
+
+    def known(self, places: list[int], drop: bool) -> tuple[Table, tuple[str, ...]]:
+        """The table without the rows that miss a cell in these columns, and a remark on them. DataError with the first
+        of these cells unless rows may be dropped, or if no row is left.
+        """
+        kept = [row for row in self.rows if not any(row[1][place].casefold() in _MISSING for place in places)]
+        dropped = len(self.rows) - len(kept)
+        if not dropped:
+            return self, ()
+        if not drop:
+            line, place = next(
+                (line, place) for line, cells in self.rows for place in places if cells[place].casefold() in _MISSING
+            )
+            raise DataError(
+                f"{self._at(line, place)}: the value is missing; `missing: drop` leaves such rows out "
+                f"({dropped} of {len(self.rows)})"
+            )
+        if not kept:
+            raise DataError(f"{self.name}: every row has a missing value")
+        remark = f"{self.name}: {dropped} of {len(self.rows)} rows miss a value and were dropped."
+        return Table(self.name, self.headings, kept, self.decimal), (remark,)
+
+    def numbers(self, places: list[int]) -> np.ndarray:
+        """The entries of these columns (rows, columns). DataError with the cell for what is no number."""
+        check_fits(self.name, 8 * len(self.rows) * len(places))
+        found = np.empty((len(self.rows), len(places)))
+        for row, (line, cells) in enumerate(self.rows):
+            for column, place in enumerate(places):
+                value = self._number(cells[place])
+                if value is None:
+                    hint = " (`columns` names those that are wanted, `except` those that are not)"
+                    raise DataError(
+                        f"{self._at(line, place)}: '{quoted(cells[place])}' is not a number"
+                        f"{hint if len(places) > 1 else ''}"
+                    )
+                found[row, column] = value
+        return found
+
+    def classes(self, place: int) -> np.ndarray | list[str]:
+        """A column as numbers, or as words where one of its cells is none."""
+        cells = [row[1][place] for row in self.rows]
+        if any(self._number(cell) is None for cell in cells):
+            return cells
+        return self.numbers([place])[:, 0]
+
+    def _number(self, cell: str) -> float | None:
+        return number_in(cell.replace(",", ".") if self.decimal == "," else cell)
+
+    def _range(self, wanted: ColumnName) -> list[int]:
+        if isinstance(wanted, str) and ".." in wanted and wanted not in (self.headings or []):
+            ends = [each.strip() for each in wanted.split("..", 1)]
+            first, last = (self.place(int(each) if each.isdecimal() else each) for each in ends)
+            if first > last:
+                raise DataError(f"{self.name}: the range `{quoted(wanted)}` runs backwards")
+            return list(range(first, last + 1))
+        return [self.place(wanted)]
+
+    def _at(self, line: int, place: int) -> str:
+        heading = f" (`{quoted(self.headings[place])}`)" if self.headings else ""
+        return f"{self.name}: line {line}, column {place + 1}{heading}"
+
+
+def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...], name: str) -> Table:
+    """The table in a file. asked: single columns that are wanted of it. DataError for what is none: it is empty, or
+    its rows are of different lengths.
+    """
+    rows = _rows(read_lines(path, name), options.decimal, name)
+    if not rows:
+        raise DataError(f"{name}: is empty")
+    for line, cells in rows:
+        if len(cells) != len(rows[0][1]):
+            raise DataError(f"{name}: line {line} has {len(cells)} cells, but line {rows[0][0]} has {len(rows[0][1])}")
+    check_fits(name, _CELL_BYTES * len(rows) * len(rows[0][1]))
+    first = rows[0][1]
+    several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
+    ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
+    named = any(each in first for each in (*asked, *several, *ends))
+    headings = first if named or all(number_in(cell.replace(",", ".")) is None for cell in first) else None
+    rows = rows[1:] if headings is not None else rows
+    if not rows:
+        raise DataError(f"{name}: has headings, and no rows")
+    sample = next((cell for _, cells in rows for cell in cells if _COMMA.fullmatch(cell)), None)
+    if options.decimal is None and sample is not None:
+        remark = f"{name}: read with decimal commas: {sample} as {sample.replace(',', '.')}."
+        return Table(name, headings, rows, ",", (remark,))
+    return Table(name, headings, rows, options.decimal or ".")
+
+
+def _rows(lines: list[str], decimal: str | None, name: str) -> list[tuple[int, list[str]]]:
+    """Line and cells of whatever is neither blank nor a comment."""
+    content = [(number, line) for number, line in enumerate(lines, start=1) if line.strip() and line.lstrip()[0] != "#"]
+    if not content:
+        return []
+    bare = re.sub(r'"[^"]*"', '""', content[0][1])
+    marks = (";", "\t") if decimal == "," and '"' not in content[0][1] else (";", ",", "\t")
+    mark = next((mark for mark in marks if mark in bare), None)
+    if mark is None:
+        return [(number, [cell.strip('"') for cell in re.findall(r'"[^"]*"|\S+', line)]) for number, line in content]
+    found, number = list[tuple[int, list[str]]](), 0
+    try:
+        for number, line in content:
+            cells = next(csv.reader([line], delimiter=mark, strict=True, skipinitialspace=True))
+            found.append((number, [cell.strip() for cell in cells]))
+    except csv.Error as error:
+        raise DataError(f"{name}: line {number}: {reason(error)}") from None
+    return found
