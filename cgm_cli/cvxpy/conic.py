@@ -288,7 +288,7 @@ class _Solved:
 
 
 def _limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray) -> TraceLimit:
-    found = trace_limit(blocks, rows, right)
+    found = trace_limit(blocks, rows, right, right)
     return found if found.expected is not None else TraceLimit(ROOM * found.radius)
 
 

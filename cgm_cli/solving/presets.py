@@ -193,7 +193,7 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
 
 def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | None:
     """Interior-point steps where they are the best way: for linear problems over cones where a constraint is not just
-    about the diagonal, which descent on factors is made for.
+    an equation about the diagonal, which descent on factors is made for.
     """
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
     if not (is_open and solver.iterate in ("auto", "dense") and problem.terms and is_conic(problem)):
@@ -201,7 +201,8 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | No
     rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
     if rows > ROWS or math.prod(problem.domain.shape) > ENTRIES:
         return None
-    if is_on_diagonal(problem) and not problem.domain.assumes_radius and not contradicts_itself(problem):
+    exact = all(term.penalty.only_point is not None for term in problem.terms)
+    if exact and is_on_diagonal(problem) and not problem.domain.assumes_radius and not contradicts_itself(problem):
         return None
     steps = InteriorPoint(problem)
     return steps if steps.seconds <= WAIT else None

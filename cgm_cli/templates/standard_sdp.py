@@ -31,7 +31,7 @@ from cgm_cli.spec.fields import ByKeys, ComplexField, Finite, Positive, StrictMo
 from cgm_cli.templates.affine import Affine, Parts, along_diagonal, is_for_factors, on_trace, parts_of_program
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
-from cgm_cli.templates.trace_bounds import TraceLimit, largest_side, trace_limit
+from cgm_cli.templates.trace_bounds import TraceLimit, trace_limit
 from cgm_cli.text import visible
 
 
@@ -164,9 +164,7 @@ class StandardSDP(Template):
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
                 return TraceLimit(self.radius, exact=self.trace == "equal", called=("radius",))
-            equations, others = affine[affine.equal], affine[~affine.equal]
-            size = max(largest_side(others.rows, side) for side in (others.lower, others.upper))
-            return trace_limit(Blocks(sizes), equations.rows, equations.lower, size)
+            return trace_limit(Blocks(sizes), affine.rows, affine.lower, affine.upper)
 
         def _inline(self, context: BuildContext) -> tuple[Parts, bool]:
             """C and the constraints, and whether these are the real forms (`embedded`) of complex matrices."""

@@ -1,7 +1,7 @@
 """How large the trace of a solution can be: what the constraints themselves say of it.
 
 Where some y makes A^*(y) >= I (semidefinite), every X >= 0 with A(X) = b has tr X <= <A^*(y), X> = b^T y; with A^*(y) =
-I, that is what its trace is.
+I, that is what its trace is. Where A_i(X) <= b_i, the same holds, as a bound, for y_i >= 0.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ EXACT = 1e-12
 """Part of I that A^*(y) may be off by, entry by entry, to be I up to rounding."""
 
 STEPS, ACCURACY = 2000, 1e-15
+
+ROOM = 1.1
+"""How much more than upper bounds allow the trace may be: it is they that are to be met with equality, not its own."""
 
 GENEROUS = 1e6
 """How many times what the right-hand sides suggest the trace is taken to be at most, where nothing says how large it
@@ -38,25 +41,42 @@ class TraceLimit:
     called: tuple[str, ...] = ()
 
 
-def trace_limit(blocks: Blocks, rows: sp.csr_array, right: np.ndarray, size: float = 0.0) -> TraceLimit:
-    """Of all X >= 0 in these blocks with rows (m, N) times X = right (m,): implied by them, or else assumed. size: the
-    largest bound of an inequality, its row brought to length one.
+def trace_limit(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceLimit:
+    """Of all X >= 0 in these blocks with lower <= rows X <= upper, rows (m, N), bounds (m,): implied by them, or else
+    assumed.
     """
-    identity = blocks.identity()
-    if rows.shape[0]:
-        transpose = sp.csr_array(rows.T)
-        y = lsmr(transpose, identity, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
-        y = y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
-        total = transpose @ y
-        if np.abs(total - identity).max() <= EXACT and (radius := float(right @ y)) > 0.0:
-            return TraceLimit(_rounded(radius), exact=True)
-        bottom = blocks.bottom(total)
-        least = bottom.value - bottom.error
-        if least > 0.0 and float(right @ y) > 0.0:
-            # A little more, for the rounding of the quotient and of A^*(y).
-            return TraceLimit(float(right @ y) / least * (1.0 + 1e-9))
-    expected = (max(size, largest_side(rows, right)) or 1.0) * blocks.order
+    equal = np.flatnonzero(lower == upper)
+    equations, right = rows[equal], upper[equal]
+    limit = _implied(blocks, equations, right, equal.size)
+    above = np.flatnonzero((lower != upper) & np.isfinite(upper))
+    below = np.flatnonzero((lower != upper) & np.isfinite(lower))
+    if limit is None and above.size + below.size:
+        stacked = sp.csr_array(sp.vstack([equations, rows[above], -rows[below]]))
+        limit = _implied(blocks, stacked, np.concatenate([right, upper[above], -lower[below]]), equal.size)
+    if limit is not None:
+        return limit
+    size = max(largest_side(rows, lower), largest_side(rows, upper))
+    expected = (size or 1.0) * blocks.order
     return TraceLimit(GENEROUS * expected, expected=expected)
+
+
+def _implied(blocks: Blocks, rows: sp.csr_array, right: np.ndarray, equations: int) -> TraceLimit | None:
+    """By least squares: the first rows are those of equations, the others of upper bounds."""
+    if not rows.shape[0]:
+        return None
+    identity, transpose = blocks.identity(), sp.csr_array(rows.T)
+    y = lsmr(transpose, identity, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+    y = y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+    y[equations:] = np.maximum(y[equations:], 0.0)
+    total, radius = transpose @ y, float(right @ y)
+    if not radius > 0.0:
+        return None
+    if equations == right.size and np.abs(total - identity).max() <= EXACT:
+        return TraceLimit(_rounded(radius), exact=True)
+    least = blocks.lower_bound(total)
+    # A little more, for the rounding of the quotient and of A^*(y).
+    room = 1.0 + 1e-9 if equations == right.size else ROOM
+    return TraceLimit(room * radius / least) if least > 0.0 else None
 
 
 def _rounded(radius: float) -> float:

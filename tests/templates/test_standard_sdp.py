@@ -228,6 +228,41 @@ def test_what_the_constraints_say_of_the_trace(rows, right, limit):
         assert domain.fixed_trace == limit[1]
 
 
+@pytest.mark.parametrize(
+    ("matrices", "sides", "trace"),
+    [
+        # X_ii <= i: 1 + 2, and a little room.
+        ([unit(2, 0, 0), unit(2, 1, 1)], [{"upper": 1.0}, {"upper": 2.0}], 3.0),
+        # -X_ii >= -i, the same.
+        ([-unit(2, 0, 0), -unit(2, 1, 1)], [{"lower": -1.0}, {"lower": -2.0}], 3.0),
+        # One equation and one bound; the lower bound says nothing.
+        ([unit(2, 0, 0), unit(2, 1, 1)], [{"equals": 1.0}, {"lower": -5.0, "upper": 2.0}], 3.0),
+        ([np.array([[2.0, 1.0], [1.0, 2.0]])], [{"upper": 5.0}], 5.0),
+        # Lower bounds bound nothing, nor do upper ones on less than all of it.
+        ([np.eye(2)], [{"lower": 1.0}], None),
+        ([unit(2, 0, 0)], [{"upper": 1.0}], None),
+    ],
+)
+def test_what_bounds_say_of_the_trace(matrices, sides, trace):
+    rows = [{"matrix": matrix.tolist(), **side} for matrix, side in zip(matrices, sides, strict=True)]
+    domain = template("standard-sdp", cost=[[1, 2], [2, -1]], constraints=rows).problem.domain
+    assert domain.assumes_radius == (trace is None)
+    if trace is not None:
+        assert trace < domain.radius < 1.2 * trace
+        assert not domain.fixed_trace
+
+
+def test_a_bound_on_the_diagonal_stops_the_objective_and_not_the_trace():
+    """max <J, X> with X_ii <= 1 is n^2, at X = J."""
+    n = 12
+    rows = [{"matrix": unit(n, i, i).tolist(), "upper": 1.0} for i in range(n)]
+    problem = {"template": "standard-sdp", "cost": np.ones((n, n)).tolist(), "constraints": rows, "sense": "maximise"}
+    result = build(loads(dump({"problem": problem}))).solve()
+    assert result.status.value == "converged"
+    assert result.record.total == pytest.approx(n * n, rel=1e-3)
+    assert not result.active_bounds and result.bound_rests_on is None
+
+
 def test_a_bound_that_needs_a_trace_says_so():
     """min X_11 with X_12 = 1 is 0 and not attained: with a trace of r it is 1 / r or so."""
     problem = as_spec(unit(2, 0, 0), [unit(2, 0, 1)], [2.0])
