@@ -96,13 +96,13 @@ def _parts_of(matrix: Matrix, sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
 
 
 def _parts_of_factors(saved: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> Iterator[np.ndarray]:
-    """The blocks along the diagonal of left diag(weights) right^T, of which the others are never made."""
+    """The blocks along the diagonal of left diag(weights) left^T, of which the others are never made."""
     first = 0
     for size in sizes:
         rows = slice(first, first + abs(size))
         first += abs(size)
-        part = {name: saved[name] if name == "weights" else saved[name][rows] for name in saved}
-        yield written_out(part) if size > 0 else (part["left"] * part["weights"] * part["left"]).sum(axis=1)
+        part = {"left": saved["left"][rows], "weights": saved["weights"]}
+        yield written_out(part) if size > 0 else np.square(part["left"]) @ part["weights"]
 
 
 def _entries(number: int, parts: Iterable[np.ndarray]) -> Iterator[str]:

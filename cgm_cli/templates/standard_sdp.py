@@ -202,7 +202,7 @@ class StandardSDP(Template):
         """is_complex: whether the one matrix, cost and constraints are real forms (`cgm_cli.numerics.hermitian`) of
         Hermitian ones.
         """
-        self.parts, self.trace = parts, trace
+        self.cost, self.affine, self.trace = parts.cost, parts.affine, trace
         sizes, affine, cost = parts.sizes, parts.affine, parts.cost
         self._is_one = len(sizes) == 1 and sizes[0] > 0
         limit = trace.radius, trace.exact, trace.expected, trace.called

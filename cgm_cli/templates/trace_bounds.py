@@ -45,14 +45,10 @@ def trace_limit(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np
     """Of all X >= 0 in these blocks with lower <= rows X <= upper, rows (m, N), bounds (m,): implied by them, or else
     assumed.
     """
-    equal = np.flatnonzero(lower == upper)
-    equations, right = rows[equal], upper[equal]
-    limit = _implied(blocks, equations, right, equal.size)
-    above = np.flatnonzero((lower != upper) & np.isfinite(upper))
-    below = np.flatnonzero((lower != upper) & np.isfinite(lower))
-    if limit is None and above.size + below.size:
-        stacked = sp.csr_array(sp.vstack([equations, rows[above], -rows[below]]))
-        limit = _implied(blocks, stacked, np.concatenate([right, upper[above], -lower[below]]), equal.size)
+    equal = lower == upper
+    limit = _implied(blocks, rows[np.flatnonzero(equal)], lower[equal], upper[equal])
+    if limit is None and not equal.all():
+        limit = _implied(blocks, rows, lower, upper)
     if limit is not None:
         return limit
     size = max(largest_side(rows, lower), largest_side(rows, upper))
@@ -60,22 +56,23 @@ def trace_limit(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np
     return TraceLimit(GENEROUS * expected, expected=expected)
 
 
-def _implied(blocks: Blocks, rows: sp.csr_array, right: np.ndarray, equations: int) -> TraceLimit | None:
-    """By least squares: the first rows are those of equations, the others of upper bounds."""
+def _implied(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceLimit | None:
+    """By least squares."""
     if not rows.shape[0]:
         return None
     identity, transpose = blocks.identity(), sp.csr_array(rows.T)
     y = lsmr(transpose, identity, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
     y = y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
-    y[equations:] = np.maximum(y[equations:], 0.0)
-    total, radius = transpose @ y, float(right @ y)
+    right = np.where(y > 0.0, upper, lower)
+    y, right = np.where(np.isfinite(right), y, 0.0), np.where(np.isfinite(right), right, 0.0)
+    total, radius, exact = transpose @ y, float(right @ y), bool((lower == upper).all())
     if not radius > 0.0:
         return None
-    if equations == right.size and np.abs(total - identity).max() <= EXACT:
+    if exact and np.abs(total - identity).max() <= EXACT:
         return TraceLimit(_rounded(radius), exact=True)
     least = blocks.lower_bound(total)
     # A little more, for the rounding of the quotient and of A^*(y).
-    room = 1.0 + 1e-9 if equations == right.size else ROOM
+    room = 1.0 + 1e-9 if exact else ROOM
     return TraceLimit(room * radius / least) if least > 0.0 else None
 
 
