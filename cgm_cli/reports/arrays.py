@@ -13,7 +13,8 @@ import numpy as np
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.files import FILE, file_kind
-from cgm_cli.reports.conic import slack, solution_text
+from cgm_cli.reports.conic import slack
+from cgm_cli.reports.csdp import solution_text
 from cgm_cli.reports.images import png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault

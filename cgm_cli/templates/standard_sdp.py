@@ -80,6 +80,10 @@ class StandardSDP(Template):
     """
 
     takes_samples = True
+    given: Parts
+    """The program with all its constraints, those that say the trace included, and its blocks apart."""
+    trace_is_implied: bool
+    """Whether the trace is fixed, and it is the equations that say so."""
 
     class Spec(TemplateSpec):
         template: Literal["standard-sdp"]
@@ -151,15 +155,16 @@ class StandardSDP(Template):
                     "imaginary part",
                     ("nonnegative",),
                 )
-            trace = self._trace(sizes, affine)
+            given, trace = parts, self._trace(sizes, affine)
             if trace.exact:
                 stated = on_trace(sizes, affine, trace.radius)
                 names = map(affine.called, np.flatnonzero(stated).tolist())
                 trace = replace(trace, called=(*trace.called, *names))
                 parts = replace(parts, affine=affine[~stated])
-            if is_for_factors(parts):
-                parts = along_diagonal(parts)
-            return StandardSDP(parts, trace, self.nonnegative, self.weights, maximise, is_complex)
+            built = along_diagonal(parts) if is_for_factors(parts) else parts
+            made = StandardSDP(built, trace, self.nonnegative, self.weights, maximise, is_complex)
+            made.given, made.trace_is_implied = given, self.radius is None and trace.exact
+            return made
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
@@ -203,6 +208,7 @@ class StandardSDP(Template):
         Hermitian ones.
         """
         self.cost, self.affine, self.trace = parts.cost, parts.affine, trace
+        self.given, self.trace_is_implied = parts, False
         sizes, affine, cost = parts.sizes, parts.affine, parts.cost
         self._is_one = len(sizes) == 1 and sizes[0] > 0
         limit = trace.radius, trace.exact, trace.expected, trace.called

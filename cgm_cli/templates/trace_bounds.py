@@ -60,9 +60,7 @@ def _implied(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.nd
     """By least squares."""
     if not rows.shape[0]:
         return None
-    identity, transpose = blocks.identity(), sp.csr_array(rows.T)
-    y = lsmr(transpose, identity, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
-    y = y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+    identity, transpose, y = blocks.identity(), sp.csr_array(rows.T), multipliers_of_trace(blocks.sizes, rows)
     right = np.where(y > 0.0, upper, lower)
     y, right = np.where(np.isfinite(right), y, 0.0), np.where(np.isfinite(right), right, 0.0)
     total, radius, exact = transpose @ y, float(right @ y), bool((lower == upper).all())
@@ -74,6 +72,13 @@ def _implied(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.nd
     # A little more, for the rounding of the quotient and of A^*(y).
     room = 1.0 + 1e-9 if exact else ROOM
     return TraceLimit(room * radius / least) if least > 0.0 else None
+
+
+def multipliers_of_trace(sizes: tuple[int, ...], rows: sp.csr_array) -> np.ndarray:
+    """The y (m,) for which A^*(y) is nearest to I, with the A_i of blocks of these sizes in rows (m, N)."""
+    identity, transpose = Blocks(sizes).identity(), sp.csr_array(rows.T)
+    y = lsmr(transpose, identity, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+    return y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
 
 
 def _rounded(radius: float) -> float:
