@@ -30,7 +30,7 @@ class Status(Enum):
         return member
 
     RUNNING = ("running", "The run is still going, or its process died and `cgm resume` goes on with it.", 75)
-    CONVERGED = ("converged", "Every stopping tolerance was met, or an answer is proven to be the best.", 0)
+    CONVERGED = ("converged", "Solved to the accuracy that was asked for.", 0)
     ITERATION_LIMIT = ("iteration-limit", "The iteration budget was spent.", 0)
     TIME_LIMIT = ("time-limit", "The time budget was spent.", 0)
     TARGET_REACHED = ("target-reached", "The target objective was reached.", 0)

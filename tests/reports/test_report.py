@@ -315,7 +315,8 @@ def test_figures_replace_figures_only(cgm, three, tmp_path, monkeypatch, kind):
 def test_two_outputs_have_two_places(cgm, three, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     code, out, err = cgm("report", three, *arguments)
-    assert code == 2 and out == "" and "a place of its own" in err
+    assert code == 2 and "a place of its own" in err
+    assert json.loads(out)["error"]["exit_code"] == 2 if "--json" in arguments else out == ""
 
 
 def test_a_page_on_standard_output_is_alone_there(cgm, three):

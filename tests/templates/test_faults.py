@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from cgm_cli.spec import registry
 from cgm_cli.spec.faults import SpecError
-from cgm_cli.spec.fields import ArrayField, ByKeys, mappings
+from cgm_cli.spec.fields import ArrayField, ByKeys, TableArray, mappings
 from cgm_cli.spec.load import dump, loads
 
 
@@ -100,7 +100,12 @@ def every_field():
 
 
 def test_every_union_of_mappings_is_picked_by_keys():
-    several = [(name, key, field) for name, key, field in every_field() if len(mappings(field.annotation)) > 1]
+    several = [
+        (name, key, field)
+        for name, key, field in every_field()
+        # Arrays, whose own reader tells files from tables, count as one form.
+        if len({model for model in mappings(field.annotation) if model is not TableArray}) > 1
+    ]
     assert {(name, key) for name, key, _ in several} >= {("max-cut", "graph"), ("kmeans-sdp", "points")}
     unmarked = [(name, key) for name, key, field in several if not any(isinstance(m, ByKeys) for m in field.metadata)]
     assert unmarked == []
@@ -118,7 +123,7 @@ def _plain(annotation):
 
 
 def test_the_models_of_a_union():
-    assert [model.__name__ for model in mappings(ArrayField)] == ["FileArray"]
+    assert [model.__name__ for model in mappings(ArrayField)] == ["FileArray", "TableArray"]
     assert mappings(list[ArrayField]) == []
 
 
