@@ -146,10 +146,10 @@ def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
     assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.FAILS
 
 
-def test_a_run_that_failed(tmp_path):
+def test_a_run_that_was_refused_leaves_nothing_to_verify(tmp_path):
     with pytest.raises(Exception, match="matrix"):
         solve(composed({"kind": "simplex", "size": 3}, objective={"kind": "quadratic", "matrix": [[1]]}), out=tmp_path)
-    with pytest.raises(DataError, match=r"no run\.h5"):
+    with pytest.raises(DataError, match=r"is not a run: it has no status\.json"):
         verify(tmp_path)
 
 
