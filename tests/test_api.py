@@ -197,8 +197,7 @@ def test_what_an_array_holds_is_told_by_its_place(tmp_path, monkeypatch):
         with pytest.raises(DataError, match=r"problem\.graph: not the matrix of a graph") as caught:
             solve({"problem": {**cut, "graph": graph}}, out=tmp_path / "run")
         assert "arrays/" not in caught.value.message.partition("\n")[0]
-        assert load_run(tmp_path / "run").state["message"] == caught.value.message
-        shutil.rmtree(tmp_path / "run")
+        assert not (tmp_path / "run").exists()
 
 
 KILLED = """
@@ -317,7 +316,7 @@ def test_a_disk_that_is_full(tmp_path):
         with pytest.raises(CgmError, match="could not be written: the disk is full") as caught:
             solve(spec(matrix=np.ones((ROWS, 10 * COLUMNS)).repeat(20, axis=0)), out=disk / "run")
         assert caught.value.exit_code == 4
-        assert not list((disk / "run" / "arrays").iterdir())
+        assert not (disk / "run").exists()
 
 
 def test_a_sweep_over_such_a_spec(run, tmp_path):
