@@ -23,21 +23,32 @@ CONFIG = Path(__file__).parents[2] / "configs" / "one-bit-completion.yaml"
 ODDS = {"rows": 30, "columns": 20, "rank": 2, "scale": 3.0}
 
 
+def matrix_of(built):
+    """The matrix that some entries of are hidden, and where they are not."""
+    found, observed = np.empty(built.seen.shape), np.zeros(built.seen.shape, dtype=bool)
+    for entries in (built.seen, built.hidden):
+        found.flat[entries.indices] = entries.values
+    observed.flat[built.seen.indices] = True
+    return found, observed
+
+
 def test_the_random_matrix():
     clean = template("matrix-completion", matrix={**RANDOM, "noise": 0.0}, seed=2)
-    values = np.linalg.svd(clean.matrix, compute_uv=False)
+    matrix, observed = matrix_of(clean)
+    values = np.linalg.svd(matrix, compute_uv=False)
     assert np.count_nonzero(values > 1e-10 * values[0]) == 2
     assert clean.problem.domain.radius == pytest.approx(values.sum())
-    assert clean.observed.sum() == 300
+    assert observed.sum() == 300
     noisy = template("matrix-completion", matrix=RANDOM, seed=2)
     assert noisy.problem.domain.radius == pytest.approx(values.sum()), "the radius is that of the matrix without noise"
-    assert (noisy.matrix - clean.matrix).std() == pytest.approx(0.1, rel=0.2)
-    assert not np.array_equal(noisy.matrix, template("matrix-completion", matrix=RANDOM, seed=3).matrix)
+    assert (matrix_of(noisy)[0] - matrix).std() == pytest.approx(0.1, rel=0.2)
+    other = template("matrix-completion", matrix=RANDOM, seed=3)
+    assert not np.array_equal(matrix_of(noisy)[0], matrix_of(other)[0])
 
 
 def test_the_scale_of_the_random_matrix():
     unit, larger = (template("matrix-completion", matrix={**ODDS, "scale": scale}, seed=2) for scale in (1.0, 3.0))
-    np.testing.assert_allclose(larger.matrix, 3 * unit.matrix)
+    np.testing.assert_allclose(matrix_of(larger)[0], 3 * matrix_of(unit)[0])
     assert larger.problem.domain.radius == pytest.approx(3 * unit.problem.domain.radius)
 
 
@@ -47,23 +58,24 @@ def test_signs_are_drawn_with_the_probabilities_of_the_model(noise):
     fields = {"matrix": {"rows": 300, "columns": 200, "rank": 2, "scale": 2.0, "noise": noise}, "seed": 4}
     odds = template("matrix-completion", **fields)
     drawn = template("matrix-completion", loss="logistic", **fields)
-    assert set(np.unique(drawn.matrix)) == {-1.0, 1.0}
+    (log_odds, seen), (found, observed) = matrix_of(odds), matrix_of(drawn)
+    assert set(np.unique(found)) == {-1.0, 1.0}
     assert isinstance(drawn.problem.loss, Logistic)
-    np.testing.assert_array_equal(drawn.problem.loss.labels, drawn.matrix[drawn.observed])
-    np.testing.assert_array_equal(drawn.observed, odds.observed)
+    np.testing.assert_array_equal(drawn.problem.loss.labels, found[observed])
+    np.testing.assert_array_equal(observed, seen)
     assert drawn.problem.domain.radius == odds.problem.domain.radius, "that of the log-odds without noise"
-    mean = 2 * expit(odds.matrix) - 1
-    for group in (odds.matrix < -1, np.abs(odds.matrix) <= 1, odds.matrix > 1):
+    mean = 2 * expit(log_odds) - 1
+    for group in (log_odds < -1, np.abs(log_odds) <= 1, log_odds > 1):
         deviation = np.sqrt((1 - mean[group] ** 2).sum())
-        assert abs((drawn.matrix - mean)[group].sum()) < 4 * deviation
+        assert abs((found - mean)[group].sum()) < 4 * deviation
     other = template("matrix-completion", loss="logistic", **{**fields, "seed": 5})
-    assert not np.array_equal(drawn.matrix, other.matrix)
+    assert not np.array_equal(found, matrix_of(other)[0])
 
 
 def test_given_signs_are_kept():
     given = [[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]
     built = template("matrix-completion", loss="logistic", matrix=given, radius=3.0, missing=1 / 3)
-    np.testing.assert_array_equal(built.matrix, given)
+    np.testing.assert_array_equal(matrix_of(built)[0], given)
     assert built.problem.loss.labels.size == 4
     assert built.problem.domain.radius == 3.0
 
@@ -74,10 +86,9 @@ def test_fractions_of_wrong_signs():
     built = template("matrix-completion", loss="logistic", matrix=given.tolist(), radius=8.0, missing=0.5)
     atom = LowRankAtom(np.array([[1.0], [1.0], [-1.0]]), np.array([0.5]), np.array([[1.0], [-1.0], [1.0], [1.0]]))
     assert built.metrics(FactoredIterate(atom, 4, False)) == {"train_error": 0.0, "test_error": 0.0}
-    seen, unseen = (tuple(np.argwhere(mask)[0]) for mask in (built.observed, ~built.observed))
-    built.matrix[seen] *= -1
+    built.seen.values[0] *= -1
     assert built.metrics(FactoredIterate(atom, 4, False)) == {"train_error": pytest.approx(1 / 6), "test_error": 0.0}
-    built.matrix[unseen] *= -1
+    built.hidden.values[0] *= -1
     assert built.metrics(FactoredIterate(atom, 4, False))["test_error"] == pytest.approx(1 / 6)
     undecided = built.metrics(FactoredIterate(built.problem.first, 4, False))
     assert undecided == {"train_error": 1.0, "test_error": 1.0}, "zero is no sign"
@@ -86,8 +97,9 @@ def test_fractions_of_wrong_signs():
 def test_errors_where_observed_and_elsewhere():
     built = template("matrix-completion", matrix=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], missing=1 / 3)
     found = built.metrics(FactoredIterate(built.problem.first, 4, False))
-    assert found["train_error"] == pytest.approx(np.sqrt((built.matrix[built.observed] ** 2).mean()))
-    assert found["test_error"] == pytest.approx(np.sqrt((built.matrix[~built.observed] ** 2).mean()))
+    matrix, observed = matrix_of(built)
+    assert found["train_error"] == pytest.approx(np.sqrt((matrix[observed] ** 2).mean()))
+    assert found["test_error"] == pytest.approx(np.sqrt((matrix[~observed] ** 2).mean()))
     whole = template("matrix-completion", matrix=[[1.0, 2.0], [3.0, 4.0]], missing=0.0)
     assert "test_error" not in whole.metrics(FactoredIterate(whole.problem.first, 4, False))
 
@@ -123,8 +135,8 @@ def test_the_shipped_signs_are_predicted_almost_as_well_as_can_be():
     assert result.status is Status.CONVERGED
     assert result.bound_is == "certified"
     odds = template("matrix-completion", matrix={"rows": 100, "columns": 80, "rank": 2, "scale": 5}, missing=0.3)
-    drawn = build(load(CONFIG)).template
-    best = np.mean((odds.matrix * drawn.matrix < 0)[~drawn.observed])
+    drawn, observed = matrix_of(build(load(CONFIG)).template)
+    best = np.mean((matrix_of(odds)[0] * drawn < 0)[~observed])
     assert 0.15 < best < 0.18
     assert result.metrics["test_error"] < best + 0.03
 
@@ -141,6 +153,7 @@ def test_it_is_completed():
     [
         ({"matrix": [1.0, 2.0]}, "must be a matrix, but is a vector of 2", ("matrix",)),
         ({"matrix": [[1.0, 2.0]], "missing": 0.9}, "every entry is missing", ("missing",)),
+        ({"matrix": [[1.0, 2.0]], "held_out": 0.9}, "every entry is held out", ("held_out",)),
         (
             {"matrix": [[1.0, 0.0], [1.0, -1.0]], "loss": "logistic", "radius": 1.0},
             r"labels must be \+1 or -1 \(write 0/1 labels",
