@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
 from scipy.special import expit
 
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.iterates import FactoredIterate
 from cgm_cli.blocks.losses.logistic import Logistic
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import load
 from cgm_cli.templates.build import build
@@ -146,6 +149,118 @@ def test_it_is_completed():
     fields = {"template": "matrix-completion", "matrix": {**RANDOM, "noise": 0.0}, "missing": 0.3}
     result = solve(fields, iterations=1000)
     assert result.metrics["test_error"] < 0.05
+
+
+GIVEN = [[1.0, np.nan, 0.0], [np.nan, 4.0, np.nan]]
+
+
+def write(folder, name):
+    """A matrix with unknown entries, and with a zero that is known, in a file."""
+    known = np.isfinite(GIVEN)
+    rows, columns = np.nonzero(known)
+    stored = sp.coo_array((np.array(GIVEN)[known], (rows, columns)), shape=known.shape)
+    match name:
+        case "m.mtx":
+            lines = [f"{i + 1} {j + 1} {GIVEN[i][j]}" for i, j in zip(rows, columns, strict=True)]
+            head = "%%MatrixMarket matrix coordinate real general\n2 3 3\n"
+            (folder / name).write_text(head + "\n".join(lines) + "\n")
+        case "sparse.npz":
+            sp.save_npz(folder / name, stored.tocsr())
+        case "m.npy":
+            np.save(folder / name, GIVEN)
+        case _:
+            cells = "\n".join(",".join("nan" if np.isnan(x) else f"{x:g}" for x in row) for row in GIVEN)
+            (folder / name).write_text(("a,b,c\n" if name == "headed.csv" else "") + cells + "\n")
+    return {"file": name}
+
+
+@pytest.mark.parametrize("name", ["m.mtx", "sparse.npz", "m.npy", "m.csv", "headed.csv"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_what_is_not_given_is_unknown(tmp_path, name, transpose):
+    built = template(
+        "matrix-completion", tmp_path, matrix={**write(tmp_path, name), "transpose": transpose}, radius=5.0
+    )
+    expected = np.transpose(GIVEN) if transpose else np.array(GIVEN)
+    assert built.seen.shape == expected.shape
+    np.testing.assert_array_equal(built.seen.indices, np.flatnonzero(np.isfinite(expected)))
+    np.testing.assert_array_equal(built.seen.values, expected[np.isfinite(expected)])
+    assert built.hidden.count == built.held_out.count == 0
+    assert built.problem.loss.value(np.zeros(3)) == pytest.approx(0.5 * 17)
+
+
+def test_missing_cells_of_a_table_are_unknown(tmp_path):
+    (tmp_path / "t.csv").write_text("name,a,b,c\nann,1,,0\nbob,NA,4,?\n")
+    built = template("matrix-completion", tmp_path, matrix={"file": "t.csv", "columns": "a..c"}, radius=5.0)
+    assert built.seen.indices.tolist() == [0, 2, 4] and built.seen.values.tolist() == [1, 0, 4]
+
+
+def test_an_infinite_entry_is_refused_beside_unknown_ones(tmp_path):
+    np.save(tmp_path / "m.npy", [[np.nan, 1.0], [np.inf, np.nan]])
+    with pytest.raises(DataError, match="1 entry is not finite, the first at row 2, column 1: inf"):
+        template("matrix-completion", tmp_path, matrix={"file": "m.npy"}, radius=5.0)
+
+
+def test_held_out_entries_are_drawn_by_the_seed_and_never_used():
+    """Whatever they are, the solution stays the same to the last bit; their error does not."""
+    full = np.random.default_rng(0).standard_normal((12, 10))
+    fields = {"missing": 0.25, "held_out": 0.2, "radius": 8.0}
+    built = template("matrix-completion", seed=3, matrix=full.tolist(), **fields)
+    places = [set(entries.indices.tolist()) for entries in (built.seen, built.hidden, built.held_out)]
+    assert list(map(len, places)) == [72, 30, 18] and len(set.union(*places)) == 120
+    spoilt = full.copy()
+    spoilt.flat[built.held_out.indices] += 100.0
+    first, second = (
+        solve({"template": "matrix-completion", "matrix": x.tolist(), **fields}, seed=3, iterations=20)
+        for x in (full, spoilt)
+    )
+    np.testing.assert_array_equal(first.solution["completed"], second.solution["completed"])
+    off = (first.solution["completed"] - full).flat[built.held_out.indices]
+    assert first.metrics["held_out_rmse"] == pytest.approx(np.sqrt(np.square(off).mean()))
+    assert second.metrics["held_out_rmse"] > 90.0
+    assert second.metrics["test_error"] == first.metrics["test_error"]
+    other = template("matrix-completion", seed=4, matrix=full.tolist(), **fields)
+    assert set(other.held_out.indices.tolist()) != places[2]
+
+
+def test_ratings_are_completed_without_a_full_matrix(tmp_path):
+    """Of a matrix of 30,000 x 20,000 that would take 4.8 GB."""
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(0, 30, 300), rng.integers(0, 20, 300)
+    tail = [f"u{i},m{i % 20_000},1" for i in range(30_000)]
+    lines = [f"u{i},m{j},{1 + (i + j) % 5}" for i, j in zip(users, items, strict=True)]
+    (tmp_path / "r.csv").write_text("\n".join(lines + tail) + "\n")
+    tracemalloc.start()
+    built = template("matrix-completion", tmp_path, ratings={"file": "r.csv"}, held_out=0.1, radius=1e4)
+    iterate = FactoredIterate(built.problem.first, 4, False)
+    found = {**built.metrics(iterate), **built.round(iterate, None, rng).metrics}
+    assert tracemalloc.get_traced_memory()[1] < 1e8
+    tracemalloc.stop()
+    assert built.problem.domain.shape == (30_000, 20_000)
+    assert found.keys() == {"train_error", "held_out_rmse", "rank"}
+    assert "completed" not in built.round(iterate, None, rng).arrays
+
+
+@pytest.mark.parametrize("fields", [{}, {"matrix": [[1.0]], "ratings": {"file": "r.csv"}}])
+def test_either_a_matrix_or_ratings(fields):
+    with pytest.raises(ValidationError, match="needs either a `matrix` or `ratings`"):
+        template("matrix-completion", **fields)
+
+
+def test_of_unknown_entries_a_radius_is_needed_and_one_is_proposed(tmp_path):
+    (tmp_path / "r.csv").write_text("a,x,3\nb,y,3\nc,x,3\n")
+    with pytest.raises(ProblemError, match=r"give `radius` a number, for instance 7\.35, which") as caught:
+        template("matrix-completion", tmp_path, ratings={"file": "r.csv"})  # 3 sqrt(3 * 2)
+    assert caught.value.path == ("radius",)
+
+
+def test_signs_as_ratings(tmp_path):
+    (tmp_path / "r.csv").write_text("a,x,1\nb,y,-1\nc,x,1\n")
+    built = template("matrix-completion", tmp_path, ratings={"file": "r.csv"}, loss="logistic", radius=2.0)
+    assert built.problem.loss.labels.tolist() == [1, -1, 1]
+    (tmp_path / "r.csv").write_text("a,x,1\nb,y,0\n")
+    with pytest.raises(ProblemError, match=r"labels must be \+1 or -1") as caught:
+        template("matrix-completion", tmp_path, ratings={"file": "r.csv"}, loss="logistic", radius=2.0)
+    assert caught.value.path == ("ratings",)
 
 
 @pytest.mark.parametrize(
