@@ -53,7 +53,7 @@ def rows(path):
 def test_the_error_on_what_was_held_out_is_shown(solved, cgm):
     run, answer = solved
     assert answer["metrics"]["held_out_rmse"] > 0.0
-    assert f"{answer['metrics']['held_out_rmse']:.6g}" in cgm("show", run)[1]
+    assert f"{answer['metrics']['held_out_rmse']:.4g}" in cgm("show", run)[1]
     assert "held_out_rmse" in cgm("report", run)[1]
 
 
