@@ -1,7 +1,7 @@
 """Tables with headings (.csv, .tsv, .txt): the columns that a spec asks for, by heading, by number or by range.
 
-Cells are separated by `;`, `,`, tabs or blanks, and may stand in quotes; `#` at the beginning of a line makes a comment
-of it. The first line is one of headings if a column that is asked for is called so there, or if it has no number.
+Cells are separated by `;`, `,`, tabs, `::` or blanks, and may stand in quotes; `#` at the beginning of a line makes a
+comment of it. The first line is one of headings if a column that is asked for is called so there, or if it has no number.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cgm_cli.text import did_you_mean, quoted
 SUFFIXES = (".csv", ".tsv", ".txt")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_COLONS = "::"  # of MovieLens; csv.reader knows separators of one character only, and such tables have no quotes
 _CELL_BYTES = 80
 
 Row = tuple[int, list[str]]
@@ -192,7 +193,7 @@ def rows_of(lines: list[str], decimal: str | None, name: str) -> Iterator[Row]:
     for count, (number, line) in enumerate(content):
         if count == 0:
             mark = _separator(line, decimal)
-        if '"' not in line:  # which csv.reader would take ten times as long for
+        if '"' not in line or mark == _COLONS:  # the former because csv.reader takes much longer
             yield number, [cell.strip() for cell in line.split(mark)]
         elif mark is None:
             yield number, [cell.strip('"') for cell in re.findall(r'"[^"]*"|\S+', line)]
@@ -208,4 +209,4 @@ def _separator(first: str, decimal: str | None) -> str | None:
     """What stands between the cells of a first line; None for blanks."""
     bare = re.sub(r'"[^"]*"', '""', first)
     marks = (";", "\t") if decimal == "," and '"' not in first else (";", ",", "\t")
-    return next((mark for mark in marks if mark in bare), None)
+    return next((mark for mark in (*marks, _COLONS) if mark in bare), None)

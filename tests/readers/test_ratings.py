@@ -61,6 +61,11 @@ def test_words_quotes_and_no_headings(tmp_path, mark):
     assert triplets(found) == {("b,o; b", "Alien"): 5, ("ann", "Brazil"): 3, ("ann", "007"): 1, ("ann", "7"): 2}
 
 
+def test_two_colons_separate_cells(tmp_path):
+    found, _ = read(tmp_path, "1::1193::5::978300760\n1::661::3.5::978302109\n")
+    assert triplets(found) == {("1", "1193"): 5, ("1", "661"): 3.5}
+
+
 def test_of_a_pair_given_twice_the_last_rating_counts(tmp_path):
     found, remarks = read(tmp_path, "b,x,1\na,x,2\nb,x,3\na,y,4\nb,x,5\n")
     assert triplets(found) == {("b", "x"): 5, ("a", "x"): 2, ("a", "y"): 4}
