@@ -111,9 +111,8 @@ def _nuclear(built: Any) -> Block:
 
 
 def _completion(built: Any, loss: str) -> Block:
-    at = {"kind": "sampling", "indices": np.flatnonzero(built.observed)}
-    seen = built.matrix[built.observed]
-    fit = {"labels": seen} if loss == "logistic" else {"target": seen}
+    at = {"kind": "sampling", "indices": built.seen.indices}
+    fit = {"labels" if loss == "logistic" else "target": built.seen.values}
     return {"domain": _nuclear(built), "objective": {"kind": loss, "map": at, **fit}}
 
 

@@ -286,9 +286,9 @@ def factored_cut(template: Template, limit: float) -> Iterator[Attempt]:
 
 def factored_completion(template: Template, limit: float) -> Iterator[Attempt]:
     """L-BFGS of SciPy on X = r U W^T / ((|U|^2 + |W|^2) / 2), whose nuclear norm is at most r."""
-    observed, matrix, radius = template.observed, template.matrix, template.problem.domain.radius
-    rows, columns = np.nonzero(observed)
-    target, (m, n) = matrix[observed], matrix.shape
+    seen, radius = template.seen, template.problem.domain.radius
+    target, (m, n) = seen.values, seen.shape
+    rows, columns = np.divmod(seen.indices, n)
     rank = min(m, n, 30)
 
     def split(flat):
@@ -316,7 +316,7 @@ def factored_completion(template: Template, limit: float) -> Iterator[Attempt]:
         u, w, scale = point(flat)
         x = scale * (u @ w.T)
         norm = float(scipy.linalg.svdvals(x).sum())
-        value = 0.5 * float(np.square(x[observed] - target).sum())
+        value = 0.5 * float(np.square(x.flat[seen.indices] - target).sum())
         yield Attempt(setting, seconds, value, max(0.0, norm / radius - 1.0))
 
 

@@ -170,7 +170,9 @@ def kmeans(template: Template, iterations: int = 3000, accuracy: float = 2e-5, s
 
 
 def completion(template: Template) -> Reference:
-    radius, known, matrix = template.problem.domain.radius, template.observed, template.matrix
+    radius, seen = template.problem.domain.radius, template.seen
+    known, matrix = np.zeros(seen.shape, dtype=bool), np.zeros(seen.shape)
+    known.flat[seen.indices], matrix.flat[seen.indices] = True, seen.values
 
     def onto(x):
         left, values, right = scipy.linalg.svd(x, full_matrices=False, check_finite=False)

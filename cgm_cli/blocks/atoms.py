@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 
 from cgm_cli.numerics import kernels
+from cgm_cli.numerics.samples import entries
 
 
 class Atom(ABC):
@@ -42,6 +43,10 @@ class Atom(ABC):
     @abstractmethod
     def dense(self) -> np.ndarray:
         """A new array of shape `self.shape`."""
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Entries (k,) of a matrix, at row rows_i and column columns_i each."""
+        return self.dense()[rows, columns]
 
     @abstractmethod
     def inner(self, array: np.ndarray) -> float:
@@ -155,6 +160,9 @@ class LowRankAtom(Atom):
 
     def dense(self) -> np.ndarray:
         return (self.left * self.weights) @ self.right.T
+
+    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return entries(self.left, self.weights, self.right, rows, columns)
 
     def inner(self, array: np.ndarray) -> float:
         return float(np.einsum("ir,ir,r->", self.left, array @ self.right, self.weights))

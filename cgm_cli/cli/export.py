@@ -23,20 +23,39 @@ def export(
         str | None,
         typer.Option(metavar="NAME", help="Which array; left out: x. A name that does not exist lists them."),
     ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            "--predict",
+            metavar="FILE",
+            help="A table with a row and a column of x a line, by the ids of ratings, else by their numbers from 1: "
+            "only these entries are written, into a .csv file.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
 ) -> None:
     """Write an array of a solution to a file.
 
     A matrix that the run keeps in factors is written out where that fits into memory. In an image the smallest entry is
     black and the largest white; what is unknown is transparent. `duals/TERM` are the multipliers of the bound, `slack`
-    the matrix C + sum A_i^T y_i that they make; a .sol file has both, and X, as CSDP writes them.
+    the matrix C + sum A_i^T y_i that they make; a .sol file has both, and X, as CSDP writes them. Of `--predict` x is
+    not written out, and what a run does not know is left blank.
     """
     from cgm_cli.cli.find import find_run
+    from cgm_cli.errors import ProblemError
     from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_solution
     from cgm_cli.reports.conic import least_of_blocks
+    from cgm_cli.reports.predictions import predict, write_predictions
     from cgm_cli.runs.load import load_run
 
     found = load_run(find_run(run))
+    if pairs is not None:
+        if name is not None:
+            raise ProblemError("--predict is about x: leave --name out.")
+        predictions = predict(found, pairs)
+        write_predictions(solution, predictions, force)
+        tell(f"wrote {solution}: {predictions.sentence}")
+        return
     if name is None and solution.suffix.lower() == SOLUTION:
         write_solution(solution, found, force)
         tell(f"wrote {solution}: the duals, their slack, and X")

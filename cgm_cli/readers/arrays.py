@@ -38,9 +38,10 @@ def read_array(
     name: str | None = None,
     copies: int = 1,
     takes_complex: bool = False,
+    takes_nan: bool = False,
 ) -> np.ndarray | sp.csr_array:
     """The array in a file: float64, C-contiguous or CSR, at most two dimensions, every entry finite; complex128, where
-    the file has complex numbers and `takes_complex` welcomes them.
+    the file has complex numbers and `takes_complex` welcomes them; with `takes_nan` an entry may be nan as well.
 
     Entries of a sparse matrix that are given more than once add up, as float64, whatever their type in the file.
     key: which array of a .mat, .npz or .h5 file, not needed where it holds only one. transpose: of a matrix. name: what
@@ -54,7 +55,7 @@ def read_array(
     try:
         # What a library finds odd in a file is either an error below, or nothing to the user.
         with warnings.catch_warnings(action="ignore"):
-            return finished(name, reader(path, name=name), transpose, takes_complex)
+            return finished(name, reader(path, name=name), transpose, takes_complex, takes_nan)
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from None
     except MemoryError:

@@ -9,7 +9,7 @@ become complex128; readers hand them on, and only `finished` knows whether they 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -96,11 +96,12 @@ def sparse_bytes(shape: tuple[int, int], entries: int, copies: int = 1) -> int:
 
 
 def finished(
-    name: str, array: Matrix, transpose: bool = False, takes_complex: bool = False
+    name: str, array: Matrix, transpose: bool = False, takes_complex: bool = False, takes_nan: bool = False
 ) -> np.ndarray | sp.csr_array:
     """The array, or its transpose, as float64 or, if complex numbers are welcome, complex128, C-contiguous or CSR.
 
-    DataError if its form is wrong, an entry is nan or infinite, or there is no memory to copy it.
+    takes_nan: whether an entry may be nan, for one that is not known. DataError if its form is wrong, another entry is
+    not finite, or there is no memory to copy it.
     """
     array = array if is_sparse(array) else np.asarray(array)
     check_numbers(name, array.dtype)
@@ -121,9 +122,10 @@ def finished(
         check_fits(name, 0 if kept else target.itemsize * array.size)
         array = np.require(array, target, ["C", "W"])
         values = array.reshape(-1)
-    bad = [start for start in range(0, values.size, _BLOCK) if not np.isfinite(values[start : start + _BLOCK]).all()]
+    refused = _infinite if takes_nan else _not_finite
+    bad = [start for start in range(0, values.size, _BLOCK) if refused(values[start : start + _BLOCK]).any()]
     if bad:
-        raise DataError(f"{name}: {_not_finite(array, values, bad, transpose)}")
+        raise DataError(f"{name}: {_told(array, values, bad, refused, transpose)}")
     return array
 
 
@@ -153,11 +155,25 @@ def _listed(keys: Sequence[str]) -> str:
     return ", ".join(f"`{quoted(key)}`" for key in keys[:20]) + more
 
 
-def _not_finite(array: np.ndarray | sp.csr_array, values: np.ndarray, bad: list[int], transposed: bool) -> str:
-    """values: the numbers of the array; bad: where the blocks of them begin that are not all finite."""
-    blocks = [values[start : start + _BLOCK] for start in bad]
-    count = sum(block.size - int(np.count_nonzero(np.isfinite(block))) for block in blocks)
-    first = bad[0] + int(np.argmin(np.isfinite(blocks[0])))
+def _infinite(values: np.ndarray) -> np.ndarray:
+    return np.isinf(values)
+
+
+def _not_finite(values: np.ndarray) -> np.ndarray:
+    return ~np.isfinite(values)
+
+
+def _told(
+    array: np.ndarray | sp.csr_array,
+    values: np.ndarray,
+    bad: list[int],
+    refused: Callable[[np.ndarray], np.ndarray],
+    transposed: bool,
+) -> str:
+    """values: the numbers of the array; bad: where the blocks of them begin that have some which are refused."""
+    blocks = [refused(values[start : start + _BLOCK]) for start in bad]
+    count = sum(int(np.count_nonzero(block)) for block in blocks)
+    first = bad[0] + int(np.argmax(blocks[0]))
     if is_sparse(array):
         index = int(np.searchsorted(array.indptr, first, side="right")) - 1, int(array.indices[first])
     else:

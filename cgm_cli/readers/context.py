@@ -18,9 +18,11 @@ from cgm_cli.readers.adjacency import adjacency_of
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
+from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.memory import available_memory, check_fits, human
+from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
 from cgm_cli.spec.fields import (
     ArrayField,
@@ -100,12 +102,15 @@ class BuildContext:
             return array.toarray()
         return array
 
-    def matrix(self, value: ArrayField, copies: int = 1) -> np.ndarray | sp.csr_array:
-        """Like `array`, but a two-dimensional sparse file stays sparse."""
+    def matrix(self, value: ArrayField, copies: int = 1, takes_nan: bool = False) -> np.ndarray | sp.csr_array:
+        """Like `array`, but a two-dimensional sparse file stays sparse. takes_nan: whether an entry may be nan, for one
+        that is not known: so written in a file, or missing in a column of a table.
+        """
         if isinstance(value, TableArray):
-            return self._columns(value)
+            return self._columns(value, takes_nan)
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, called(value), copies)
+            path = self.find(value.file)
+            return read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
         _check_rows(value)
         array = np.array(value, dtype=float)
         if array.size == 0:
@@ -113,6 +118,12 @@ class BuildContext:
         if not np.isfinite(array).all():
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
+
+    def ratings(self, value: RatingsFile) -> Entries:
+        """The ratings in a table; what was recognised in it becomes a remark. DataError for what is none."""
+        found, remarks = read_ratings(self.find(value.file), value, visible(value.file))
+        self.remarks += remarks
+        return found
 
     def classes(self, value: ArrayField) -> np.ndarray:
         """Like `array`, but the words of a column of a table are numbered, in the order of the alphabet."""
@@ -133,15 +144,16 @@ class BuildContext:
         self.remarks += found.remarks
         return found
 
-    def _columns(self, value: TableArray) -> np.ndarray:
+    def _columns(self, value: TableArray, takes_nan: bool) -> np.ndarray:
         if value.key is not None:
             raise DataError(f"{called(value)}: a table has no `key`")
         asked = () if value.column is None else (value.column,)
         table = self.table(value.file, value, asked)
         places = [table.place(each) for each in asked] or table.places(value)
-        table, remarks = table.known(places, value.missing == "drop")
-        self.remarks += remarks
-        found = finished(called(value), table.numbers(places), value.transpose)
+        if not takes_nan or value.missing == "drop":
+            table, remarks = table.known(places, value.missing == "drop")
+            self.remarks += remarks
+        found = finished(called(value), table.numbers(places), value.transpose, takes_nan=takes_nan)
         assert isinstance(found, np.ndarray)
         return found.reshape(-1) if asked else found
 

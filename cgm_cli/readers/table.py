@@ -1,13 +1,16 @@
 """Tables with headings (.csv, .tsv, .txt): the columns that a spec asks for, by heading, by number or by range.
 
-Cells are separated by `;`, `,`, tabs or blanks, and may stand in quotes; `#` at the beginning of a line makes a comment
-of it. The first line is one of headings if a column that is asked for is called so there, or if it has no number.
+Cells are separated by `;`, `,`, tabs, `::` or blanks, and may stand in quotes; `#` at the beginning of a line makes a
+comment of it. The first line is one of headings if a column that is asked for is called so there, or if it has no
+number.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +26,11 @@ from cgm_cli.text import did_you_mean, quoted
 SUFFIXES = (".csv", ".tsv", ".txt")
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_COLONS = "::"  # of MovieLens; csv.reader knows separators of one character only, and such tables have no quotes
 _CELL_BYTES = 80
+
+Row = tuple[int, list[str]]
+"""The number of a line, from 1, and its cells."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Table:
 
     name: str
     headings: list[str] | None
-    rows: list[tuple[int, list[str]]]
+    rows: list[Row]
     decimal: str
     remarks: tuple[str, ...] = ()
 
@@ -83,7 +90,7 @@ class Table:
                 (line, place) for line, cells in self.rows for place in places if cells[place].casefold() in _MISSING
             )
             raise DataError(
-                f"{self._at(line, place)}: the value is missing; `missing: drop` leaves such rows out "
+                f"{self.at(line, place)}: the value is missing; `missing: drop` leaves such rows out "
                 f"({dropped} of {len(self.rows)})"
             )
         if not kept:
@@ -92,7 +99,9 @@ class Table:
         return Table(self.name, self.headings, kept, self.decimal), (remark,)
 
     def numbers(self, places: list[int]) -> np.ndarray:
-        """The entries of these columns (rows, columns). DataError with the cell for what is no number."""
+        """The entries of these columns (rows, columns), nan where one is missing. DataError with the cell for what is
+        no number.
+        """
         check_fits(self.name, 8 * len(self.rows) * len(places))
         found = np.empty((len(self.rows), len(places)))
         for row, (line, cells) in enumerate(self.rows):
@@ -101,7 +110,7 @@ class Table:
                 if value is None:
                     hint = " (`columns` names those that are wanted, `except` those that are not)"
                     raise DataError(
-                        f"{self._at(line, place)}: '{quoted(cells[place])}' is not a number"
+                        f"{self.at(line, place)}: '{quoted(cells[place])}' is not a number"
                         f"{hint if len(places) > 1 else ''}"
                     )
                 found[row, column] = value
@@ -115,6 +124,8 @@ class Table:
         return self.numbers([place])[:, 0]
 
     def _number(self, cell: str) -> float | None:
+        if cell.casefold() in _MISSING:
+            return math.nan
         return number_in(cell.replace(",", ".") if self.decimal == "," else cell)
 
     def _range(self, wanted: ColumnName) -> list[int]:
@@ -126,7 +137,8 @@ class Table:
             return list(range(first, last + 1))
         return [self.place(wanted)]
 
-    def _at(self, line: int, place: int) -> str:
+    def at(self, line: int, place: int) -> str:
+        """The file, a line of it and a column, as messages name them."""
         heading = f" (`{quoted(self.headings[place])}`)" if self.headings else ""
         return f"{self.name}: line {line}, column {place + 1}{heading}"
 
@@ -135,43 +147,67 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     """The table in a file. asked: single columns that are wanted of it. DataError for what is none: it is empty, or
     its rows are of different lengths.
     """
-    rows = _rows(read_lines(path, name), options.decimal, name)
+    rows = list(rows_of(read_lines(path, name), options.decimal, name))
     if not rows:
         raise DataError(f"{name}: is empty")
-    for line, cells in rows:
-        if len(cells) != len(rows[0][1]):
-            raise DataError(f"{name}: line {line} has {len(cells)} cells, but line {rows[0][0]} has {len(rows[0][1])}")
+    for row in rows:
+        check_width(row, rows[0], name)
     check_fits(name, _CELL_BYTES * len(rows) * len(rows[0][1]))
     first = rows[0][1]
     several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
     ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
-    named = any(each in first for each in (*asked, *several, *ends))
-    headings = first if named or all(number_in(cell.replace(",", ".")) is None for cell in first) else None
+    headings = first if are_headings(first, (*asked, *several, *ends)) else None
     rows = rows[1:] if headings is not None else rows
     if not rows:
         raise DataError(f"{name}: has headings, and no rows")
     sample = next((cell for _, cells in rows for cell in cells if _COMMA.fullmatch(cell)), None)
     if options.decimal is None and sample is not None:
-        remark = f"{name}: read with decimal commas: {sample} as {sample.replace(',', '.')}."
-        return Table(name, headings, rows, ",", (remark,))
+        return Table(name, headings, rows, ",", (commas_told(name, sample),))
     return Table(name, headings, rows, options.decimal or ".")
 
 
-def _rows(lines: list[str], decimal: str | None, name: str) -> list[tuple[int, list[str]]]:
-    """Line and cells of whatever is neither blank nor a comment."""
-    content = [(number, line) for number, line in enumerate(lines, start=1) if line.strip() and line.lstrip()[0] != "#"]
-    if not content:
-        return []
-    bare = re.sub(r'"[^"]*"', '""', content[0][1])
-    marks = (";", "\t") if decimal == "," and '"' not in content[0][1] else (";", ",", "\t")
-    mark = next((mark for mark in marks if mark in bare), None)
-    if mark is None:
-        return [(number, [cell.strip('"') for cell in re.findall(r'"[^"]*"|\S+', line)]) for number, line in content]
-    found, number = list[tuple[int, list[str]]](), 0
-    try:
-        for number, line in content:
-            cells = next(csv.reader([line], delimiter=mark, strict=True, skipinitialspace=True))
-            found.append((number, [cell.strip() for cell in cells]))
-    except csv.Error as error:
-        raise DataError(f"{name}: line {number}: {reason(error)}") from None
-    return found
+def are_headings(first: list[str], asked: Collection[ColumnName]) -> bool:
+    """Whether the cells of a first line are headings: one is a column that is asked for, or none is a number, and
+    some are not missing.
+    """
+    if any(each in first for each in asked):
+        return True
+    words = [cell for cell in first if cell.casefold() not in _MISSING]
+    return bool(words) and all(number_in(cell.replace(",", ".")) is None for cell in words)
+
+
+def check_width(row: Row, first: Row, name: str) -> None:
+    """DataError unless a row has as many cells as the first one."""
+    if len(row[1]) != len(first[1]):
+        raise DataError(f"{name}: line {row[0]} has {len(row[1])} cells, but line {first[0]} has {len(first[1])}")
+
+
+def commas_told(name: str, sample: str) -> str:
+    """The remark on decimal commas, with one of the cells that has one."""
+    return f"{name}: read with decimal commas: {sample} as {sample.replace(',', '.')}."
+
+
+def rows_of(lines: list[str], decimal: str | None, name: str) -> Iterator[Row]:
+    """Line and cells of whatever is neither blank nor a comment; DataError at a line whose quotes do not match."""
+    content = ((number, line) for number, line in enumerate(lines, start=1) if line.strip() and line.lstrip()[0] != "#")
+    mark: str | None = None
+    for count, (number, line) in enumerate(content):
+        if count == 0:
+            mark = _separator(line, decimal)
+        if '"' not in line or mark == _COLONS:  # the former because csv.reader takes much longer
+            yield number, [cell.strip() for cell in line.split(mark)]
+        elif mark is None:
+            yield number, [cell.strip('"') for cell in re.findall(r'"[^"]*"|\S+', line)]
+        else:
+            try:
+                cells = next(csv.reader([line], delimiter=mark, strict=True, skipinitialspace=True))
+            except csv.Error as error:
+                raise DataError(f"{name}: line {number}: {reason(error)}") from None
+            yield number, [cell.strip() for cell in cells]
+
+
+def _separator(first: str, decimal: str | None) -> str | None:
+    """What stands between the cells of a first line; None for blanks."""
+    bare = re.sub(r'"[^"]*"', '""', first)
+    marks = (";", "\t") if decimal == "," and '"' not in first else (";", ",", "\t")
+    return next((mark for mark in (*marks, _COLONS) if mark in bare), None)

@@ -70,21 +70,20 @@ def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -
             f"{path}: `{quoted(path.suffix)}` is no format of this command; write .npy, .mat, .csv or .png, or "
             f"{SOLUTION} of a semidefinite program as a whole."
         )
-    if file_kind(path) == FILE and not force:
-        raise ProblemError(f"{path} exists; --force overwrites it.")
-    _write(path, writer(path, name, array), force)
+    write_new(path, writer(path, name, array), force)
 
 
 def write_solution(path: Path, run: Run, force: bool = False) -> None:
     """x, the duals and their slack, as CSDP writes them. Raises ProblemError where the run is about no semidefinite
     program, or there is a file and no `force`.
     """
+    write_new(path, solution_text(run).encode(), force)
+
+
+def write_new(path: Path, data: bytes, force: bool) -> None:
+    """A file of these bytes, whole or not at all. Raises ProblemError where there is one and no `force`."""
     if file_kind(path) == FILE and not force:
         raise ProblemError(f"{path} exists; --force overwrites it.")
-    _write(path, solution_text(run).encode(), force)
-
-
-def _write(path: Path, data: bytes, force: bool) -> None:
     try:
         with replacing(ready(path, force)) as temporary:
             temporary.write_bytes(data)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.domains.nuclear import NuclearBall
@@ -25,11 +25,12 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.entries import BYTES, COLUMN_IDS, ROW_IDS, Entries, packed
+from cgm_cli.readers.ratings import RatingsFile
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.photographs import known_pixels
 from cgm_cli.templates.views import Heatmap
 
 WRITTEN_OUT = 1000
@@ -53,35 +54,54 @@ class RandomMatrix(StrictModel):
 
 
 class MatrixCompletion(Template):
-    """Minimise |A X - b|^2 / 2 or a logistic loss over |X|_* <= r; A picks the observed entries, others are the test.
+    """Minimise |A X - b|^2 / 2 or a logistic loss over |X|_* <= r; A picks the known entries, others are the test.
 
+    Known are all entries of an array that are not NaN, those that a sparse file stores, or the ratings of a table.
     With `loss: logistic` the entries b are +1 or -1, and the loss is the mean of log(1 + exp(-b z)) over z = A X: X_ij
     is the log-odds of +1. Of a random matrix M, noise included, the signs are drawn from that model: +1 with
     probability 1 / (1 + exp(-M_ij)), which is the sign of M_ij plus standard logistic noise.
 
     Smooth: this is the classical conditional-gradient method, at its rate of O(1/k). X is kept as a sum of rank-one
-    matrices, and never written out.
+    matrices, and written out only where the matrix was given so.
     """
 
     class Spec(TemplateSpec):
         template: Literal["matrix-completion"]
-        matrix: Annotated[RandomMatrix | ArrayField, ByKeys()] = Field(
-            description="the full matrix, or {rows: 60, columns: 40, rank: 3} for a random one"
+        matrix: Annotated[RandomMatrix | ArrayField | None, ByKeys()] = Field(
+            None,
+            description="the matrix, or {rows: 60, columns: 40, rank: 3} for a random one. In a file, what is NaN or, "
+            "of a sparse matrix, not there is unknown, not zero; of a table with `columns`, what is missing, too",
+        )
+        ratings: RatingsFile | None = Field(
+            None,
+            description="in place of `matrix` a table with a user, an item and a rating a line, {file: ratings.csv}: "
+            "the first three columns, or say which by `user`, `item` and `value`",
         )
         loss: Literal["least-squares", "logistic"] = Field(
             "least-squares",
             description="half the sum of (z - b)^2; or the mean of log(1 + exp(-b z)) for entries b of +1 or -1. Of a "
             "random matrix M those are drawn: +1 with probability 1 / (1 + exp(-M_ij))",
         )
-        missing: float = Field(
-            0.5, ge=0, lt=1, description="fraction of the entries that are held out, drawn by the seed"
+        missing: float | None = Field(
+            None,
+            ge=0,
+            lt=1,
+            description="fraction of the known entries that are hidden, for `test_error`, drawn by the seed; left out: "
+            "0.5 of a matrix all of whose entries are known, else 0",
+        )
+        held_out: float = Field(
+            0.0,
+            ge=0,
+            lt=1,
+            description="fraction of the entries left that are held out, for `held_out_rmse`, drawn by the seed",
         )
         # Left to right, because 1 equals True.
         radius: Positive | Literal[True] = Field(
             True,
             union_mode="left_to_right",
             description="r; true: the nuclear norm of the full matrix, of a random one before noise and signs. Given "
-            "signs need a number: a sqrt(k m n) for m x n log-odds of size a and rank k",
+            "signs, and a matrix with unknown entries, need a number: a sqrt(k m n) for m x n log-odds, or entries, of "
+            "size a and rank k; of several the one with the least `held_out_rmse`",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -96,36 +116,70 @@ class MatrixCompletion(Template):
                 "template": "matrix-completion",
                 "matrix": [[1.0, -1.0], [-1.0, 1.0], [1.0, -1.0]],
                 "loss": "logistic",
+                "missing": 0.0,
+                "held_out": 0.2,
                 "radius": 5.0,
+            },
+            {
+                "template": "matrix-completion",
+                "ratings": {"file": "ratings.csv", "user": "userId", "item": "movieId", "value": "rating"},
+                "held_out": 0.1,
+                "radius": 4000.0,
+            },
+            {
+                "template": "matrix-completion",
+                "matrix": [[5.0, 3.0, 4.0], [4.0, 3.0, 5.0], [1.0, 5.0, 2.0]],
+                "missing": 0.0,
+                "held_out": 0.2,
+                "radius": 12.0,
             },
         ]
 
-        def build(self, context: BuildContext) -> MatrixCompletion:
-            with located("matrix"):
-                full, nuclear_norm = self._matrix(context)
-            if self.loss == "logistic" and self.radius is True and not isinstance(self.matrix, RandomMatrix):
-                raise ProblemError(
-                    "the nuclear norm of given signs says nothing of that of the log-odds: give `radius` a number, for "
-                    f"instance {np.sqrt(full.size):.3g}, which goes with log-odds of size 1 and rank 1",
-                    ("radius",),
-                )
-            context.reserve("observed and completed matrices", 3 * full.nbytes)
-            observed = known_pixels(full.shape, self.missing, context.seed)
-            if not observed.any():
-                raise ProblemError("every entry is missing", ("missing",))
-            radius = nuclear_norm() if self.radius is True else self.radius
-            return MatrixCompletion(full, observed, radius, self.loss)
+        @model_validator(mode="after")
+        def _one_of_both(self) -> Self:
+            if (self.matrix is None) == (self.ratings is None):
+                raise ValueError("completion needs either a `matrix` or `ratings`")
+            return self
 
-        def _matrix(self, context: BuildContext) -> tuple[np.ndarray, Callable[[], float]]:
+        def build(self, context: BuildContext) -> MatrixCompletion:
+            with located("matrix" if self.ratings is None else "ratings"):
+                known, nuclear_norm = self._known(context)
+            context.reserve("known entries", BYTES * known.count)
+            missing = (0.5 if known.complete else 0.0) if self.missing is None else self.missing
+            left, hidden = known.split(missing, np.random.default_rng([context.seed, 3]))
+            if not left.count:
+                raise ProblemError("every entry is missing", ("missing",))
+            seen, held_out = left.split(self.held_out, np.random.default_rng([context.seed, 11]))
+            if not seen.count:
+                raise ProblemError("every entry is held out", ("held_out",))
+            radius = self._radius(seen, nuclear_norm) if self.radius is True else self.radius
+            return MatrixCompletion(seen, hidden, held_out, radius, self.loss)
+
+        def _known(self, context: BuildContext) -> tuple[Entries, Callable[[], float] | None]:
+            """The known entries, and the nuclear norm of the matrix sought, where that is known: without noise."""
+            if isinstance(self.matrix, RandomMatrix):
+                full, nuclear_norm = self._drawn(self.matrix, context)
+                return Entries.of(full), nuclear_norm
+            if self.ratings is not None:
+                known, full = context.ratings(self.ratings), None
+            else:
+                assert self.matrix is not None
+                full = context.matrix(self.matrix, copies=4, takes_nan=True)  # of what is observed and completed
+                if full.ndim != 2:
+                    raise ProblemError(f"what is to be completed must be a matrix, but is {named(full.shape)}")
+                known = Entries.of(full)
+            if not known.count:
+                raise ProblemError("no entry is known")
+            if self.loss == "logistic":
+                return replace(known, values=signs(known.values, known.values.shape)), None
+            dense = full if isinstance(full, np.ndarray) and known.complete else None
+            return known, None if dense is None else partial(_nuclear_norm, dense)
+
+        def _drawn(self, drawn: RandomMatrix, context: BuildContext) -> tuple[np.ndarray, Callable[[], float]]:
             """The matrix that entries are observed of, and the nuclear norm of the one sought: without noise, log-odds
             instead of signs.
             """
-            if not isinstance(self.matrix, RandomMatrix):
-                full = context.array(self.matrix, copies=4)  # three for what is observed and completed
-                if full.ndim != 2:
-                    raise ProblemError(f"what is to be completed must be a matrix, but is {named(full.shape)}")
-                return (signs(full, full.shape) if self.loss == "logistic" else full), partial(_nuclear_norm, full)
-            drawn, rng = self.matrix, np.random.default_rng([context.seed, 8])
+            rng = np.random.default_rng([context.seed, 8])
             arrays = 4 if self.loss == "logistic" else 2
             context.reserve("matrix", arrays * 8 * drawn.rows * drawn.columns)
             context.reserve("factors", 8 * drawn.rank * (drawn.rows + drawn.columns))
@@ -139,70 +193,90 @@ class MatrixCompletion(Template):
             factors = LowRankAtom(left, np.full(drawn.rank, drawn.scale / np.sqrt(drawn.rank)), right)
             return full, lambda: float(factors.singular_values().sum())
 
+        def _radius(self, seen: Entries, nuclear_norm: Callable[[], float] | None) -> float:
+            """That of `true`. ProblemError, with one to begin with, where there is none."""
+            if nuclear_norm is not None:
+                return nuclear_norm()
+            cells = math.prod(seen.shape)
+            if self.loss == "logistic":
+                raise ProblemError(
+                    "the nuclear norm of given signs says nothing of that of the log-odds: give `radius` a number, for "
+                    f"instance {math.sqrt(cells):.3g}, which goes with log-odds of size 1 and rank 1",
+                    ("radius",),
+                )
+            size = math.sqrt(float(np.square(seen.values).mean()))
+            raise ProblemError(
+                "some entries do not tell the nuclear norm of a matrix: give `radius` a number, for instance "
+                f"{size * math.sqrt(cells) or 1.0:.3g}, which goes with entries of this size and rank 1, and compare "
+                "the `held_out_rmse` of a few with `held_out: 0.1`",
+                ("radius",),
+            )
+
     measures = (
         Metric("train_error", "where observed: root mean squared error, or fraction of wrong signs", "lower", log=True),
-        Metric("test_error", "the same where nothing was observed", "lower", log=True),
+        Metric("test_error", "the same on the entries that are `missing`", "lower", log=True),
+        Metric("held_out_rmse", "root mean squared error on the entries that are held out", "lower", log=True),
+        Metric("held_out_error", "fraction of wrong signs among those that are held out", "lower", log=True),
         Metric("rank", "number of singular values that are not negligible"),
     )
 
     views = (Heatmap("the completed matrix", "completed"),)
 
-    def __init__(self, matrix: np.ndarray, observed: np.ndarray, radius: float, loss: str = "least-squares"):
-        """matrix (m, n), of +1 and -1 if the loss is "logistic"; observed (m, n): True where an entry is known."""
-        self.matrix, self.observed = matrix, observed
-        sampling = Sampling(np.flatnonzero(observed), matrix.shape)
+    def __init__(self, seen: Entries, hidden: Entries, held_out: Entries, radius: float, loss: str = "least-squares"):
+        """Entries of one matrix, of +1 and -1 if the loss is "logistic": to be fitted, and two sets, which may be
+        empty, that the fit is tested on.
+        """
+        self.seen, self.hidden, self.held_out = seen, hidden, held_out
         self._error, fit = (_WRONG_SIGNS, Logistic) if loss == "logistic" else (_RMS, LeastSquares)
-        self.problem = CompositeProblem(NuclearBall(matrix.shape, radius), fit(sampling, matrix[observed]))
+        sampling = Sampling(seen.indices, seen.shape)
+        self.problem = CompositeProblem(NuclearBall(seen.shape, radius), fit(sampling, seen.values))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
-        """train_error and, with entries missing, test_error, where observed and elsewhere: the root mean squared error,
-        or the fraction of wrong signs of a logistic loss.
+        """The root mean squared errors, or fractions of wrong signs of a logistic loss: train_error where observed, and
+        test_error and held_out_rmse or held_out_error, if there are any such entries.
         """
-        atom, width = iterate.point, max(1, AT_ONCE // self.matrix.shape[1])
-        known = missing = 0.0
-        for first in range(0, self.matrix.shape[0], width):
-            rows = slice(first, first + width)
-            off = self._error.entries(_rows(atom, rows), self.matrix[rows])
-            seen = self.observed[rows]
-            known, missing = known + float(off[seen].sum()), missing + float(off[~seen].sum())
-        count = int(np.count_nonzero(self.observed))
-        errors = {"train_error": self._error.whole(known / count)}
-        if count < self.matrix.size:
-            errors["test_error"] = self._error.whole(missing / (self.matrix.size - count))
-        return errors
+        sets = {"train_error": self.seen, "test_error": self.hidden, self._error.held_out: self.held_out}
+        return {name: self._error.on(iterate.point, entries) for name, entries in sets.items() if entries.count}
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """rank: the number of singular values that are not negligible. completed: the matrix written out (log-odds, if
-        the loss is logistic).
+        the loss is logistic), if it was given so. row_ids and column_ids: of ratings, as `packed`.
         """
-        atom = iterate.point
+        atom, arrays = iterate.point, dict[str, np.ndarray]()
         values = (
             atom.singular_values() if isinstance(atom, LowRankAtom) else np.linalg.svd(atom.dense(), compute_uv=False)
         )
         rank = float(np.count_nonzero(values > NEGLIGIBLE * values.max(initial=0.0)))
-        return Rounding({"rank": rank}, {"completed": atom.dense()})
+        if self.seen.dense:
+            arrays["completed"] = atom.dense()
+        if self.seen.ids is not None:
+            arrays |= zip((ROW_IDS, COLUMN_IDS), map(packed, self.seen.ids), strict=True)
+        return Rounding({"rank": rank}, arrays)
 
 
 def _nuclear_norm(matrix: np.ndarray) -> float:
     return float(np.linalg.norm(matrix, "nuc"))
 
 
-def _rows(atom: Atom, rows: slice) -> np.ndarray:
-    """Some rows of the matrix."""
-    if isinstance(atom, LowRankAtom):
-        return LowRankAtom(atom.left[rows], atom.weights, atom.right).dense()
-    return atom.dense()[rows]
-
-
 @dataclass(frozen=True)
 class _Error:
-    """entries(z, b): how far off each entry is; whole: the error, from the mean over the entries."""
+    """entry(z, b): how far off each entry is; whole: the error, from the mean over the entries. held_out: its name."""
 
-    entries: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    entry: Callable[[np.ndarray, np.ndarray], np.ndarray]
     whole: Callable[[float], float]
+    held_out: str
+
+    def on(self, atom: Atom, known: Entries) -> float:
+        """The error of a matrix on some entries."""
+        total = 0.0
+        for first in range(0, known.count, AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            found = atom.at(*np.divmod(known.indices[part], known.shape[1]))
+            total += float(self.entry(found, known.values[part]).sum())
+        return self.whole(total / known.count)
 
 
-_RMS = _Error(lambda z, b: np.square(z - b), math.sqrt)
-_WRONG_SIGNS = _Error(lambda z, b: z * b <= 0.0, float)
+_RMS = _Error(lambda z, b: np.square(z - b), math.sqrt, "held_out_rmse")
+_WRONG_SIGNS = _Error(lambda z, b: z * b <= 0.0, float, "held_out_error")

@@ -211,7 +211,9 @@ def max_affine(built):
 
 def matrix_completion(built):
     """Projections onto the nuclear-norm ball; |A X - b|^2 / 2, or for signs b the mean of log(1 + exp(-b A X))."""
-    known, matrix, radius = built.observed, built.matrix, built.problem.domain.radius
+    seen, radius = built.seen, built.problem.domain.radius
+    known, matrix = np.zeros(seen.shape, dtype=bool), np.zeros(seen.shape)
+    known.flat[seen.indices], matrix.flat[seen.indices] = True, seen.values
     share, signs = known / known.sum(), type(built.problem.loss).__name__ == "Logistic"
 
     def gradient(x):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from pydantic import ValidationError
 from scipy.special import expit
 
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.iterates import FactoredIterate
 from cgm_cli.blocks.losses.logistic import Logistic
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import load
 from cgm_cli.templates.build import build
@@ -23,21 +26,32 @@ CONFIG = Path(__file__).parents[2] / "configs" / "one-bit-completion.yaml"
 ODDS = {"rows": 30, "columns": 20, "rank": 2, "scale": 3.0}
 
 
+def matrix_of(built):
+    """The matrix that some entries of are hidden, and where they are not."""
+    found, observed = np.empty(built.seen.shape), np.zeros(built.seen.shape, dtype=bool)
+    for entries in (built.seen, built.hidden):
+        found.flat[entries.indices] = entries.values
+    observed.flat[built.seen.indices] = True
+    return found, observed
+
+
 def test_the_random_matrix():
     clean = template("matrix-completion", matrix={**RANDOM, "noise": 0.0}, seed=2)
-    values = np.linalg.svd(clean.matrix, compute_uv=False)
+    matrix, observed = matrix_of(clean)
+    values = np.linalg.svd(matrix, compute_uv=False)
     assert np.count_nonzero(values > 1e-10 * values[0]) == 2
     assert clean.problem.domain.radius == pytest.approx(values.sum())
-    assert clean.observed.sum() == 300
+    assert observed.sum() == 300
     noisy = template("matrix-completion", matrix=RANDOM, seed=2)
     assert noisy.problem.domain.radius == pytest.approx(values.sum()), "the radius is that of the matrix without noise"
-    assert (noisy.matrix - clean.matrix).std() == pytest.approx(0.1, rel=0.2)
-    assert not np.array_equal(noisy.matrix, template("matrix-completion", matrix=RANDOM, seed=3).matrix)
+    assert (matrix_of(noisy)[0] - matrix).std() == pytest.approx(0.1, rel=0.2)
+    other = template("matrix-completion", matrix=RANDOM, seed=3)
+    assert not np.array_equal(matrix_of(noisy)[0], matrix_of(other)[0])
 
 
 def test_the_scale_of_the_random_matrix():
     unit, larger = (template("matrix-completion", matrix={**ODDS, "scale": scale}, seed=2) for scale in (1.0, 3.0))
-    np.testing.assert_allclose(larger.matrix, 3 * unit.matrix)
+    np.testing.assert_allclose(matrix_of(larger)[0], 3 * matrix_of(unit)[0])
     assert larger.problem.domain.radius == pytest.approx(3 * unit.problem.domain.radius)
 
 
@@ -47,23 +61,24 @@ def test_signs_are_drawn_with_the_probabilities_of_the_model(noise):
     fields = {"matrix": {"rows": 300, "columns": 200, "rank": 2, "scale": 2.0, "noise": noise}, "seed": 4}
     odds = template("matrix-completion", **fields)
     drawn = template("matrix-completion", loss="logistic", **fields)
-    assert set(np.unique(drawn.matrix)) == {-1.0, 1.0}
+    (log_odds, seen), (found, observed) = matrix_of(odds), matrix_of(drawn)
+    assert set(np.unique(found)) == {-1.0, 1.0}
     assert isinstance(drawn.problem.loss, Logistic)
-    np.testing.assert_array_equal(drawn.problem.loss.labels, drawn.matrix[drawn.observed])
-    np.testing.assert_array_equal(drawn.observed, odds.observed)
+    np.testing.assert_array_equal(drawn.problem.loss.labels, found[observed])
+    np.testing.assert_array_equal(observed, seen)
     assert drawn.problem.domain.radius == odds.problem.domain.radius, "that of the log-odds without noise"
-    mean = 2 * expit(odds.matrix) - 1
-    for group in (odds.matrix < -1, np.abs(odds.matrix) <= 1, odds.matrix > 1):
+    mean = 2 * expit(log_odds) - 1
+    for group in (log_odds < -1, np.abs(log_odds) <= 1, log_odds > 1):
         deviation = np.sqrt((1 - mean[group] ** 2).sum())
-        assert abs((drawn.matrix - mean)[group].sum()) < 4 * deviation
+        assert abs((found - mean)[group].sum()) < 4 * deviation
     other = template("matrix-completion", loss="logistic", **{**fields, "seed": 5})
-    assert not np.array_equal(drawn.matrix, other.matrix)
+    assert not np.array_equal(found, matrix_of(other)[0])
 
 
 def test_given_signs_are_kept():
     given = [[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]
     built = template("matrix-completion", loss="logistic", matrix=given, radius=3.0, missing=1 / 3)
-    np.testing.assert_array_equal(built.matrix, given)
+    np.testing.assert_array_equal(matrix_of(built)[0], given)
     assert built.problem.loss.labels.size == 4
     assert built.problem.domain.radius == 3.0
 
@@ -74,10 +89,9 @@ def test_fractions_of_wrong_signs():
     built = template("matrix-completion", loss="logistic", matrix=given.tolist(), radius=8.0, missing=0.5)
     atom = LowRankAtom(np.array([[1.0], [1.0], [-1.0]]), np.array([0.5]), np.array([[1.0], [-1.0], [1.0], [1.0]]))
     assert built.metrics(FactoredIterate(atom, 4, False)) == {"train_error": 0.0, "test_error": 0.0}
-    seen, unseen = (tuple(np.argwhere(mask)[0]) for mask in (built.observed, ~built.observed))
-    built.matrix[seen] *= -1
+    built.seen.values[0] *= -1
     assert built.metrics(FactoredIterate(atom, 4, False)) == {"train_error": pytest.approx(1 / 6), "test_error": 0.0}
-    built.matrix[unseen] *= -1
+    built.hidden.values[0] *= -1
     assert built.metrics(FactoredIterate(atom, 4, False))["test_error"] == pytest.approx(1 / 6)
     undecided = built.metrics(FactoredIterate(built.problem.first, 4, False))
     assert undecided == {"train_error": 1.0, "test_error": 1.0}, "zero is no sign"
@@ -86,8 +100,9 @@ def test_fractions_of_wrong_signs():
 def test_errors_where_observed_and_elsewhere():
     built = template("matrix-completion", matrix=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], missing=1 / 3)
     found = built.metrics(FactoredIterate(built.problem.first, 4, False))
-    assert found["train_error"] == pytest.approx(np.sqrt((built.matrix[built.observed] ** 2).mean()))
-    assert found["test_error"] == pytest.approx(np.sqrt((built.matrix[~built.observed] ** 2).mean()))
+    matrix, observed = matrix_of(built)
+    assert found["train_error"] == pytest.approx(np.sqrt((matrix[observed] ** 2).mean()))
+    assert found["test_error"] == pytest.approx(np.sqrt((matrix[~observed] ** 2).mean()))
     whole = template("matrix-completion", matrix=[[1.0, 2.0], [3.0, 4.0]], missing=0.0)
     assert "test_error" not in whole.metrics(FactoredIterate(whole.problem.first, 4, False))
 
@@ -123,8 +138,8 @@ def test_the_shipped_signs_are_predicted_almost_as_well_as_can_be():
     assert result.status is Status.CONVERGED
     assert result.bound_is == "certified"
     odds = template("matrix-completion", matrix={"rows": 100, "columns": 80, "rank": 2, "scale": 5}, missing=0.3)
-    drawn = build(load(CONFIG)).template
-    best = np.mean((odds.matrix * drawn.matrix < 0)[~drawn.observed])
+    drawn, observed = matrix_of(build(load(CONFIG)).template)
+    best = np.mean((matrix_of(odds)[0] * drawn < 0)[~observed])
     assert 0.15 < best < 0.18
     assert result.metrics["test_error"] < best + 0.03
 
@@ -136,11 +151,124 @@ def test_it_is_completed():
     assert result.metrics["test_error"] < 0.05
 
 
+GIVEN = [[1.0, np.nan, 0.0], [np.nan, 4.0, np.nan]]
+
+
+def write(folder, name):
+    """A matrix with unknown entries, and with a zero that is known, in a file."""
+    known = np.isfinite(GIVEN)
+    rows, columns = np.nonzero(known)
+    stored = sp.coo_array((np.array(GIVEN)[known], (rows, columns)), shape=known.shape)
+    match name:
+        case "m.mtx":
+            lines = [f"{i + 1} {j + 1} {GIVEN[i][j]}" for i, j in zip(rows, columns, strict=True)]
+            head = "%%MatrixMarket matrix coordinate real general\n2 3 3\n"
+            (folder / name).write_text(head + "\n".join(lines) + "\n")
+        case "sparse.npz":
+            sp.save_npz(folder / name, stored.tocsr())
+        case "m.npy":
+            np.save(folder / name, GIVEN)
+        case _:
+            cells = "\n".join(",".join("nan" if np.isnan(x) else f"{x:g}" for x in row) for row in GIVEN)
+            (folder / name).write_text(("a,b,c\n" if name == "headed.csv" else "") + cells + "\n")
+    return {"file": name}
+
+
+@pytest.mark.parametrize("name", ["m.mtx", "sparse.npz", "m.npy", "m.csv", "headed.csv"])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_what_is_not_given_is_unknown(tmp_path, name, transpose):
+    built = template(
+        "matrix-completion", tmp_path, matrix={**write(tmp_path, name), "transpose": transpose}, radius=5.0
+    )
+    expected = np.transpose(GIVEN) if transpose else np.array(GIVEN)
+    assert built.seen.shape == expected.shape
+    np.testing.assert_array_equal(built.seen.indices, np.flatnonzero(np.isfinite(expected)))
+    np.testing.assert_array_equal(built.seen.values, expected[np.isfinite(expected)])
+    assert built.hidden.count == built.held_out.count == 0
+    assert built.problem.loss.value(np.zeros(3)) == pytest.approx(0.5 * 17)
+
+
+def test_missing_cells_of_a_table_are_unknown(tmp_path):
+    (tmp_path / "t.csv").write_text("name,a,b,c\nann,1,,0\nbob,NA,4,?\n")
+    built = template("matrix-completion", tmp_path, matrix={"file": "t.csv", "columns": "a..c"}, radius=5.0)
+    assert built.seen.indices.tolist() == [0, 2, 4] and built.seen.values.tolist() == [1, 0, 4]
+
+
+def test_an_infinite_entry_is_refused_beside_unknown_ones(tmp_path):
+    np.save(tmp_path / "m.npy", [[np.nan, 1.0], [np.inf, np.nan]])
+    with pytest.raises(DataError, match="1 entry is not finite, the first at row 2, column 1: inf"):
+        template("matrix-completion", tmp_path, matrix={"file": "m.npy"}, radius=5.0)
+
+
+def test_held_out_entries_are_drawn_by_the_seed_and_never_used():
+    """Whatever they are, the solution stays the same to the last bit; their error does not."""
+    full = np.random.default_rng(0).standard_normal((12, 10))
+    fields = {"missing": 0.25, "held_out": 0.2, "radius": 8.0}
+    built = template("matrix-completion", seed=3, matrix=full.tolist(), **fields)
+    places = [set(entries.indices.tolist()) for entries in (built.seen, built.hidden, built.held_out)]
+    assert list(map(len, places)) == [72, 30, 18] and len(set.union(*places)) == 120
+    spoilt = full.copy()
+    spoilt.flat[built.held_out.indices] += 100.0
+    first, second = (
+        solve({"template": "matrix-completion", "matrix": x.tolist(), **fields}, seed=3, iterations=20)
+        for x in (full, spoilt)
+    )
+    np.testing.assert_array_equal(first.solution["completed"], second.solution["completed"])
+    off = (first.solution["completed"] - full).flat[built.held_out.indices]
+    assert first.metrics["held_out_rmse"] == pytest.approx(np.sqrt(np.square(off).mean()))
+    assert second.metrics["held_out_rmse"] > 90.0
+    assert second.metrics["test_error"] == first.metrics["test_error"]
+    other = template("matrix-completion", seed=4, matrix=full.tolist(), **fields)
+    assert set(other.held_out.indices.tolist()) != places[2]
+
+
+def test_ratings_are_completed_without_a_full_matrix(tmp_path):
+    """Of a matrix of 30,000 x 20,000 that would take 4.8 GB."""
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(0, 30, 300), rng.integers(0, 20, 300)
+    tail = [f"u{i},m{i % 20_000},1" for i in range(30_000)]
+    lines = [f"u{i},m{j},{1 + (i + j) % 5}" for i, j in zip(users, items, strict=True)]
+    (tmp_path / "r.csv").write_text("\n".join(lines + tail) + "\n")
+    tracemalloc.start()
+    built = template("matrix-completion", tmp_path, ratings={"file": "r.csv"}, held_out=0.1, radius=1e4)
+    iterate = FactoredIterate(built.problem.first, 4, False)
+    found = {**built.metrics(iterate), **built.round(iterate, None, rng).metrics}
+    assert tracemalloc.get_traced_memory()[1] < 1e8
+    tracemalloc.stop()
+    assert built.problem.domain.shape == (30_000, 20_000)
+    assert found.keys() == {"train_error", "held_out_rmse", "rank"}
+    assert "completed" not in built.round(iterate, None, rng).arrays
+
+
+@pytest.mark.parametrize("fields", [{}, {"matrix": [[1.0]], "ratings": {"file": "r.csv"}}])
+def test_either_a_matrix_or_ratings(fields):
+    with pytest.raises(ValidationError, match="needs either a `matrix` or `ratings`"):
+        template("matrix-completion", **fields)
+
+
+def test_of_unknown_entries_a_radius_is_needed_and_one_is_proposed(tmp_path):
+    (tmp_path / "r.csv").write_text("a,x,3\nb,y,3\nc,x,3\n")
+    with pytest.raises(ProblemError, match=r"give `radius` a number, for instance 7\.35, which") as caught:
+        template("matrix-completion", tmp_path, ratings={"file": "r.csv"})  # 3 sqrt(3 * 2)
+    assert caught.value.path == ("radius",)
+
+
+def test_signs_as_ratings(tmp_path):
+    (tmp_path / "r.csv").write_text("a,x,1\nb,y,-1\nc,x,1\n")
+    built = template("matrix-completion", tmp_path, ratings={"file": "r.csv"}, loss="logistic", radius=2.0)
+    assert built.problem.loss.labels.tolist() == [1, -1, 1]
+    (tmp_path / "r.csv").write_text("a,x,1\nb,y,0\n")
+    with pytest.raises(ProblemError, match=r"labels must be \+1 or -1") as caught:
+        template("matrix-completion", tmp_path, ratings={"file": "r.csv"}, loss="logistic", radius=2.0)
+    assert caught.value.path == ("ratings",)
+
+
 @pytest.mark.parametrize(
     ("fields", "message", "path"),
     [
         ({"matrix": [1.0, 2.0]}, "must be a matrix, but is a vector of 2", ("matrix",)),
         ({"matrix": [[1.0, 2.0]], "missing": 0.9}, "every entry is missing", ("missing",)),
+        ({"matrix": [[1.0, 2.0]], "held_out": 0.9}, "every entry is held out", ("held_out",)),
         (
             {"matrix": [[1.0, 0.0], [1.0, -1.0]], "loss": "logistic", "radius": 1.0},
             r"labels must be \+1 or -1 \(write 0/1 labels",
