@@ -48,8 +48,8 @@ A spec is one YAML file. Only `problem` is required. Unknown keys, repeated keys
 them are reported at once with their lines. `cgm check SPEC` checks a spec, `cgm show SPEC` prints it with every
 default, `cgm schema` prints all of this as a JSON Schema for editors.
 
-`--set KEY=VALUE` changes a value from the command line, for instance `--set solver.beta0=0.5`; the value is read as
-YAML.
+`KEY=VALUE` behind the spec changes a value from the command line, for instance `cgm solve SPEC solver.beta0=0.5`, or
+`--set solver.beta0=0.5` anywhere; the value is read as YAML. A whole number may also be written `1e3`.
 """
 
 _PROBLEM = """\

@@ -80,6 +80,12 @@ class Document:
         """What messages call it."""
         return str(self.path) if self.path is not None else "<spec>"
 
+    def position(self, path: TreePath) -> Position:
+        """Of the node at `path`; of the nearest one around it, where it has a default or a template made it."""
+        while path not in self.positions:
+            path = path[:-1]
+        return self.positions[path]
+
 
 def read(path: Path) -> Document:
     """The document in a file; SpecError if it is unreadable, not UTF-8, or not a mapping in this subset of YAML."""
