@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")]
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file; - for standard input.")]
 RunName = Annotated[
     str,
     typer.Argument(
@@ -22,7 +22,7 @@ Setting = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY=VALUE]...", help="The same, without --set.", show_default=False),
+    typer.Argument(metavar="KEY=VALUE", help="Change values of the spec, e.g. solver.beta0=0.5.", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 

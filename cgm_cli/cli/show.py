@@ -22,7 +22,8 @@ def show(
     spec: Annotated[
         Path,
         typer.Argument(
-            metavar="SPEC|RUN", help="A spec, a YAML file; or a run, by folder, name, `latest` or beginning."
+            metavar="SPEC|RUN",
+            help="A spec, a YAML file, or - for standard input; or a run, by folder, name, `latest` or beginning.",
         ),
     ],
     changes: Settings = None,
@@ -64,7 +65,7 @@ def _is_spec(path: Path) -> bool:
     """Whether the word names a spec, be it there or not, rather than a run."""
     if path.suffix in (".h5", ".hdf5") or path.is_dir():
         return False
-    return path.suffix.lower() in (".yaml", ".yml") or os.path.lexists(path)
+    return path.suffix.lower() in (".yaml", ".yml") or path == Path("-") or os.path.lexists(path)
 
 
 def _policies(spec: Spec) -> str:

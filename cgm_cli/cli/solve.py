@@ -31,8 +31,9 @@ def solve(
         Path,
         typer.Argument(
             metavar="SPEC",
-            help="The spec, a YAML file; or a data file that a spec is made of: a program (SDPA, CBF), a graph (G-set, "
-            "DIMACS, graph6, GML, GraphML, Matrix Market, a list of edges), samples (LIBSVM).",
+            help="The spec, a YAML file, or - for standard input; or a data file that a spec is made of: a program "
+            "(SDPA, CBF), a graph (G-set, DIMACS, graph6, GML, GraphML, Matrix Market, a list of edges), samples "
+            "(LIBSVM).",
         ),
     ],
     changes: Settings = None,

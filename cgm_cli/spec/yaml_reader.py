@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import yaml
 
@@ -58,6 +60,8 @@ _PLAIN = {
 
 TreePath = tuple[str | int, ...]
 
+STANDARD_INPUT = Path("-")
+
 
 class Position(NamedTuple):
     """Where a node stands: (line, column), both from 1, of its key (of itself in a list) and of its value."""
@@ -88,9 +92,12 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """The document in a file; SpecError if it is unreadable, not UTF-8, or not a mapping in this subset of YAML."""
+    """The document in a file, or of standard input for `-`, which counts as a file `stdin` of the working folder;
+    SpecError if it is unreadable, not UTF-8, or not a mapping in this subset of YAML.
+    """
+    given, path = path, Path("stdin") if path == STANDARD_INPUT else path
     try:
-        with path.open("rb") as file:
+        with _opened(given) as file:
             raw = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -98,6 +105,14 @@ def read(path: Path) -> Document:
     if len(raw) > MAX_BYTES:
         raise SpecError([Fault(f"a spec has at most {MAX_BYTES // 1_000_000} MB; put the data into files")], str(path))
     return parse(_decode(raw, str(path)), path)
+
+
+def _opened(path: Path) -> AbstractContextManager[IO[bytes]]:
+    if path != STANDARD_INPUT:
+        return path.open("rb")
+    if sys.stdin is None:
+        raise ValueError("it is closed")
+    return nullcontext(sys.stdin.buffer)
 
 
 def parse(text: str, path: Path | None = None) -> Document:
