@@ -13,6 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, told
+from cgm_cli.spec.environment import expanded
 from cgm_cli.spec.explain import Complaint, explain
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.model import Spec
@@ -23,11 +24,16 @@ from cgm_cli.text import LINE_BREAK
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
     """The spec in a file, changed by `--set` arguments such as "solver.beta0=0.5". SpecError with every fault found."""
-    return _validate(read(Path(path)), overrides)
+    return _validate(expanded(read(Path(path))), overrides)
 
 
 def loads(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
     """Like `load`, for a text; `path` is what messages call it and where relative data files are looked up."""
+    return _validate(expanded(parse(text, Path(path) if path is not None else None)), overrides)
+
+
+def reloaded(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
+    """Like `loads`, for the text of a resolved spec, which stands for itself: nothing in it is a variable."""
     return _validate(parse(text, Path(path) if path is not None else None), overrides)
 
 

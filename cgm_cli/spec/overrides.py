@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cgm_cli.spec.environment import expanded
 from cgm_cli.spec.faults import Fault, Source, SpecError
 from cgm_cli.spec.keys import dotted_keys, sections
 from cgm_cli.spec.yaml_reader import Document, TreePath, parse_value
@@ -72,7 +73,7 @@ def _parse(text: str) -> Override:
         raise SpecError([_fault(text, "expected `key.key=value`", (1, column - 1))])
     start = len(dotted) + 1
     try:
-        document = parse_value(value)
+        document = expanded(parse_value(value), tuple(names))
     except SpecError as error:
         faults = [
             _fault(text, fault.message, _moved((fault.line or 1, fault.column or 1), start), tuple(names), fault.hint)

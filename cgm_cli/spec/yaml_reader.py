@@ -343,4 +343,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
         return Fault("a tab is not allowed here: indent with spaces", (), line, indentation.index("\t") + 1)
     if error.problem and "cannot start any token" in error.problem:
         return Fault("this character cannot begin a value", (), line, column, "put the text into quotes")
+    variable = source.find("${", 0, column)
+    if variable >= 0 and message in (_PLAIN["expected ',' or '}'"], _PLAIN["expected ',' or ']'"]):
+        return Fault(f"not valid YAML: {message}", (), line, variable + 1, "`${...}` needs quotes here")
     return Fault(f"not valid YAML: {message}", (), line, column)

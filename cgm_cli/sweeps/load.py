@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, DataError, Several
+from cgm_cli.spec.environment import escaped, expanded
 from cgm_cli.spec.explain import Complaint, explain
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.load import copied, default_name, dump, is_sweep, place, refused
@@ -66,7 +67,8 @@ class Sweep:
         """The spec of the run at a point, resolved, under a name that is the same in every sweep that has the point."""
         # Made anew each time: a thousand specs with a large matrix each would not fit into the memory.
         tree, _ = self._resolved(self._valid(self._assignments[point.number - 1]))
-        return dump({**tree, "name": f"point-{point.id}"})
+        tree["name"] = f"point-{point.id}"
+        return dump(_named(tree, {name: escaped(name) for name in files_of(tree["problem"])}))
 
     def _tree(self, assignment: Assignment) -> dict[str, Any]:
         """The spec at a point, as it is to be validated."""
@@ -115,9 +117,7 @@ class Sweep:
                 renamed[name] = new
         if missing:
             raise missing[0] if len(missing) == 1 else Several(missing)
-        tree["problem"] = _renamed(tree["problem"], renamed)
-        tree["source"] = {renamed.get(name, name): value for name, value in tree["source"].items()}
-        return tree, digests
+        return _named(tree, renamed), digests
 
     def _find(self, name: str) -> tuple[str, str]:
         """The name under which the run finds a data file, and its SHA-256. OSError, with the folders, if none."""
@@ -142,7 +142,7 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
     """The sweep in a file, whose base is changed by overrides such as "solver.beta0=0.5". Raises SpecError with all
     faults of it or of its points; DataError for missing data.
     """
-    document = read(Path(path))
+    document = expanded(read(Path(path)))
     if "sweep" not in document.tree and "problem" in document.tree:
         hint = "solve it with `cgm solve`, or name it as the `base:` of a sweep file"
         raise SpecError([Fault("this is a spec, not a sweep", hint=hint)], document.name, document.text)
@@ -187,7 +187,7 @@ def _base(spec: SweepSpec, document: Document) -> Document:
         raise _fault(document, ("base",), f"{path} is a folder, and a spec is needed")
     if not path.is_file():
         raise _fault(document, ("base",), f"there is no file {path}")
-    base = read(path)
+    base = expanded(read(path))
     if is_sweep(base.tree):
         raise _fault(document, ("base",), f"{path} is a sweep itself, and a spec is needed")
     return base
@@ -312,6 +312,12 @@ def _told(fault: Fault, points: list[str]) -> Fault:
     others = f", and {len(points) - 1} more" if len(points) > 1 else ""
     hint = f"{fault.hint}\n  " if fault.hint else ""
     return replace(fault, hint=f"{hint}{points[0]}{others}")
+
+
+def _named(tree: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A resolved spec with other names of its data files."""
+    source = {names.get(name, name): value for name, value in tree["source"].items()}
+    return {**tree, "problem": _renamed(tree["problem"], names), "source": source}
 
 
 def _renamed(tree: Any, names: Mapping[str, str]) -> Any:
