@@ -87,7 +87,7 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _fault(fault: Any) -> dict[str, Any]:
-    keys = ("message", "path", "line", "column", "hint", "override")
+    keys = ("message", "path", "file", "line", "column", "hint", "override")
     return {key: list(value) if isinstance(value := getattr(fault, key), tuple) else value for key in keys}
 
 

@@ -37,6 +37,11 @@ class Fault:
     override: str | None = None
     source: Source | None = None
 
+    @property
+    def file(self) -> str | None:
+        """The file that it is in, if that is not the one of the spec, which extends it."""
+        return self.source.name if self.source is not None and self.override is None else None
+
     def render(self, name: str, text: str) -> str:
         """`name:line:column: message`, the line of `text` with a caret under the column, and the hint."""
         if self.source is not None:
@@ -65,9 +70,9 @@ class SpecError(CgmError):
         super().__init__(told(rendered, self.more), self.faults[0].path)
 
 
-def _order(fault: Fault) -> tuple[bool, int, int]:
-    """Those of overrides come first, as they were given."""
-    return (False, 0, 0) if fault.override is not None else (True, fault.line or 0, fault.column or 0)
+def _order(fault: Fault) -> tuple[str, int, int]:
+    """Those of overrides come first, as they were given; then those of the spec itself."""
+    return ("", 0, 0) if fault.override is not None else (fault.file or " ", fault.line or 0, fault.column or 0)
 
 
 def _excerpt(text: str, line: int, column: int) -> list[str]:

@@ -13,28 +13,39 @@ import yaml
 from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, told
-from cgm_cli.spec.environment import expanded
 from cgm_cli.spec.explain import Complaint, explain
+from cgm_cli.spec.extends import EXTENDS, read_whole, whole
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.overrides import Override, apply
-from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value, read
-from cgm_cli.text import LINE_BREAK
+from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value
+from cgm_cli.text import LINE_BREAK, quoted
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
     """The spec in a file, changed by `--set` arguments such as "solver.beta0=0.5". SpecError with every fault found."""
-    return _validate(expanded(read(Path(path))), overrides)
+    return _validate(read_whole(Path(path)), overrides)
 
 
 def loads(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
     """Like `load`, for a text; `path` is what messages call it and where relative data files are looked up."""
-    return _validate(expanded(parse(text, Path(path) if path is not None else None)), overrides)
+    return _validate(whole(parse(text, Path(path) if path is not None else None)), overrides)
 
 
 def reloaded(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
     """Like `loads`, for the text of a resolved spec, which stands for itself: nothing in it is a variable."""
     return _validate(parse(text, Path(path) if path is not None else None), overrides)
+
+
+def written(spec: Spec) -> str:
+    """The text that the spec was read from; of one that extends another, what the two come to."""
+    document = spec.document
+    if document is None:
+        return resolved(spec)
+    if (EXTENDS,) not in document.positions:
+        return document.text
+    files = dict.fromkeys([document.name, *(source.name for source in document.inherited.values())])
+    return f"# Merged of {', '.join(map(quoted, files))}.\n{dump(document.tree)}"
 
 
 def resolved(spec: Spec) -> str:
@@ -136,7 +147,8 @@ def place(complaint: Complaint, document: Document, overrides: Sequence[Override
         return override.fault(complaint.message, complaint.path, complaint.hint, complaint.at_key)
     position = document.position(complaint.path)
     line, column = position.key if complaint.at_key else position.value
-    return Fault(complaint.message, complaint.path, line, column, complaint.hint)
+    source = document.source(complaint.path)
+    return Fault(complaint.message, complaint.path, line, column, complaint.hint, source=source)
 
 
 def _override(path: TreePath, document: Document, overrides: Sequence[Override]) -> Override | None:

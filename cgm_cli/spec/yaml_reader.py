@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 import yaml
 
 from cgm_cli.errors import MOST_TOLD
-from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.faults import Fault, Source, SpecError
 from cgm_cli.text import LINE_BREAK, quoted
 
 MAX_BYTES = 5_000_000
@@ -72,12 +72,15 @@ class Position(NamedTuple):
 
 @dataclass
 class Document:
-    """A text that was read. `tree` holds only str, int, float, bool, None, list, dict. `path`: None for a string."""
+    """A text that was read. `tree` holds only str, int, float, bool, None, list, dict. `path`: None for a string.
+    inherited: for the places that are in a text which this one extends, that text.
+    """
 
     text: str
     path: Path | None
     tree: Any
     positions: dict[TreePath, Position]
+    inherited: dict[TreePath, Source] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,9 +89,16 @@ class Document:
 
     def position(self, path: TreePath) -> Position:
         """Of the node at `path`; of the nearest one around it, where it has a default or a template made it."""
+        return self.positions[self._nearest(path)]
+
+    def source(self, path: TreePath) -> Source | None:
+        """The text that this position is in; None for that of the document itself."""
+        return self.inherited.get(self._nearest(path))
+
+    def _nearest(self, path: TreePath) -> TreePath:
         while path not in self.positions:
             path = path[:-1]
-        return self.positions[path]
+        return path
 
 
 def read(path: Path) -> Document:

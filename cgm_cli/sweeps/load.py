@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from cgm_cli.errors import MOST_TOLD, CgmError, DataError, Several
 from cgm_cli.spec.environment import escaped, expanded
 from cgm_cli.spec.explain import Complaint, explain
+from cgm_cli.spec.extends import read_whole
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.load import copied, default_name, dump, is_sweep, place, refused
 from cgm_cli.spec.model import Spec
@@ -187,7 +188,7 @@ def _base(spec: SweepSpec, document: Document) -> Document:
         raise _fault(document, ("base",), f"{path} is a folder, and a spec is needed")
     if not path.is_file():
         raise _fault(document, ("base",), f"there is no file {path}")
-    base = expanded(read(path))
+    base = read_whole(path)
     if is_sweep(base.tree):
         raise _fault(document, ("base",), f"{path} is a sweep itself, and a spec is needed")
     return base

@@ -148,9 +148,11 @@ def test_changes_need_no_option(cgm, build, spec_file, command):
 
 def test_the_place_in_an_override_as_json(cgm, spec_file):
     code, out, _ = cgm("check", spec_file, "beta0=1", "--json")
-    fault = {"message": "unknown key `beta0`", "path": ["beta0"], "line": 1, "column": 1, "override": "beta0=1"}
+    fault = {"message": "unknown key `beta0`", "path": ["beta0"], "line": 1, "column": 1}
     assert code == 2
-    assert json.loads(out)["faults"] == [{**fault, "hint": "did you mean `solver.beta0`?"}]
+    assert json.loads(out)["faults"] == [
+        {**fault, "hint": "did you mean `solver.beta0`?", "file": None, "override": "beta0=1"}
+    ]
 
 
 def test_check_faults_as_json(cgm, spec_file, tmp_path):
@@ -161,7 +163,7 @@ def test_check_faults_as_json(cgm, spec_file, tmp_path):
     fault = {"message": "unknown key `sede`", "path": ["sede"], "line": 5, "column": 1}
     assert json.loads(out) == {
         "ok": False,
-        "faults": [{**fault, "hint": "did you mean `seed`?", "override": None}],
+        "faults": [{**fault, "hint": "did you mean `seed`?", "file": None, "override": None}],
         "more": 0,
     }
 
