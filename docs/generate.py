@@ -51,6 +51,9 @@ default, `cgm schema` prints all of this as a JSON Schema for editors.
 `KEY=VALUE` behind the spec changes a value from the command line, for instance `cgm solve SPEC solver.beta0=0.5`, or
 `--set solver.beta0=0.5` anywhere; the value is read as YAML. A whole number may also be written `1e3`.
 
+Anchors and aliases of YAML (`&name`, `*name`) stand for a value that is written once, the merge key `<<: *name` for
+what a mapping has besides.
+
 `extends: other.yaml`, from the folder of the file, takes all that is not said from another spec, which may extend a
 third: mappings are merged, lists and single values replaced. Data beside the other spec are still found. A run
 keeps the spec that comes of it.

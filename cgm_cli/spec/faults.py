@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -64,6 +64,8 @@ class SpecError(CgmError):
     exit_code = 2
 
     def __init__(self, faults: Sequence[Fault], name: str = "spec", text: str = "", more: int = 0):
+        # What an alias stands for may be at fault wherever it stands, and is told once.
+        faults = list({replace(fault, path=()): fault for fault in reversed(faults)}.values())
         self.faults = sorted(faults, key=_order)[:MOST_TOLD]
         self.more = more + len(faults) - len(self.faults)
         rendered = [fault.render(name, text) for fault in self.faults]

@@ -18,7 +18,7 @@ from cgm_cli.spec.extends import EXTENDS, read_whole, whole
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.model import Spec
 from cgm_cli.spec.overrides import Override, apply
-from cgm_cli.spec.yaml_reader import Document, TreePath, parse, plain_value
+from cgm_cli.spec.yaml_reader import MERGE, Document, TreePath, parse, plain_value
 from cgm_cli.text import LINE_BREAK, quoted
 
 
@@ -180,7 +180,7 @@ class _Dumper(yaml.SafeDumper):
     def _text(self, text: str) -> yaml.Node:
         # PyYAML quotes what YAML 1.1 would read as something else; our numbers (1e-3) it would leave bare.
         try:
-            bare = plain_value(text) == text
+            bare = plain_value(text) == text and text != MERGE
         except ValueError:
             bare = False
         style = '"' if LINE_BREAK.search(text) else None if bare else "'"

@@ -209,6 +209,14 @@ def test_every_fault_at_once_in_the_order_of_the_text():
     assert found[5].path == ("problem", "penalties", 1, "map", "maps", 0, "x")
 
 
+def test_a_fault_of_what_is_used_more_than_once_is_told_once():
+    fault = one_fault(
+        "problem:\n  domain: {kind: box, upper: 1}\n  penalties:\n    - &p {kind: l1, scale: no}\n    - *p\n"
+        "    - {<<: *p, weight: 2}\n"
+    )
+    assert (fault.line, fault.column) == (4, 28) and "got text 'no'" in fault.message
+
+
 def test_rendering():
     with pytest.raises(SpecError) as caught:
         loads(TEMPLATE + "solver:\n  bta0: 1\n", path="dir/x.yaml")
@@ -265,7 +273,7 @@ def test_overrides_make_sections_and_the_last_one_wins():
         ("solver.$b\udcff=1", "expected `key.key=value`"),
         ("a.$.b=3", "expected `key.key=value`"),
         ("seed=$[", "not valid YAML"),
-        ("seed=$*a", "anchors"),
+        ("seed=$*a", "has the anchor `&a`"),
         ("problem.$domain={kind: box}", "missing key `upper`"),
     ],
 )
@@ -405,7 +413,7 @@ _MANY = {
     "terms": (GOOD.replace("  penalties:\n", "  penalties:\n" + "    - {kind: nope}\n" * 4000), 4000),
     "sources": (TEMPLATE + "source:\n" + "".join(f"  f{i}: 1\n" for i in range(4000)), 4000),
     "duplicate keys": (TEMPLATE + "seed: 1\n" * 4001, 4000),
-    "aliases": (TEMPLATE + "stop: &a 1\n" + "".join(f"k{i}: *a\n" for i in range(3999)), 4000),
+    "aliases": (TEMPLATE + "".join(f"k{i}: *a\n" for i in range(4000)), 4000),
     "whole numbers that are too large": (TEMPLATE + "seed: [" + "99999999999999999999, " * 4000 + "]\n", 4000),
 }
 
