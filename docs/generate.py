@@ -48,8 +48,20 @@ A spec is one YAML file. Only `problem` is required. Unknown keys, repeated keys
 them are reported at once with their lines. `cgm check SPEC` checks a spec, `cgm show SPEC` prints it with every
 default, `cgm schema` prints all of this as a JSON Schema for editors.
 
-`--set KEY=VALUE` changes a value from the command line, for instance `--set solver.beta0=0.5`; the value is read as
-YAML.
+`KEY=VALUE` behind the spec changes a value from the command line, for instance `cgm solve SPEC solver.beta0=0.5`, or
+`--set solver.beta0=0.5` anywhere; the value is read as YAML. A whole number may also be written `1e3`.
+
+Anchors and aliases of YAML (`&name`, `*name`) stand for a value that is written once, the merge key `<<: *name` for
+what a mapping has besides.
+
+`extends: other.yaml`, from the folder of the file, takes all that is not said from another spec, which may extend a
+third: mappings are merged, lists and single values replaced. Data beside the other spec are still found. A run
+keeps the spec that comes of it.
+
+`${oc.env:VAR}` in a value, also within a text, is the environment variable, and `${oc.env:VAR,default}` has a value
+where it is not set; a value that is nothing else may be a number. The name of a file may have `$VAR`, `${VAR}` and `~`,
+and `$$` for a dollar sign. Within `{}` and `[]` YAML wants quotes around `${...}`. The resolved spec of a run has the
+values.
 """
 
 _PROBLEM = """\

@@ -110,8 +110,8 @@ def _print_error(error: CgmError) -> None:
     told: dict[str, object] = {"message": error.message, "exit_code": error.exit_code}
     if isinstance(error, SpecError):
         fault = error.faults[0]
-        where = {"path": [*fault.path], "line": fault.line, "column": fault.column, "override": fault.override}
-        told["where"] = where
+        keys = ("file", "line", "column", "override")
+        told["where"] = {"path": [*fault.path], **{key: getattr(fault, key) for key in keys}}
     typer.echo(json.dumps({"error": told}))
 
 

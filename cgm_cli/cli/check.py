@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cgm_cli.cli.options import Json, Overrides, SpecPath
+from cgm_cli.cli.options import Json, Setting, Settings, SpecPath, overrides_of
 from cgm_cli.errors import CgmError
 
 if TYPE_CHECKING:
     from cgm_cli.spec.model import Spec
 
 
-def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> None:
+def check(spec: SpecPath, changes: Settings = None, overrides: Setting = None, json: Json = False) -> None:
     """Check a spec and its data without solving. Reports every fault at once, with its line.
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
@@ -22,9 +22,10 @@ def check(spec: SpecPath, overrides: Overrides = None, json: Json = False) -> No
     from cgm_cli.spec.faults import Fault, SpecError
     from cgm_cli.spec.load import describe_error, load, locate
 
+    given = overrides_of(overrides, changes)
     loaded: Spec | None = None
     try:
-        loaded = load(spec, overrides or ())
+        loaded = load(spec, given)
         facts = _facts(loaded)
     except CgmError as error:
         if not json:
@@ -86,7 +87,7 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _fault(fault: Any) -> dict[str, Any]:
-    keys = ("message", "path", "line", "column", "hint", "override")
+    keys = ("message", "path", "file", "line", "column", "hint", "override")
     return {key: list(value) if isinstance(value := getattr(fault, key), tuple) else value for key in keys}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file.")]
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file; - for standard input.")]
 RunName = Annotated[
     str,
     typer.Argument(
@@ -15,8 +16,20 @@ RunName = Annotated[
         help="A run: its folder, its name, `latest`, a beginning of its name or id, or SWEEP/NUMBER.",
     ),
 ]
-Overrides = Annotated[
+Setting = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Change values of the spec, e.g. solver.beta0=0.5.", show_default=False),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+
+
+def overrides_of(options: Sequence[str] | None, arguments: Sequence[str] | None) -> list[str]:
+    """The overrides of a command line: those of `--set`, then those without. Raises BadParameter for another word."""
+    for word in arguments or ():
+        if "=" not in word:
+            raise typer.BadParameter(f"`{word}` is no KEY=VALUE, which is all that may follow here")
+    return [*(options or ()), *(arguments or ())]

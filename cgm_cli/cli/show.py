@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cgm_cli.cli.options import Overrides
+from cgm_cli.cli.options import Setting, Settings, overrides_of
 
 if TYPE_CHECKING:
     from cgm_cli.spec.model import Spec
@@ -22,10 +22,12 @@ def show(
     spec: Annotated[
         Path,
         typer.Argument(
-            metavar="SPEC|RUN", help="A spec, a YAML file; or a run, by folder, name, `latest` or beginning."
+            metavar="SPEC|RUN",
+            help="A spec, a YAML file, or - for standard input; or a run, by folder, name, `latest` or beginning.",
         ),
     ],
-    overrides: Overrides = None,
+    changes: Settings = None,
+    overrides: Setting = None,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="Build the problem and print the blocks it is composed of.")
     ] = False,
@@ -38,16 +40,17 @@ def show(
     Of a SPEC the output is a spec itself, and says in comments which policies its method comes to, and why. Of a RUN:
     what was run, how it ended, and its last rows.
     """
+    given = overrides_of(overrides, changes)
     if not _is_spec(spec):
-        if overrides or expanded:
-            raise typer.BadParameter("--set and --expanded are for specs; a run is shown as it is")
+        if given or expanded:
+            raise typer.BadParameter("KEY=VALUE and --expanded are for specs; a run is shown as it is")
         from cgm_cli.cli.find import find_run
 
         _show_run(find_run(spec), lines)
         return
     from cgm_cli.spec.load import described, dump, load, resolved
 
-    loaded = load(spec, overrides or ())
+    loaded = load(spec, given)
     if not expanded:
         _print(resolved(loaded) + "\n" + _policies(loaded))
         return
@@ -62,7 +65,7 @@ def _is_spec(path: Path) -> bool:
     """Whether the word names a spec, be it there or not, rather than a run."""
     if path.suffix in (".h5", ".hdf5") or path.is_dir():
         return False
-    return path.suffix.lower() in (".yaml", ".yml") or os.path.lexists(path)
+    return path.suffix.lower() in (".yaml", ".yml") or path == Path("-") or os.path.lexists(path)
 
 
 def _policies(spec: Spec) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cgm_cli.cli.options import Setting, Settings, overrides_of
 from cgm_cli.cli.streams import OutputError, tell
 
 if TYPE_CHECKING:
@@ -18,10 +19,6 @@ SHORT = 1000
 """The longest solution vector that stands in the JSON output; run.h5 holds every one."""
 
 
-Setting = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
 Live = Annotated[
     bool, typer.Option("--live", help="Curves in place of the table while it runs, in a terminal that can show them.")
@@ -34,10 +31,12 @@ def solve(
         Path,
         typer.Argument(
             metavar="SPEC",
-            help="The spec, a YAML file; or a data file that a spec is made of: a program (SDPA, CBF), a graph (G-set, "
-            "DIMACS, graph6, GML, GraphML, Matrix Market, a list of edges), samples (LIBSVM).",
+            help="The spec, a YAML file, or - for standard input; or a data file that a spec is made of: a program "
+            "(SDPA, CBF), a graph (G-set, DIMACS, graph6, GML, GraphML, Matrix Market, a list of edges), samples "
+            "(LIBSVM).",
         ),
     ],
+    changes: Settings = None,
     overrides: Setting = None,
     out: Annotated[
         Path | None,
@@ -59,7 +58,7 @@ def solve(
     """
     if out is not None and resume is not None:
         raise typer.BadParameter("a run goes on in its own folder: give either --out or --resume")
-    run_command(spec, overrides or (), out, json, quiet, resume, live)
+    run_command(spec, overrides_of(overrides, changes), out, json, quiet, resume, live)
 
 
 def run_command(

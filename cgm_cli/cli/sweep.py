@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cgm_cli.cli.options import Json
+from cgm_cli.cli.options import Json, Setting, Settings, overrides_of
 from cgm_cli.cli.streams import tell
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the s
 @app.command("run")
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The sweep file, YAML.")],
+    changes: Settings = None,
+    overrides: Setting = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the points and start nothing.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder of the sweep.", show_default="runs/NAME")
@@ -80,7 +82,7 @@ def run(
 
         _choice(executor, ("local", "dask", "slurm"), "--executor")
         _choice(only, ("failed", "waiting"), "--only")
-        sweep = load_sweep(file)
+        sweep = load_sweep(file, overrides_of(overrides, changes))
         folder = out if out is not None else default_folder(sweep.name)
         if dry_run:
             _print_points(sweep, folder, workers, json)
@@ -93,7 +95,7 @@ def run(
             tell(f"{folder} was that of {former}, and is now of {file}; both keep their runs. --out tells them apart")
         manifest = write_manifest(sweep, folder)
         given = {"executor": executor, "workers": workers, "scheduler": scheduler, "retries": retries}
-        again = going_on(file, folder, sweep.name, _as_given(given))
+        again = going_on(file, folder, sweep.name, _as_given(given), sweep.given)
         from cgm_cli.sweeps.run import Options, dask_executor, drive, local_executor
 
         options = Options(

@@ -22,6 +22,7 @@ from cgm_cli.readers import assignment, graphs, programs, svmlight
 from cgm_cli.readers.appearance import appearance
 from cgm_cli.readers.files import FILE, PIPE, file_kind
 from cgm_cli.readers.head import Head
+from cgm_cli.spec.environment import escaped
 from cgm_cli.spec.load import default_name
 from cgm_cli.spec.skeleton import skeleton
 from cgm_cli.text import visible
@@ -144,7 +145,7 @@ def _undecided(path: Path, found: list[Kind]) -> str:
 def _name_for(path: Path, beside: Path | None) -> str:
     whole = Path(os.path.abspath(path))
     folder = None if beside is None else Path(os.path.abspath(beside))
-    return str(whole.relative_to(folder) if folder is not None and whole.is_relative_to(folder) else whole)
+    return escaped(str(whole.relative_to(folder) if folder is not None and whole.is_relative_to(folder) else whole))
 
 
 def _program(path: Path, name: str) -> Draft:

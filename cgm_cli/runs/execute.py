@@ -27,7 +27,7 @@ from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of,
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
 from cgm_cli.solving.solve import Pack
-from cgm_cli.spec.load import describe_error, load, loads
+from cgm_cli.spec.load import describe_error, load, loads, written
 from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import build
 
@@ -111,12 +111,6 @@ def execute(
         return _solve(spec, file, handed, folder, former, observers, should_stop, stack)
 
 
-def _text_of(spec: Spec) -> str:
-    """The text that it was read from."""
-    assert spec.document is not None
-    return spec.document.text
-
-
 def _solve(
     spec: Spec,
     file: Path | None,
@@ -131,7 +125,7 @@ def _solve(
     checkpoint = None if former is None else checkpoint_of(former)
     at = 0 if checkpoint is None else checkpoint["state"]["k"]
     rows = {} if checkpoint is None or former is None else rows_before(former, at)
-    text = _text_of(spec) if former is None else former.spec_text
+    text = written(spec) if former is None else former.spec_text
     resolved = resolve(spec)
     if isinstance(handed, Handed):
         folder.keep(handed.arrays)

@@ -12,7 +12,7 @@ from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.runs.checkpoint import read_checkpoint
 from cgm_cli.runs.directory import has_begun
 from cgm_cli.runs.load import Run, load_run
-from cgm_cli.spec.load import loads, one_line, resolved
+from cgm_cli.spec.load import one_line, reloaded, resolved
 from cgm_cli.spec.yaml_reader import parse
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def former_run(path: Path) -> Run | None:
 
 def spec_of(run: Run, overrides: Sequence[str] = ()) -> Spec:
     """The spec of a run as it was resolved, changed by `--set` arguments."""
-    return loads(run.resolved_text, overrides, run.path / "resolved.yaml")
+    return reloaded(run.resolved_text, overrides, run.path / "resolved.yaml")
 
 
 def check_unchanged(run: Run, spec: Spec) -> None:

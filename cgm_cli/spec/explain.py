@@ -234,8 +234,6 @@ def _choices(entry: ErrorDetails) -> list[str]:
 
 
 def _hint(kind: str, value: Any) -> str | None:
-    if kind in ("int_type", "int_from_float") and isinstance(value, float) and value.is_integer():
-        return f"write {int(value)}"
     if kind == "bool_type" and isinstance(value, str) and value.lower() in ("yes", "on", "no", "off", "y", "n"):
         return "write true or false"
     if kind == "string_type" and not isinstance(value, list | dict) and value is not None:

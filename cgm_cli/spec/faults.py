@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from cgm_cli.errors import MOST_TOLD, CgmError, told
-from cgm_cli.text import LINE_BREAK, quoted, visible
+from cgm_cli.text import LINE_BREAK, visible
 
 _WIDTH = 110
+
+
+class Source(NamedTuple):
+    """A text that a part of a spec was read from, and what messages call it."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -17,8 +25,8 @@ class Fault:
     """One thing wrong with a spec.
 
     path: where in the tree, for instance ("solver", "beta0"). line, column: where in the text, both from 1; None for a
-    fault that has no line, such as one from the command line. hint: a sentence on what to do, or None. override: the
-    `--set` argument that it comes from, without `--set`.
+    fault that has no line. hint: a sentence on what to do, or None. override: the `key=value` of the command line that
+    it comes from; line and column are then those in it. source: the text that it is in, if not in that of the spec.
     """
 
     message: str
@@ -27,17 +35,20 @@ class Fault:
     column: int | None = None
     hint: str | None = None
     override: str | None = None
+    source: Source | None = None
+
+    @property
+    def file(self) -> str | None:
+        """The file that it is in, if that is not the one of the spec, which extends it."""
+        return self.source.name if self.source is not None and self.override is None else None
 
     def render(self, name: str, text: str) -> str:
         """`name:line:column: message`, the line of `text` with a caret under the column, and the hint."""
-        if self.override is not None:
-            where = f"--set {quoted(self.override)}"
-        elif self.line is not None:
-            where = f"{name}:{self.line}:{self.column}"
-        else:
-            where = name
+        if self.source is not None:
+            name, text = self.source
+        where = name if self.line is None or self.override is not None else f"{name}:{self.line}:{self.column}"
         parts = [f"{where}: {self.message}"]
-        if self.override is None and self.line is not None:
+        if self.line is not None:
             parts += _excerpt(text, self.line, self.column or 1)
         if self.hint:
             parts.append(f"  {self.hint}")
@@ -53,10 +64,17 @@ class SpecError(CgmError):
     exit_code = 2
 
     def __init__(self, faults: Sequence[Fault], name: str = "spec", text: str = "", more: int = 0):
-        self.faults = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))[:MOST_TOLD]
+        # What an alias stands for may be at fault wherever it stands, and is told once.
+        faults = list({replace(fault, path=()): fault for fault in reversed(faults)}.values())
+        self.faults = sorted(faults, key=_order)[:MOST_TOLD]
         self.more = more + len(faults) - len(self.faults)
         rendered = [fault.render(name, text) for fault in self.faults]
         super().__init__(told(rendered, self.more), self.faults[0].path)
+
+
+def _order(fault: Fault) -> tuple[str, int, int]:
+    """Those of overrides come first, as they were given; then those of the spec itself."""
+    return ("", 0, 0) if fault.override is not None else (fault.file or " ", fault.line or 0, fault.column or 0)
 
 
 def _excerpt(text: str, line: int, column: int) -> list[str]:

@@ -22,7 +22,16 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    TypeAdapter,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, core_schema
 
 from cgm_cli.errors import MOST_TOLD
@@ -32,8 +41,17 @@ from cgm_cli.text import COMPLEX_ARE, did_you_mean
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Size = Annotated[int, Field(gt=0)]
-Count = Annotated[int, Field(ge=0)]
+
+
+def _whole(value: Any) -> Any:
+    """1e3 is a whole number as well; 2**63 is where those of YAML end."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 else value
+
+
+# Behind the bounds in an annotation: what is applied last comes first.
+FromFloat = BeforeValidator(_whole)
+Size = Annotated[int, Field(gt=0), FromFloat]
+Count = Annotated[int, Field(ge=0), FromFloat]
 
 # Patterns of text fields; cgm_cli.spec.explain says them in words.
 SLUG = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"

@@ -44,8 +44,10 @@ def spec_schema() -> dict[str, Any]:
     """The schema of a spec file."""
     definitions: dict[str, Any] = {}
     root = _own(TypeAdapter(Spec).json_schema(), "spec", definitions)
-    # A spec without a name has that of its file.
-    root["required"].remove("name")
+    # A spec without a name has that of its file, and one that extends another may have everything from there.
+    del root["required"]
+    root["anyOf"] = [{"required": ["problem"]}, {"required": ["extends"]}]
+    root["properties"]["extends"] = {"type": "string", "description": "path of the spec that this one changes"}
     definitions["array"] = _own(
         TypeAdapter(Finite | Vector | Matrix | FileArray | TableArray).json_schema(), "array", definitions
     )

@@ -14,21 +14,38 @@ from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, told
 from cgm_cli.spec.explain import Complaint, explain
+from cgm_cli.spec.extends import EXTENDS, read_whole, whole
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.model import Spec
-from cgm_cli.spec.overrides import apply
-from cgm_cli.spec.yaml_reader import Document, Position, TreePath, parse, plain_value, read
-from cgm_cli.text import LINE_BREAK
+from cgm_cli.spec.overrides import Override, apply
+from cgm_cli.spec.yaml_reader import MERGE, Document, TreePath, parse, plain_value
+from cgm_cli.text import LINE_BREAK, quoted
 
 
 def load(path: str | Path, overrides: Sequence[str] = ()) -> Spec:
     """The spec in a file, changed by `--set` arguments such as "solver.beta0=0.5". SpecError with every fault found."""
-    return _validate(read(Path(path)), overrides)
+    return _validate(read_whole(Path(path)), overrides)
 
 
 def loads(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
     """Like `load`, for a text; `path` is what messages call it and where relative data files are looked up."""
+    return _validate(whole(parse(text, Path(path) if path is not None else None)), overrides)
+
+
+def reloaded(text: str, overrides: Sequence[str] = (), path: str | Path | None = None) -> Spec:
+    """Like `loads`, for the text of a resolved spec, which stands for itself: nothing in it is a variable."""
     return _validate(parse(text, Path(path) if path is not None else None), overrides)
+
+
+def written(spec: Spec) -> str:
+    """The text that the spec was read from; of one that extends another, what the two come to."""
+    document = spec.document
+    if document is None:
+        return resolved(spec)
+    if (EXTENDS,) not in document.positions:
+        return document.text
+    files = dict.fromkeys([document.name, *(source.name for source in document.inherited.values())])
+    return f"# Merged of {', '.join(map(quoted, files))}.\n{dump(document.tree)}"
 
 
 def resolved(spec: Spec) -> str:
@@ -55,7 +72,7 @@ def locate(error: CgmError, spec: Spec | None) -> Fault | None:
     """The fault that an error raised after loading stands for; None if its `path` leads nowhere in the spec."""
     if isinstance(error, SpecError) or spec is None or spec.document is None or not error.path:
         return None
-    return place(Complaint(error.path, error.message), spec.document, _origins(spec.overrides))
+    return place(Complaint(error.path, error.message), spec.document, spec._overrides)
 
 
 def describe_error(error: CgmError, spec: Spec | None) -> str:
@@ -84,9 +101,9 @@ def _validate(document: Document, overrides: Sequence[str]) -> Spec:
         hint = "run it with `cgm sweep`; with --dry-run to check it"
         raise SpecError([Fault("this is a sweep, not a spec", hint=hint)], document.name, document.text)
     # The document keeps the tree of the text; overrides go into a copy.
-    tree = _copy(document.tree)
+    tree = copied(document.tree)
     try:
-        origins = apply(tree, overrides)
+        applied = apply(tree, overrides)
     except SpecError as error:
         raise SpecError(error.faults, document.name, document.text, error.more) from None
     tree.setdefault("name", default_name(document.path))
@@ -94,10 +111,10 @@ def _validate(document: Document, overrides: Sequence[str]) -> Spec:
     try:
         spec = Spec.model_validate(tree, context=schemas)
     except ValidationError as error:
-        raise refused(error, tree, schemas, document, origins) from None
+        raise refused(error, tree, schemas, document, applied) from None
     # What is private may change, other than the fields.
     spec._document = document  # pyright: ignore[reportAttributeAccessIssue]
-    spec._overrides = tuple(overrides)  # pyright: ignore[reportAttributeAccessIssue]
+    spec._overrides = applied  # pyright: ignore[reportAttributeAccessIssue]
     return spec
 
 
@@ -111,45 +128,37 @@ def refused(
     tree: Any,
     schemas: dict[int, type],
     document: Document,
-    origins: Mapping[TreePath, str],
+    overrides: Sequence[Override] = (),
 ) -> SpecError:
     """What pydantic refuses in `tree`, which was read from the document and changed by overrides, as a SpecError."""
 
     def where(path: TreePath) -> tuple[int, int]:
-        return (0, 0) if _override(path, origins) else _position(path, document).key
+        return (0, 0) if _override(path, document, overrides) else document.position(path).key
 
     complaints, more = explain(error, tree, schemas, where)
-    faults = [place(complaint, document, origins) for complaint in complaints]
+    faults = [place(complaint, document, overrides) for complaint in complaints]
     return SpecError(faults, document.name, document.text, more)
 
 
-def place(complaint: Complaint, document: Document, origins: Mapping[TreePath, str]) -> Fault:
-    """The complaint with its line and column, or with the override that set the value."""
-    override = _override(complaint.path, origins)
+def place(complaint: Complaint, document: Document, overrides: Sequence[Override] = ()) -> Fault:
+    """The complaint with its line and column, in the document or in the override that set the value."""
+    override = _override(complaint.path, document, overrides)
     if override is not None:
-        return Fault(complaint.message, complaint.path, hint=complaint.hint, override=override)
-    position = _position(complaint.path, document)
+        return override.fault(complaint.message, complaint.path, complaint.hint, complaint.at_key)
+    position = document.position(complaint.path)
     line, column = position.key if complaint.at_key else position.value
-    return Fault(complaint.message, complaint.path, line, column, complaint.hint)
+    source = document.source(complaint.path)
+    return Fault(complaint.message, complaint.path, line, column, complaint.hint, source=source)
 
 
-def _override(path: TreePath, origins: Mapping[TreePath, str]) -> str | None:
-    """The override that set the value at `path`, or one that it is inside of."""
-    if not origins:
-        return None
+def _override(path: TreePath, document: Document, overrides: Sequence[Override]) -> Override | None:
+    """The last override that set the value at `path`, or what it is inside of; else one that made the key."""
     dotted = tuple(str(step) for step in path)
-    return next((origins[dotted[:n]] for n in range(len(dotted), 0, -1) if dotted[:n] in origins), None)
-
-
-def _position(path: TreePath, document: Document) -> Position:
-    while path not in document.positions:
-        # A key that is not in the text, because it has a default or a template made it: its nearest ancestor is.
-        path = path[:-1]
-    return document.positions[path]
-
-
-def _origins(overrides: Sequence[str]) -> dict[TreePath, str]:
-    return {tuple(override.partition("=")[0].strip().split(".")): override for override in overrides}
+    for override in reversed(overrides):
+        if override.path == dotted[: len(override.path)]:
+            return override
+    made = (each for each in overrides if path not in document.positions and each.path[: len(dotted)] == dotted)
+    return next(made, None)
 
 
 def default_name(path: Path | None) -> str:
@@ -157,10 +166,11 @@ def default_name(path: Path | None) -> str:
     return stem[:100] or "spec"
 
 
-def _copy(node: Any) -> Any:
+def copied(node: Any) -> Any:
+    """A tree of plain values that shares no list and no mapping with `node`."""
     if isinstance(node, dict):
-        return {key: _copy(value) for key, value in node.items()}
-    return [_copy(value) for value in node] if isinstance(node, list) else node
+        return {key: copied(value) for key, value in node.items()}
+    return [copied(value) for value in node] if isinstance(node, list) else node
 
 
 class _Dumper(yaml.SafeDumper):
@@ -170,7 +180,7 @@ class _Dumper(yaml.SafeDumper):
     def _text(self, text: str) -> yaml.Node:
         # PyYAML quotes what YAML 1.1 would read as something else; our numbers (1e-3) it would leave bare.
         try:
-            bare = plain_value(text) == text
+            bare = plain_value(text) == text and text != MERGE
         except ValueError:
             bare = False
         style = '"' if LINE_BREAK.search(text) else None if bare else "'"

@@ -284,7 +284,7 @@ class Spec(StrictModel):
     )
 
     _document: Document | None = PrivateAttr(None)
-    _overrides: tuple[str, ...] = PrivateAttr(())
+    _overrides: tuple[Any, ...] = PrivateAttr(())
 
     @property
     def document(self) -> Document | None:
@@ -293,8 +293,8 @@ class Spec(StrictModel):
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The `--set` arguments, in their order."""
-        return self._overrides
+        """The `key=value` arguments, in their order."""
+        return tuple(override.text for override in self._overrides)
 
     def __eq__(self, other: object) -> bool:
         # The text that a spec was read from is for messages: it is no part of what the spec says.

@@ -2,23 +2,27 @@
 
 What differs from `yaml.safe_load`, and why: numbers and booleans are those of YAML 1.2 (`1e-3` is a number; `no`, `on`,
 `012`, `12:30` and dates are text), because a silent change of type is a silent change of problem; a duplicate key is an
-error, not a choice; tags, anchors and aliases do not exist; depth, nodes and bytes are bounded, so that no file can
-hang or exhaust the process. The tree is built from the parser's events without recursion.
+error, not a choice; tags do not exist; depth, nodes and bytes are bounded, so that no file can hang or exhaust the
+process. The tree is built from the parser's events without recursion; what an alias stands for counts once more. The
+merge key `<<` takes from one mapping, or from each of a list, what the mapping that it is in does not say.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import yaml
 
 from cgm_cli.errors import MOST_TOLD
-from cgm_cli.spec.faults import Fault, SpecError
+from cgm_cli.spec.anchors import without_aliases
+from cgm_cli.spec.faults import Fault, Source, SpecError
 from cgm_cli.text import LINE_BREAK, quoted
 
 MAX_BYTES = 5_000_000
@@ -58,6 +62,9 @@ _PLAIN = {
 
 TreePath = tuple[str | int, ...]
 
+STANDARD_INPUT = Path("-")
+MERGE = "<<"
+
 
 class Position(NamedTuple):
     """Where a node stands: (line, column), both from 1, of its key (of itself in a list) and of its value."""
@@ -68,23 +75,42 @@ class Position(NamedTuple):
 
 @dataclass
 class Document:
-    """A text that was read. `tree` holds only str, int, float, bool, None, list, dict. `path`: None for a string."""
+    """A text that was read. `tree` holds only str, int, float, bool, None, list, dict. `path`: None for a string.
+    inherited: for the places that are in a text which this one extends, that text.
+    """
 
     text: str
     path: Path | None
     tree: Any
     positions: dict[TreePath, Position]
+    inherited: dict[TreePath, Source] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """What messages call it."""
         return str(self.path) if self.path is not None else "<spec>"
 
+    def position(self, path: TreePath) -> Position:
+        """Of the node at `path`; of the nearest one around it, where it has a default or a template made it."""
+        return self.positions[self._nearest(path)]
+
+    def source(self, path: TreePath) -> Source | None:
+        """The text that this position is in; None for that of the document itself."""
+        return self.inherited.get(self._nearest(path))
+
+    def _nearest(self, path: TreePath) -> TreePath:
+        while path not in self.positions:
+            path = path[:-1]
+        return path
+
 
 def read(path: Path) -> Document:
-    """The document in a file; SpecError if it is unreadable, not UTF-8, or not a mapping in this subset of YAML."""
+    """The document in a file, or of standard input for `-`, which counts as a file `stdin` of the working folder;
+    SpecError if it is unreadable, not UTF-8, or not a mapping in this subset of YAML.
+    """
+    given, path = path, Path("stdin") if path == STANDARD_INPUT else path
     try:
-        with path.open("rb") as file:
+        with _opened(given) as file:
             raw = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -92,6 +118,14 @@ def read(path: Path) -> Document:
     if len(raw) > MAX_BYTES:
         raise SpecError([Fault(f"a spec has at most {MAX_BYTES // 1_000_000} MB; put the data into files")], str(path))
     return parse(_decode(raw, str(path)), path)
+
+
+def _opened(path: Path) -> AbstractContextManager[IO[bytes]]:
+    if path != STANDARD_INPUT:
+        return path.open("rb")
+    if sys.stdin is None:
+        raise ValueError("it is closed")
+    return nullcontext(sys.stdin.buffer)
 
 
 def parse(text: str, path: Path | None = None) -> Document:
@@ -117,7 +151,7 @@ def parse_value(text: str, path: Path | None = None) -> Document:
         fault = Fault(f"the character U+{ord(bad.group()):04X} is not allowed in YAML", (), line, column)
         raise SpecError([fault], name, text)
     try:
-        for event in _events(text):
+        for event in without_aliases(_events(text)):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         builder.faults.append(_syntax_fault(error, text))
@@ -159,6 +193,7 @@ class _Open:
     path: TreePath
     value: Any
     start: tuple[int, int]
+    merges: bool = False
     key: str | None = None
     key_at: tuple[int, int] | None = None
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -185,7 +220,7 @@ class _Builder:
         elif isinstance(event, yaml.AliasEvent):
             if self._expects_key():
                 self._stop("a key must be plain text, not an alias", at)
-            self._fault("anchors and aliases are not supported: write the value out", at)
+            self._fault(f"no value that ends before this has the anchor `&{quoted(event.anchor)}`", at)
             self._add(None, at)
         elif isinstance(event, yaml.ScalarEvent):
             self._check(event, at)
@@ -200,11 +235,11 @@ class _Builder:
             path = self._add(value, at)
             self._open.append(_Open(path, value, at))
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            self._open.pop()
+            closed = self._open.pop()
+            if closed.merges:
+                self._merge(closed)
 
     def _check(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, at: tuple[int, int]) -> None:
-        if event.anchor is not None:
-            self._fault("anchors and aliases are not supported: write the value out", at)
         if event.tag is not None:
             self._fault(f"tags are not supported: remove `{quoted(event.tag)}`", at)
 
@@ -212,6 +247,7 @@ class _Builder:
         if any("\ud800" <= character <= "\udfff" for character in event.value):
             self._stop("half of a surrogate pair is not a character", at)
         if self._expects_key():
+            self._open[-1].merges |= event.value == MERGE and event.implicit[0]
             self._key(event.value, at)
             return
         try:
@@ -250,6 +286,29 @@ class _Builder:
                 parent.key = None
         self.positions[path] = Position(key_at, at)
         return path
+
+    def _merge(self, node: _Open) -> None:
+        """Take into the mapping what its `<<` has besides; of several mappings, the first that has it counts."""
+        place = (*node.path, MERGE)
+        given = node.value.pop(MERGE)
+        mappings = (
+            {(*place, index): each for index, each in enumerate(given)} if isinstance(given, list) else {place: given}
+        )
+        for path, mapping in mappings.items():
+            if not isinstance(mapping, dict):
+                self._fault("`<<` takes a mapping, or a list of mappings", self.positions[path].value, path)
+                continue
+            for key, value in mapping.items():
+                if key not in node.value:
+                    node.value[key] = value
+                    self._move(value, (*path, key), (*node.path, key))
+
+    def _move(self, node: Any, former: TreePath, path: TreePath) -> None:
+        """Let the places of a subtree be known under another path. It is no deeper than MAX_DEPTH."""
+        self.positions[path] = self.positions[former]
+        inside = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for key, value in inside:
+            self._move(value, (*former, key), (*path, key))
 
     def _count(self, at: tuple[int, int]) -> None:
         self._nodes += 1
@@ -322,4 +381,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, text: str) -> Fault:
         return Fault("a tab is not allowed here: indent with spaces", (), line, indentation.index("\t") + 1)
     if error.problem and "cannot start any token" in error.problem:
         return Fault("this character cannot begin a value", (), line, column, "put the text into quotes")
+    variable = source.find("${", 0, column)
+    if variable >= 0 and message in (_PLAIN["expected ',' or '}'"], _PLAIN["expected ',' or ']'"]):
+        return Fault(f"not valid YAML: {message}", (), line, variable + 1, "`${...}` needs quotes here")
     return Fault(f"not valid YAML: {message}", (), line, column)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from cgm_cli.errors import MOST_TOLD, CgmError, DataError, Several
+from cgm_cli.spec.environment import escaped, expanded
 from cgm_cli.spec.explain import Complaint, explain
+from cgm_cli.spec.extends import read_whole
 from cgm_cli.spec.faults import Fault, SpecError
-from cgm_cli.spec.load import default_name, dump, is_sweep, place, refused
+from cgm_cli.spec.load import copied, default_name, dump, is_sweep, place, refused
 from cgm_cli.spec.model import Spec
+from cgm_cli.spec.overrides import Override, apply
 from cgm_cli.spec.yaml_reader import Document, TreePath, read
 from cgm_cli.sweeps.expansion import Assignment, expand, label, placed
 from cgm_cli.sweeps.identity import digest, files_of, identity
@@ -42,11 +45,12 @@ class SweepPoint:
 
 @dataclass
 class Sweep:
-    """A sweep file that was read, and its points. Made by `load_sweep`."""
+    """A sweep file that was read, and its points. Made by `load_sweep`. given: overrides of the base."""
 
     spec: SweepSpec
     document: Document
     base: Document
+    given: tuple[str, ...] = ()
     points: list[SweepPoint] = field(default_factory=list)
     _assignments: list[Assignment] = field(default_factory=list)
 
@@ -64,7 +68,8 @@ class Sweep:
         """The spec of the run at a point, resolved, under a name that is the same in every sweep that has the point."""
         # Made anew each time: a thousand specs with a large matrix each would not fit into the memory.
         tree, _ = self._resolved(self._valid(self._assignments[point.number - 1]))
-        return dump({**tree, "name": f"point-{point.id}"})
+        tree["name"] = f"point-{point.id}"
+        return dump(_named(tree, {name: escaped(name) for name in files_of(tree["problem"])}))
 
     def _tree(self, assignment: Assignment) -> dict[str, Any]:
         """The spec at a point, as it is to be validated."""
@@ -74,12 +79,23 @@ class Sweep:
             tree = placed(tree, tuple(key.split(".")), assignment[key].value)
         return tree
 
-    @cached_property
+    @property
     def _below(self) -> dict[str, Any]:
+        """The base with what is changed at every point."""
+        return self._changed[0]
+
+    @property
+    def _overrides(self) -> tuple[Override, ...]:
+        return self._changed[1]
+
+    @cached_property
+    def _changed(self) -> tuple[dict[str, Any], tuple[Override, ...]]:
         tree = self.base.tree if self.base is not self.document else self.document.tree["base"]
         for key, value in self.spec.set.items():
             tree = placed(tree, tuple(key.split(".")), value)
-        return {"name": self.name, **tree}
+        tree = copied({"name": self.name, **tree})
+        overrides = apply(tree, self.given)
+        return tree, overrides
 
     def _valid(self, assignment: Assignment) -> Spec:
         return Spec.model_validate(self._tree(assignment))
@@ -102,9 +118,7 @@ class Sweep:
                 renamed[name] = new
         if missing:
             raise missing[0] if len(missing) == 1 else Several(missing)
-        tree["problem"] = _renamed(tree["problem"], renamed)
-        tree["source"] = {renamed.get(name, name): value for name, value in tree["source"].items()}
-        return tree, digests
+        return _named(tree, renamed), digests
 
     def _find(self, name: str) -> tuple[str, str]:
         """The name under which the run finds a data file, and its SHA-256. OSError, with the folders, if none."""
@@ -125,9 +139,11 @@ class Sweep:
         return {}
 
 
-def load_sweep(path: str | Path) -> Sweep:
-    """The sweep in a file. Raises SpecError with all faults of it or of its points; DataError for missing data."""
-    document = read(Path(path))
+def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
+    """The sweep in a file, whose base is changed by overrides such as "solver.beta0=0.5". Raises SpecError with all
+    faults of it or of its points; DataError for missing data.
+    """
+    document = expanded(read(Path(path)))
     if "sweep" not in document.tree and "problem" in document.tree:
         hint = "solve it with `cgm solve`, or name it as the `base:` of a sweep file"
         raise SpecError([Fault("this is a spec, not a sweep", hint=hint)], document.name, document.text)
@@ -136,8 +152,8 @@ def load_sweep(path: str | Path) -> Sweep:
     try:
         spec = SweepSpec.model_validate(tree, context=schemas)
     except ValidationError as error:
-        raise refused(error, tree, schemas, document, {}) from None
-    sweep = Sweep(spec, document, _base(spec, document))
+        raise refused(error, tree, schemas, document) from None
+    sweep = Sweep(spec, document, _base(spec, document), tuple(overrides))
     try:
         below = sweep._below
     except ValueError as error:
@@ -145,10 +161,23 @@ def load_sweep(path: str | Path) -> Sweep:
     seed = below.get("seed")
     sweep._assignments, faults = expand(spec.sweep, seed if isinstance(seed, int) else 0, below)
     if faults:
-        known = [place(Complaint(fault.path, fault.message), document, {}) for fault in faults]
+        known = [place(Complaint(fault.path, fault.message), document) for fault in faults]
         raise SpecError(known, document.name, document.text)
+    varied = {key for assignment in sweep._assignments[:1] for key in assignment}
+    if unheard := [fault for override in sweep._overrides if (fault := _unheard(override, varied))]:
+        raise SpecError(unheard)
     _validate(sweep)
     return sweep
+
+
+def _unheard(override: Override, varied: set[str]) -> Fault | None:
+    """The fault of an override that every point has another value for."""
+    for length in range(1, len(override.path) + 1):
+        key = ".".join(override.path[:length])
+        if key in varied:
+            message = f"`{quoted(key)}` is varied by the sweep, so that this would have no effect"
+            return override.fault(message, override.path[:length], at_key=True)
+    return None
 
 
 def _base(spec: SweepSpec, document: Document) -> Document:
@@ -159,14 +188,14 @@ def _base(spec: SweepSpec, document: Document) -> Document:
         raise _fault(document, ("base",), f"{path} is a folder, and a spec is needed")
     if not path.is_file():
         raise _fault(document, ("base",), f"there is no file {path}")
-    base = read(path)
+    base = read_whole(path)
     if is_sweep(base.tree):
         raise _fault(document, ("base",), f"{path} is a sweep itself, and a spec is needed")
     return base
 
 
 def _fault(document: Document, path: TreePath, message: str) -> SpecError:
-    return SpecError([place(Complaint(path, message), document, {})], document.name, document.text)
+    return SpecError([place(Complaint(path, message), document)], document.name, document.text)
 
 
 def _validate(sweep: Sweep) -> None:
@@ -255,6 +284,10 @@ class _Faults:
                 exact = length == len(dotted)
                 path = cell.axis if exact and complaint.at_key else (*cell.place, *complaint.path[length:])
                 return True, self._placed(path, complaint)
+            for override in reversed(self._sweep._overrides):
+                if override.path == dotted[:length]:
+                    fault = override.fault(complaint.message, complaint.path, complaint.hint, complaint.at_key)
+                    return True, fault
             if ".".join(dotted[:length]) in self._sweep.spec.set:
                 return True, self._placed(("set", ".".join(dotted[:length])), complaint)
         # ... or something inside it was, which does not go with the rest, or made the key that is complained of.
@@ -269,17 +302,23 @@ class _Faults:
                     return True, self._placed(("set", key), complaint)
         if self._sweep.base is self._sweep.document:
             return True, self._placed(("base", *complaint.path), complaint)
-        return False, place(complaint, self._sweep.base, {})
+        return False, place(complaint, self._sweep.base)
 
     def _placed(self, path: TreePath, complaint: Complaint) -> Fault:
         moved = Complaint(path, complaint.message, complaint.hint, complaint.at_key)
-        return place(moved, self._sweep.document, {})
+        return place(moved, self._sweep.document)
 
 
 def _told(fault: Fault, points: list[str]) -> Fault:
     others = f", and {len(points) - 1} more" if len(points) > 1 else ""
     hint = f"{fault.hint}\n  " if fault.hint else ""
-    return Fault(fault.message, fault.path, fault.line, fault.column, f"{hint}{points[0]}{others}")
+    return replace(fault, hint=f"{hint}{points[0]}{others}")
+
+
+def _named(tree: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """A resolved spec with other names of its data files."""
+    source = {names.get(name, name): value for name, value in tree["source"].items()}
+    return {**tree, "problem": _renamed(tree["problem"], names), "source": source}
 
 
 def _renamed(tree: Any, names: Mapping[str, str]) -> Any:

@@ -46,7 +46,7 @@ class ManifestRow:
 class Manifest:
     """A sweep folder. path: the folder. file: what it was made from. store: where the points are. cwd, data: the
     working folder and $CGM_DATA that the runs get. timeout: seconds of one run, or None. best: {"smallest" or
-    "largest": name of a figure}.
+    "largest": name of a figure}. overrides: `key=value` texts that changed the base.
     """
 
     path: Path
@@ -58,6 +58,7 @@ class Manifest:
     timeout: float | None
     best: dict[str, str]
     rows: tuple[ManifestRow, ...]
+    overrides: tuple[str, ...] = ()
 
     @property
     def keys(self) -> list[str]:
@@ -81,7 +82,7 @@ def write_manifest(sweep: Sweep, path: Path) -> Manifest:
     best = {key: value for key, value in sweep.spec.best.model_dump().items() if value is not None}
     data = os.pathsep.join(os.path.abspath(each) for each in os.environ.get("CGM_DATA", "").split(os.pathsep) if each)
     file = str(sweep.document.path.absolute()) if sweep.document.path is not None else None
-    manifest = Manifest(path, sweep.name, file, store, os.getcwd(), data, sweep.spec.timeout, best, rows)
+    manifest = Manifest(path, sweep.name, file, store, os.getcwd(), data, sweep.spec.timeout, best, rows, sweep.given)
     try:
         (path / "points").mkdir(parents=True, exist_ok=True)
         for point, row in zip(sweep.points, rows, strict=True):
@@ -100,6 +101,7 @@ def write_manifest(sweep: Sweep, path: Path) -> Manifest:
         "data": manifest.data,
         "timeout": manifest.timeout,
         "best": best,
+        "set": sweep.given,
         "points": [asdict(row) for row in rows],
     }
     write_atomically(path / "manifest.json", json.dumps(told) + "\n")
@@ -116,7 +118,7 @@ def read_manifest(path: Path) -> Manifest:
         rows = tuple(ManifestRow(**row) for row in told["points"])
         store = Path(os.path.normpath(path / told["store"]))
         common = (told["cwd"], told["data"], told["timeout"], told["best"])
-        return Manifest(path, told["name"], told["file"], store, *common, rows)
+        return Manifest(path, told["name"], told["file"], store, *common, rows, tuple(told.get("set", ())))
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{path} is not the folder of a sweep: it has no manifest.json.") from None
     except OSError as error:
@@ -133,9 +135,11 @@ def default_folder(name: str) -> Path:
     return Path("runs") / name
 
 
-def going_on(file: str | Path | None, folder: Path, name: str, options: Sequence[str] = ()) -> str:
+def going_on(
+    file: str | Path | None, folder: Path, name: str, options: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> str:
     """The command that goes on with the sweep in the folder, to be given where this one was; options: of that one."""
-    command = ["cgm", "sweep", "FILE" if file is None else str(file)]
+    command = ["cgm", "sweep", "FILE" if file is None else str(file), *overrides]
     if os.path.abspath(folder) != os.path.abspath(default_folder(name)):
         command += ["--out", str(folder)]
     return shlex.join([*command, *options])

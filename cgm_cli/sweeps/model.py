@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from cgm_cli.spec.fields import SLUG, ByKeys, Count, Size, StrictModel
+from cgm_cli.spec.fields import SLUG, ByKeys, Count, FromFloat, Size, StrictModel
 from cgm_cli.spec.model import Duration
 
 MOST = 100_000
@@ -103,7 +103,7 @@ Distribution = Annotated[list[Any] | Uniform | LogUniform | WholeNumber | Choice
 class RandomSpec(StrictModel):
     """Points drawn at random, the same for the same seed; a larger n adds points and keeps the former ones."""
 
-    n: Annotated[int, Field(ge=1, le=MOST)] = Field(description="how many points")
+    n: Annotated[int, Field(ge=1, le=MOST), FromFloat] = Field(description="how many points")
     seed: Count = Field(0, description="seed of the draws; not that of the runs")
     draw: Annotated[dict[str, Distribution], Field(min_length=1)] = Field(
         description="key of the spec -> its distribution"
@@ -119,7 +119,7 @@ class AxesSpec(StrictModel):
     exclude: list[Annotated[dict[str, Any], Field(min_length=1)]] = Field(
         default_factory=list, description="points left out: those where every key has the value, or one of the values"
     )
-    repeat: Annotated[int, Field(ge=1, le=MOST)] | list[Count] | None = Field(
+    repeat: Annotated[int, Field(ge=1, le=MOST), FromFloat] | list[Count] | None = Field(
         None, description="how many seeds, counted up from that of the base, or a list of them"
     )
 
@@ -153,7 +153,9 @@ class SlurmSpec(StrictModel):
     requeue: bool = Field(
         default=True, description="go back to the queue when the job is preempted or its time is nearly over"
     )
-    warning: Annotated[int, Field(ge=1, le=3600)] = Field(default=120, description="seconds before the end of its time")
+    warning: Annotated[int, Field(ge=1, le=3600), FromFloat] = Field(
+        default=120, description="seconds before the end of its time"
+    )
     setup: list[str] = Field(default_factory=list, description="lines of shell before the first run, e.g. module load")
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="options of sbatch, e.g. partition: gpu, time: '1:00:00', mem: 4G"

@@ -62,7 +62,9 @@ class Standing:
             found.append(f"nobody drives it, but {running} runs go on to their ends")
         if not self.drivers and (self.counts["waiting"] or failed):
             who = "nobody works on the others" if running else "nobody works on it"
-            command = going_on(self.manifest.file, self.manifest.path, self.manifest.name)
+            command = going_on(
+                self.manifest.file, self.manifest.path, self.manifest.name, overrides=self.manifest.overrides
+            )
             found.append(f"{who}; go on with: {command}")
         return found
 

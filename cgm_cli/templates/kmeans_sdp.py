@@ -26,7 +26,7 @@ from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ArrayField, ByKeys, Positive, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, FromFloat, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, Reported
@@ -55,8 +55,8 @@ class DigitsData(StrictModel):
     """The embedded data set: softmax features of scikit-learn's digits."""
 
     dataset: Literal["digits"] = Field(description="the digits that scikit-learn ships")
-    count: int = Field(
-        1000, ge=20, le=DIGITS - 97, description="how many digits to cluster; the rest train the features"
+    count: Annotated[int, Field(ge=20, le=DIGITS - 97), FromFloat] = Field(
+        1000, description="how many digits to cluster; the rest train the features"
     )
 
 
@@ -97,8 +97,8 @@ class KMeansSDP(Template):
         )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
-        restarts: int = Field(
-            100, gt=0, le=100_000, description="greedy k-means++ restarts of the clustering beside it"
+        restarts: Annotated[int, Field(gt=0, le=100_000), FromFloat] = Field(
+            100, description="greedy k-means++ restarts of the clustering beside it"
         )
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "kmeans-sdp", "clusters": 10, "points": {"dataset": "digits", "count": 300}},

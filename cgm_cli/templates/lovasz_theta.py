@@ -24,7 +24,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.dimacs import node_weights
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ArrayField, ByKeys, FileArray, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, FileArray, FromFloat, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import Claim, IndependentSet
@@ -36,7 +36,7 @@ from cgm_cli.text import visible
 class Cycle(StrictModel):
     """The cycle through a number of nodes."""
 
-    cycle: int = Field(ge=3, description="number of nodes on the cycle")
+    cycle: Annotated[int, Field(ge=3), FromFloat] = Field(description="number of nodes on the cycle")
 
 
 class LovaszTheta(Template):

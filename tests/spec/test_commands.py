@@ -135,6 +135,26 @@ def test_check_tells_every_fault(cgm, spec_file):
     assert "--set problem.domain.size=0: expected more than 0" in err
 
 
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_changes_need_no_option(cgm, build, spec_file, command):
+    code, out, err = cgm(command, spec_file, "solver.beta0=on", "--set", "seed=-1")
+    assert (code, out) == (2, "")
+    assert "--set seed=-1: " in err
+    assert "--set solver.beta0=on: " in err and "\n  solver.beta0=on\n               ^\n" in err
+    assert cgm(command, spec_file, "seed=4", "name=other")[0] == 0
+    code, _, err = cgm(command, spec_file, "other.yaml")
+    assert code == 2 and "`other.yaml` is no KEY=VALUE" in err
+
+
+def test_the_place_in_an_override_as_json(cgm, spec_file):
+    code, out, _ = cgm("check", spec_file, "beta0=1", "--json")
+    fault = {"message": "unknown key `beta0`", "path": ["beta0"], "line": 1, "column": 1}
+    assert code == 2
+    assert json.loads(out)["faults"] == [
+        {**fault, "hint": "did you mean `solver.beta0`?", "file": None, "override": "beta0=1"}
+    ]
+
+
 def test_check_faults_as_json(cgm, spec_file, tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text(SPEC + "sede: 1\n")
@@ -143,7 +163,7 @@ def test_check_faults_as_json(cgm, spec_file, tmp_path):
     fault = {"message": "unknown key `sede`", "path": ["sede"], "line": 5, "column": 1}
     assert json.loads(out) == {
         "ok": False,
-        "faults": [{**fault, "hint": "did you mean `seed`?", "override": None}],
+        "faults": [{**fault, "hint": "did you mean `seed`?", "file": None, "override": None}],
         "more": 0,
     }
 

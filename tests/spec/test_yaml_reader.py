@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,14 @@ def test_keys_are_text_as_written():
     [
         ("a: 1\nb: 2\na: 3\n", 3, 1, "duplicate key `a`, first given at line 1, column 1"),
         ("x: {a: 1, a: 2}\n", 1, 11, "duplicate key `a`, first given at line 1, column 5"),
-        ("a: &x 1\n", 1, 4, "anchors"),
-        ("a: *x\n", 1, 4, "anchors"),
+        ("a: *x\n", 1, 4, "no value that ends before this has the anchor `&x`"),
+        ("a: &x [*x]\n", 1, 8, "no value that ends before this has the anchor `&x`"),
+        ("a: &x 1\nb: &x [*x]\n", 2, 8, "no value that ends before this has the anchor `&x`"),
+        ("a: *x\nb: &x 1\n", 1, 4, "no value that ends before this has the anchor `&x`"),
+        ("a: &x !!str 1\nb: *x\n", 1, 4, "tags"),
+        ("<<: 1\n", 1, 5, "`<<` takes a mapping, or a list of mappings"),
+        ("a: {<<: [{b: 1}, 2]}\n", 1, 18, "`<<` takes a mapping, or a list of mappings"),
+        ("<<: {a: 1}\n<<: {b: 1}\n", 2, 1, "duplicate key `<<`"),
         ("a: !!python/object/apply:os.system [ls]\n", 1, 4, "tags"),
         ("a: !!binary aGk=\n", 1, 4, "tags"),
         ("a: !x 1\n", 1, 4, "tags"),
@@ -123,21 +130,78 @@ def test_refusals(text, line, column, words):
     assert f"x.yaml:{line}:{column}: " in caught.value.message
 
 
-def test_merge_key_is_an_ordinary_key():
-    assert parse("<<: {a: 1}").tree == {"<<": {"a": 1}}
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a: &x 1e-3\nb: [*x, *x]", {"a": 1e-3, "b": [1e-3, 1e-3]}),
+        ("a: &x {b: [1, {c: 2}]}\nd: *x", {"a": {"b": [1, {"c": 2}]}, "d": {"b": [1, {"c": 2}]}}),
+        ("a: &x '1'\nb: *x", {"a": "1", "b": "1"}),
+        ("a: &x 1\nb: *x\nc: &x 2\nd: *x", {"a": 1, "b": 1, "c": 2, "d": 2}),
+        ("a: &x 1\nb: &y [*x]\nc: &x 2\nd: *y", {"a": 1, "b": [1], "c": 2, "d": [1]}),
+        ("a: &x [&y 1, *y]\nb: [*x, *y]", {"a": [1, 1], "b": [[1, 1], 1]}),
+        ("&k a: 1\nb: *k", {"a": 1, "b": "a"}),
+        ("<<: {a: 1}", {"a": 1}),
+        ("'<<': {a: 1}", {"<<": {"a": 1}}),
+        ("a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\ne: {c: 3, <<: *x}", None),
+        ("<<: [{a: 1}, {a: 2, b: 2}]\nc: 3", {"a": 1, "b": 2, "c": 3}),
+        ("<<: {a: {b: 1}}\na: {c: 2}", {"a": {"c": 2}}),
+        ("<<: {<<: {a: 1, b: 1}, b: 2}\nc: 3", {"a": 1, "b": 2, "c": 3}),
+        ("a: {<<: []}", {"a": {}}),
+    ],
+)
+def test_anchors_aliases_and_merge_keys(text, tree):
+    found = parse(text).tree
+    if tree is None:
+        assert found["d"] == found["e"] == {"b": 1, "c": 3}
+    else:
+        assert found == tree
+
+
+def test_what_aliases_stand_for_is_not_shared():
+    tree = parse("a: &x {b: [1]}\nc: *x\nd: {<<: *x}").tree
+    tree["a"]["b"].append(2)
+    assert tree["c"] == tree["d"] == {"b": [1]}
+
+
+def test_positions_of_aliases_are_those_of_the_anchors():
+    where = parse("a: &x {b: [1]}\nc: *x\nd:\n  <<: *x\n  e: 2\n").positions
+    assert where[("c",)] == ((2, 1), (1, 4))
+    assert where[("c", "b", 0)] == where[("d", "b", 0)] == ((1, 12), (1, 12))
+    assert where[("d", "b")].key == (1, 8)
+    assert where[("d", "e")].key == (5, 3)
 
 
 def test_all_recoverable_faults_are_told_at_once():
     with pytest.raises(SpecError) as caught:
-        parse("a: &x 1\nb: *x\na: 2\nc: !!str d\n")
+        parse("a: &x 99999999999999999999\nb: *y\na: 2\nc: !!str d\ne: *x\n")
     assert [fault.line for fault in caught.value.faults] == [1, 2, 3, 4]
 
 
-def test_alias_bomb():
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]
-    with pytest.raises(SpecError, match="anchors"):
+@pytest.mark.parametrize("use", ["[{}]", "{{a: {}}}", "{{<<: [{}]}}"])
+def test_alias_bombs_end_at_the_limits(use):
+    width = 9
+    lines = [f"a0: &a0 {{k0: [{', '.join(['x'] * width)}]}}"]
+    for i in range(1, 60):
+        aliases = ", ".join([f"*a{i - 1}"] * width) if "[" in use else f"[{', '.join([f'*a{i - 1}'] * width)}]"
+        lines.append(f"a{i}: &a{i} {use.format(aliases)}")
+    began = time.monotonic()
+    with pytest.raises(SpecError, match="more than 200000 values"):
         parse("\n".join(lines))
+    assert time.monotonic() - began < 20
+
+
+def test_aliases_within_aliases_are_as_deep_as_what_is_written_out():
+    lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 80))]
+    assert parse("\n".join(lines[:62]))
+    with pytest.raises(SpecError, match="64 levels"):
+        parse("\n".join(lines))
+
+
+def test_aliases_count_as_what_they_stand_for(monkeypatch):
+    monkeypatch.setattr(yaml_reader, "MAX_NODES", 12)
+    assert parse("a: &x [1, 2]\nb: *x\nc: [1]")
+    with pytest.raises(SpecError, match="more than 12 values"):
+        parse("a: &x [1, 2]\nb: *x\nc: *x")
 
 
 @pytest.mark.parametrize("depth", [65, 3000, 100_000])

@@ -1,5 +1,6 @@
 """Sweeps on this machine: what is done stays done, one failure is one failure, and a stop loses nothing."""
 
+import json
 import os
 import shlex
 import signal
@@ -10,6 +11,7 @@ import h5py
 import pytest
 
 from cgm_cli.cli import main
+from cgm_cli.runs.load import load_run
 from cgm_cli.sweeps import lease
 from cgm_cli.sweeps.lease import is_dead_here
 from tests.sweeps.support import (
@@ -282,3 +284,49 @@ def test_an_owner_elsewhere_counts_as_alive_while_it_gives_signs_of_life(tmp_pat
     assert not lease.is_held(stem)
     again = lease.take(stem)
     again.release()
+
+
+# Changes of the base from the command line
+
+
+def test_the_base_is_changed_at_every_point_and_the_manifest_says_so(tmp_path):
+    grid = {"grid": {"problem.radius": [1.0, 2.0]}}
+    write(tmp_path, "s", {"base": TINY, "set": {"seed": 3}, "sweep": grid, "workers": 1})
+    changes = ("--set", "solver.iterations=1e1", "seed=5")
+    _, errors = sweep(tmp_path, "s.yaml", *changes, "--max-failures", "1")
+    assert "2 of 2 runs done" in errors
+    folder = tmp_path / "runs" / "s"
+    for point in points(tmp_path, "s"):
+        resolved = load_run(point / "run").resolved
+        assert (resolved["solver"]["iterations"], resolved["seed"]) == (10, 5)
+    assert json.loads((folder / "manifest.json").read_text())["set"] == ["solver.iterations=1e1", "seed=5"]
+    assert sweep(tmp_path, "status", "runs/s")[0].count("done") >= 1
+    # The same changes are the same runs, and other ones are others.
+    assert " 0 computed" in sweep(tmp_path, "s.yaml", *changes)[1]
+    assert " 2 computed" in sweep(tmp_path, "s.yaml")[1]
+    assert json.loads((folder / "manifest.json").read_text())["set"] == []
+
+
+def test_what_goes_on_with_a_changed_sweep_has_its_changes(tmp_path):
+    file = broken(tmp_path, [1, 2], retries=0)
+    _, errors = sweep(tmp_path, file.name, "seed=5", code=5)
+    assert "go on with: cgm sweep s.yaml seed=5\n" in errors
+    assert f"cgm sweep {file} seed=5" in sweep(tmp_path, "status", "runs/s")[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("problem.$raidus=1", "unknown key `raidus`"),
+        ("$raidus=1", "unknown key `raidus`"),
+        ("problem.radius=$-1", "expected more than 0, got -1"),
+        ("$seed=1", "`seed` is varied by the sweep, so that this would have no effect"),
+        ("seed.$x=1", "`seed` is a single value"),
+    ],
+)
+def test_faults_of_changes_point_into_them(tmp_path, change, told):
+    write(tmp_path, "s", {"base": {**TINY, "seed": 1}, "sweep": {"grid": {"seed": [1, 2]}}})
+    column, change = change.index("$"), change.replace("$", "")
+    _, errors = sweep(tmp_path, "s.yaml", "--dry-run", change, code=2)
+    assert f"--set {change}: {told}" in errors
+    assert f"\n  {change}\n  {' ' * column}^" in errors and not (tmp_path / "runs").exists()

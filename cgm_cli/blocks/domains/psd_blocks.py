@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,7 +16,7 @@ from cgm_cli.numerics.blockwise import Blocks, Bottom
 from cgm_cli.numerics.eigh import some_eigenpairs
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import BlockSpec, Positive
+from cgm_cli.spec.fields import BlockSpec, FromFloat, Positive
 
 
 class PSDBlocks(Domain):
@@ -32,7 +32,7 @@ class PSDBlocks(Domain):
 
     class Spec(BlockSpec):
         kind: Literal["psd-blocks"]
-        sizes: list[int] = Field(
+        sizes: list[Annotated[int, FromFloat]] = Field(
             min_length=1, description="of the blocks: n of a matrix n x n, -n of a vector of n numbers >= 0"
         )
         radius: Positive = Field(1.0, description="r, the trace of all blocks together or its bound")
