@@ -18,7 +18,7 @@ import scipy.linalg
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import DenseDirection
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics import kernels
 from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
 from cgm_cli.numerics.kernels import RankOneStep
@@ -235,10 +235,20 @@ def is_factored(arrays: Mapping[str, np.ndarray]) -> bool:
     return "left" in arrays and "weights" in arrays
 
 
+def factors_of(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """left (m, r), weights (r,) and right (n, r), which is left where the matrix is Hermitian. DataError for arrays
+    that do not belong together: they may have come from a file.
+    """
+    left, weights = arrays["left"], arrays["weights"]
+    right = arrays.get("right", left)
+    if left.ndim != 2 or right.ndim != 2 or not weights.shape == left.shape[1:] == right.shape[1:]:
+        raise DataError("left, weights and right do not belong together: their numbers of columns differ")
+    return left, weights, right
+
+
 def written_out(factors: Mapping[str, np.ndarray]) -> np.ndarray:
-    """left diag(weights) right^*, right = left where the matrix is Hermitian. DataError if it does not fit."""
-    left, weights = factors["left"], factors["weights"]
-    right = factors.get("right", left)
+    """left diag(weights) right^*. DataError if it does not fit."""
+    left, weights, right = factors_of(factors)
     check_fits("the matrix, written out,", left.itemsize * (left.shape[0] * right.shape[0] + left.size))
     return (left * weights) @ right.conj().T
 

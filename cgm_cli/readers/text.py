@@ -114,7 +114,11 @@ def _diagnose(lines: list[str], delimiter: str | None) -> str | None:
             if number_in(cell) is None:
                 hint = " (`columns` names those that are wanted of a table with headings)" if number == 1 else ""
                 shown = visible(cell.strip()[:40])
-                what = f"'{shown}' is not a number" if shown else "the cell is empty"
+                what = (
+                    f"'{shown}' is not a number"
+                    if shown
+                    else "the cell is empty (name the `columns` of a table with such cells)"
+                )
                 return f"line {number}, column {column}: {what}{hint}"
         if width is None:
             width = (number, len(cells))

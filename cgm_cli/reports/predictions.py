@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgm_cli.blocks.iterates import is_factored
+from cgm_cli.blocks.iterates import factors_of, is_factored
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.samples import entries
 from cgm_cli.readers.checks import reason
@@ -83,12 +83,16 @@ def _shape(run: Run) -> tuple[int, int]:
     solution = run.solution
     if not solution:
         raise DataError(f"{run.path} has saved no solution: it did not come to its end (status {run.status.value}).")
-    found = solution.get("left" if is_factored(solution) else "x")
-    if found is None:
+    if is_factored(solution):
+        left, _, right = factors_of(solution)
+        found, shape = left, (len(left), len(right))
+    elif "x" in solution:
+        found, shape = solution["x"], solution["x"].shape
+    else:
         raise DataError(f"{run.path} keeps samples of x, not x itself.")
-    if found.ndim != 2 or found.dtype.kind == "c":
+    if len(shape) != 2 or found.dtype.kind == "c":
         raise ProblemError(f"{run.path}: predictions are entries of a matrix of real numbers, and x is none.")
-    return (len(found), len(solution.get("right", found))) if is_factored(solution) else found.shape
+    return shape
 
 
 def _places(run: Run, shape: tuple[int, int]) -> tuple[Places, Places]:
@@ -137,5 +141,4 @@ def _pairs(
 def _entries(solution: Mapping[str, np.ndarray], rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     if not is_factored(solution):
         return solution["x"][rows, columns]
-    left = solution["left"]
-    return entries(left, solution["weights"], solution.get("right", left), rows, columns)
+    return entries(*factors_of(solution), rows, columns)

@@ -96,3 +96,11 @@ def test_singular_values_are_those_of_the_matrix(rank):
         expected, found = np.linalg.svd(atom.dense(), compute_uv=False), atom.singular_values()
         np.testing.assert_allclose(found, expected[: found.size], atol=1e-12)
         np.testing.assert_allclose(expected[found.size :], 0.0, atol=1e-12)
+
+
+def test_some_entries_of_a_matrix():
+    rng = np.random.default_rng(0)
+    low_rank = LowRankAtom(rng.standard_normal((4, 2)), np.array([2.0, -1.0]), rng.standard_normal((3, 2)))
+    rows, columns = np.array([3, 0, 3]), np.array([2, 1, 0])
+    for atom in (low_rank, DenseAtom(low_rank.dense()), SparseAtom.one_hot((4, 3), 11, 5.0)):
+        np.testing.assert_allclose(atom.at(rows, columns), atom.dense()[rows, columns])

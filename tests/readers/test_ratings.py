@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,12 @@ def test_words_quotes_and_no_headings(tmp_path, mark):
     text = '\ufeff# mine\n"b,o; b"|Alien|5\n\nann|"Brazil"|3\nann|007|1\nann|7|2\n'
     found, _ = read(tmp_path, text.replace("|", mark))
     assert triplets(found) == {("b,o; b", "Alien"): 5, ("ann", "Brazil"): 3, ("ann", "007"): 1, ("ann", "7"): 2}
+
+
+def test_a_packed_file(tmp_path):
+    (tmp_path / "r.csv.gz").write_bytes(gzip.compress(MOVIES.encode()))
+    found = BuildContext((tmp_path,)).ratings(RatingsFile(file="r.csv.gz"))
+    assert triplets(found) == triplets(read(tmp_path, MOVIES)[0])
 
 
 def test_two_colons_separate_cells(tmp_path):

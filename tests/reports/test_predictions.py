@@ -121,6 +121,9 @@ def test_faults(solved, cgm, tmp_path, monkeypatch, text, more, code, message):
     [
         ({"x": np.ones(3)}, 2, "predictions are entries of a matrix of real numbers"),
         ({"x": np.ones((3, 3)) * 1j}, 2, "predictions are entries of a matrix of real numbers"),
+        ({"left": np.ones((3, 2)), "weights": np.ones(3)}, 3, "do not belong together"),
+        ({"left": np.ones((3, 2)), "weights": np.ones(2), "right": np.ones(2)}, 3, "do not belong together"),
+        ({"left": np.ones((3, 2)), "weights": np.ones(2), "right": np.ones((2, 1))}, 3, "do not belong together"),
         ({"samples": np.ones((3, 2))}, 3, "keeps samples of x"),
         ({"x": np.ones((2, 1)), "row_ids": np.array([97], np.uint8), "column_ids": np.array([97], np.uint8)}, 3, "ids"),
         (
