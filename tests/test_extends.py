@@ -108,6 +108,8 @@ def test_what_replaces_a_mapping_leaves_nothing_of_it(cgm, tmp_path):
         ("top.yaml", "a spec cannot extend itself: top.yaml -> top.yaml"),
         ("common/nope.yaml", "there is no file common/nope.yaml"),
         ("common", "there is no file common"),
+        ('"a\\0b"', "there is no file a"),
+        ("a" * 5000, "there is no file aaa"),
         ("[a, b]", "expected the path of a spec"),
         ("$NO_SUCH/b.yaml", "the environment variable `NO_SUCH` is not set"),
         ("sweep.yaml", "sweep.yaml is a sweep, and a spec is needed"),

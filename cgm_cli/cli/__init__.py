@@ -25,7 +25,6 @@ from cgm_cli.cli.verify import verify
 from cgm_cli.errors import CgmError, wrapped
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -59,7 +59,8 @@ def known_runs() -> list[Path]:
 
 def known_words() -> list[str]:
     """What runs may be called, for whoever completes or corrects a word."""
-    return [LATEST, *_labels(known_runs()), *_sweeps()]
+    runs = known_runs()
+    return [*([LATEST] if runs else []), *_labels(runs), *_sweeps()]
 
 
 def _hidden(file: Path) -> bool:

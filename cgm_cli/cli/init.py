@@ -8,12 +8,16 @@ from typing import Annotated
 
 import typer
 
+from cgm_cli.cli import completion
 from cgm_cli.cli.streams import tell
 
 
 def init(
     template: Annotated[
-        str | None, typer.Argument(metavar="TEMPLATE", help="A template; `cgm list templates`.")
+        str | None,
+        typer.Argument(
+            metavar="TEMPLATE", help="A template; `cgm list templates`.", autocompletion=completion.templates
+        ),
     ] = None,
     source: Annotated[
         Path | None,

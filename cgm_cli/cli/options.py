@@ -8,21 +8,34 @@ from typing import Annotated
 
 import typer
 
+from cgm_cli.cli import completion
+
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a YAML file; - for standard input.")]
 RunName = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
         help="A run: its folder, its name, `latest`, a beginning of its name or id, or SWEEP/NUMBER.",
+        autocompletion=completion.runs,
     ),
 ]
 Setting = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value of the spec, e.g. solver.beta0=0.5; repeatable.",
+        autocompletion=completion.changes,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Change values of the spec, e.g. solver.beta0=0.5.", show_default=False),
+    typer.Argument(
+        metavar="KEY=VALUE",
+        help="Change values of the spec, e.g. solver.beta0=0.5.",
+        show_default=False,
+        autocompletion=completion.changes,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 

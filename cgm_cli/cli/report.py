@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cgm_cli.cli import completion
 from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
 
@@ -26,6 +27,7 @@ def report(
         typer.Argument(
             metavar="PATH...",
             help="Runs, folders of them, sweeps, patterns; a name stands for all its runs.",
+            autocompletion=completion.runs,
         ),
     ],
     sort: Annotated[

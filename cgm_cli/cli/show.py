@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cgm_cli.cli import completion
 from cgm_cli.cli.options import Setting, Settings, overrides_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def show(
         typer.Argument(
             metavar="SPEC|RUN",
             help="A spec, a YAML file, or - for standard input; or a run, by folder, name, `latest` or beginning.",
+            autocompletion=completion.specs_and_runs,
         ),
     ],
     changes: Settings = None,

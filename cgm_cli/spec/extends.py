@@ -44,12 +44,12 @@ def _extended(chain: list[Document]) -> Document:
     if not isinstance(named, str):
         raise _fault(document, "expected the path of a spec, from the folder of this file")
     path = _folder(document) / named
+    if not os.path.isfile(path):
+        raise _fault(document, f"there is no file {quoted(str(path), 200)}")
     files = [*(each.path for each in chain if each.path is not None), path]
     if any(os.path.realpath(each) == os.path.realpath(path) for each in files[:-1]):
         told = " -> ".join(quoted(str(each), 200) for each in files)
         raise _fault(document, f"a spec cannot extend itself: {told}")
-    if not path.is_file():
-        raise _fault(document, f"there is no file {quoted(str(path), 200)}")
     found = expanded(read(path))
     if "sweep" in found.tree:
         raise _fault(document, f"{quoted(str(path), 200)} is a sweep, and a spec is needed")
@@ -85,7 +85,7 @@ def _moved(tree: Any, folder: Path, to: Path) -> Any:
         return tree
 
     def name(written: str) -> str:
-        beside = not os.path.isabs(written) and (folder / written).is_file()
+        beside = not os.path.isabs(written) and os.path.isfile(folder / written)
         return os.path.relpath(folder / written, to) if beside else written
 
     return _with_files(tree, name)

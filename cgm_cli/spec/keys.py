@@ -15,13 +15,21 @@ def sections() -> list[str]:
     return list(Spec.model_fields)
 
 
-def dotted_keys(problem: Any) -> Iterator[str]:
-    """The keys of the sections, of the policies, and of a `problem`: of the template, if it names one."""
+def section_keys() -> Iterator[str]:
+    """The keys of every section but `problem` and `source`, which have other ones in every spec."""
     for name, field in Spec.model_fields.items():
         yield name
         if field.annotation is not None and name not in ("problem", "source"):
             for model in mappings(field.annotation):
                 yield from _below(name, model)
+
+
+def dotted_keys(problem: Any) -> Iterator[str]:
+    """The keys of the sections, of the policies, and of a `problem`: of the template, if it names one.
+
+    Loads the modules of all policies, and that of the template.
+    """
+    yield from section_keys()
     for family in SolverSpec.model_fields.keys() & registry.FAMILIES.keys():
         for name in registry.FAMILIES[family]:
             yield from _below(f"solver.{family}", registry.lookup(family, name).Spec)
