@@ -42,18 +42,19 @@ def least_of_blocks(run: Run, found: np.ndarray) -> list[float]:
 
 
 def trace_multiplier(run: Run, problem: CompositeProblem) -> float:
-    """The smallest eigenvalue of the slack that the bound rests on, where the trace is fixed: the bound is what the
-    multipliers say of the right-hand sides, and the trace times that.
+    """Of the constraint on the trace: the smallest eigenvalue of the slack, or 0 where that is positive and the trace
+    is but bounded. The bound is what the multipliers say of the right-hand sides, and the trace times that.
     """
     cone, summary = problem.domain.cone, run.summary
-    if cone is None or not cone.fixed or summary is None or summary.get("bound") is None:
+    if cone is None or summary is None or summary.get("bound") is None:
         return 0.0
     constant = 0.0
     for term in problem.terms:
         intervals, y = term.penalty.intervals, multipliers(run, term.name)
         assert intervals is not None
         constant -= float(np.vdot(y, np.where(y > 0.0, intervals[1], np.where(y < 0.0, intervals[0], 0.0))))
-    return (problem.sense_sign * float(summary["bound"]) - constant) / cone.trace
+    found = (problem.sense_sign * float(summary["bound"]) - constant) / cone.trace
+    return found if cone.fixed else min(found, 0.0)
 
 
 def instance_of(run: Run) -> Instance:

@@ -15,7 +15,7 @@ from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.arrays import Matrix
-from cgm_cli.numerics.blockwise import diagonal_blocks
+from cgm_cli.numerics.blockwise import Blocks, diagonal_blocks
 from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.programs import read_program
 from cgm_cli.reports.conic import dual_direction, instance_of, multipliers, trace_multiplier
@@ -23,7 +23,7 @@ from cgm_cli.runs.load import Run
 from cgm_cli.runs.resume import spec_of
 from cgm_cli.templates.build import Instance
 from cgm_cli.templates.standard_sdp import StandardSDP
-from cgm_cli.templates.trace_bounds import multipliers_of_trace
+from cgm_cli.templates.trace_bounds import trace_proof
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _of_program(run: Run, instance: Instance, template: StandardSDP) -> Solution
 
 def _all_multipliers(run: Run, template: StandardSDP) -> np.ndarray:
     """Of all constraints that were given, in their order. What the run keeps has none of those that say the trace, and
-    a slack whose smallest eigenvalue is any number: a multiple of the y with A^*(y) = I makes it zero.
+    a slack whose smallest eigenvalue is any number: a multiple of the y with A^*(y) >= I makes it zero.
     """
     given, kept = template.given.affine, template.affine
     places, y = np.flatnonzero(np.isin(given.numbers, kept.numbers)), np.zeros(given.numbers.size)
@@ -92,10 +92,10 @@ def _all_multipliers(run: Run, template: StandardSDP) -> np.ndarray:
         if chosen.any():
             y[places[chosen]] = multipliers(run, name)
     if template.trace_is_implied:
-        equations = given[given.equal]
-        y[given.equal] -= trace_multiplier(run, template.problem) * multipliers_of_trace(
-            template.given.sizes, equations.rows
-        )
+        blocks = Blocks(template.given.sizes)
+        proof = trace_proof(blocks, given.rows, given.lower, given.upper)
+        if proof is not None:
+            y -= trace_multiplier(run, template.problem) * proof.y
     return y
 
 

@@ -83,7 +83,7 @@ class StandardSDP(Template):
     given: Parts
     """The program with all its constraints, those that say the trace included, and its blocks apart."""
     trace_is_implied: bool
-    """Whether the trace is fixed, and it is the equations that say so."""
+    """Whether it is the constraints that say what the trace is, or how large it can be."""
 
     class Spec(TemplateSpec):
         template: Literal["standard-sdp"]
@@ -163,7 +163,7 @@ class StandardSDP(Template):
                 parts = replace(parts, affine=affine[~stated])
             built = along_diagonal(parts) if is_for_factors(parts) else parts
             made = StandardSDP(built, trace, self.nonnegative, self.weights, maximise, is_complex)
-            made.given, made.trace_is_implied = given, self.radius is None and trace.exact
+            made.given, made.trace_is_implied = given, self.radius is None and trace.expected is None
             return made
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:

@@ -41,44 +41,68 @@ class TraceLimit:
     called: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class TraceProof:
+    """y (m,) with A^*(y) = I, where it is `exact` and of equations alone, or A^*(y) >= I (semidefinite): positive
+    entries go with upper bounds, negative ones with lower bounds, which are finite.
+    """
+
+    y: np.ndarray
+    exact: bool
+
+
 def trace_limit(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceLimit:
     """Of all X >= 0 in these blocks with lower <= rows X <= upper, rows (m, N), bounds (m,): implied by them, or else
     assumed.
     """
-    equal = lower == upper
-    limit = _implied(blocks, rows[np.flatnonzero(equal)], lower[equal], upper[equal])
-    if limit is None and not equal.all():
-        limit = _implied(blocks, rows, lower, upper)
-    if limit is not None:
-        return limit
+    proof = trace_proof(blocks, rows, lower, upper)
+    if proof is not None:
+        used = proof.y != 0.0
+        radius = float(np.vdot(_sides(proof.y, lower, upper)[used], proof.y[used]))
+        if proof.exact:
+            return TraceLimit(_rounded(radius), exact=True)
+        # A little more, for the rounding of the quotient and of A^*(y).
+        room = 1.0 + 1e-9 if (lower == upper)[used].all() else ROOM
+        return TraceLimit(room * radius)
     size = max(largest_side(rows, lower), largest_side(rows, upper))
     expected = (size or 1.0) * blocks.order
     return TraceLimit(GENEROUS * expected, expected=expected)
 
 
-def _implied(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceLimit | None:
-    """By least squares."""
+def trace_proof(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceProof | None:
+    """By least squares: of the equations or, where these say nothing, of all constraints. None: they say nothing."""
+    equal = lower == upper
+    for chosen in (equal, np.ones(equal.size, dtype=bool)):
+        found = _implied(blocks, rows[np.flatnonzero(chosen)], lower[chosen], upper[chosen])
+        if found is not None:
+            y = np.zeros(equal.size)
+            y[chosen] = found.y
+            return TraceProof(y, found.exact)
+        if equal.all():
+            break
+    return None
+
+
+def _implied(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceProof | None:
     if not rows.shape[0]:
         return None
-    identity, transpose, y = blocks.identity(), sp.csr_array(rows.T), multipliers_of_trace(blocks.sizes, rows)
-    right = np.where(y > 0.0, upper, lower)
-    y, right = np.where(np.isfinite(right), y, 0.0), np.where(np.isfinite(right), right, 0.0)
-    total, radius, exact = transpose @ y, float(right @ y), bool((lower == upper).all())
-    if not radius > 0.0:
-        return None
-    if exact and np.abs(total - identity).max() <= EXACT:
-        return TraceLimit(_rounded(radius), exact=True)
-    least = blocks.lower_bound(total)
-    # A little more, for the rounding of the quotient and of A^*(y).
-    room = 1.0 + 1e-9 if exact else ROOM
-    return TraceLimit(room * radius / least) if least > 0.0 else None
-
-
-def multipliers_of_trace(sizes: tuple[int, ...], rows: sp.csr_array) -> np.ndarray:
-    """The y (m,) for which A^*(y) is nearest to I, with the A_i of blocks of these sizes in rows (m, N)."""
-    identity, transpose = Blocks(sizes).identity(), sp.csr_array(rows.T)
+    identity, transpose = blocks.identity(), sp.csr_array(rows.T)
     y = lsmr(transpose, identity, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
-    return y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+    y = y + lsmr(transpose, identity - transpose @ y, atol=ACCURACY, btol=ACCURACY, maxiter=STEPS)[0]
+    right = _sides(y, lower, upper)
+    y, right = np.where(np.isfinite(right), y, 0.0), np.where(np.isfinite(right), right, 0.0)
+    total = transpose @ y
+    if not float(right @ y) > 0.0:
+        return None
+    if (lower == upper).all() and np.abs(total - identity).max() <= EXACT:
+        return TraceProof(y, exact=True)
+    least = blocks.lower_bound(total)
+    return TraceProof(y / least, exact=False) if least > 0.0 else None
+
+
+def _sides(y: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """What b_i is, for which sum y_i A_i(X) <= b^T y: the upper bound beside a positive y_i, else the lower one."""
+    return np.where(y > 0.0, upper, lower)
 
 
 def _rounded(radius: float) -> float:
