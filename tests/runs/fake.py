@@ -23,6 +23,7 @@ from cgm_cli.errors import CgmError
 from cgm_cli.methods.best_bound import Certificate
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
+from cgm_cli.spec.yaml_reader import Document
 
 
 def record(k: int, **changes: Any) -> IterationRecord:
@@ -114,13 +115,12 @@ def install(instance: Instance, replace: Callable[[Any, str, Any], None] = setat
 
 
 def _spec(text: str, path: Path | None) -> SimpleNamespace:
-    name = str(path)
     return SimpleNamespace(
         name="fake",
         seed=7,
         threads=1,
         overrides=(),
-        document=SimpleNamespace(text=text, path=path, name=name),
+        document=Document(text, path, {}, {}),
         checkpoint=SimpleNamespace(every=60.0, final=True),
     )
 
