@@ -12,6 +12,7 @@ from PIL import Image
 from cgm_cli.methods.status import Status
 from cgm_cli.readers.sdpa import read_sdpa
 from cgm_cli.reports.images import png, reduced
+from cgm_cli.runs.load import load_run
 from tests.reports.support import make_run, spec
 
 
@@ -161,7 +162,9 @@ def test_a_foreign_status_says_what_it_lacks(cgm, tmp_path, text):
 
 
 def test_the_duals_of_a_semidefinite_program_are_exported(cgm, tmp_path):
-    """As CSDP has them: sum y_i F_i - F_0 is the slack, and X its partner."""
+    """As CSDP has them: sum y_i F_i - F_0 is the slack, and X its partner; in the file the bound of the trace, which is
+    implied, has become part of y, so that the slack is semidefinite.
+    """
     text = "2\n2\n2 -1\n1 2\n0 1 1 1 1\n0 1 1 2 0.5\n0 2 1 1 -0.1\n1 1 1 1 1\n1 1 2 2 1\n2 1 2 2 1\n2 2 1 1 1\n"
     (tmp_path / "p.dat-s").write_text(text)
     (tmp_path / "spec.yaml").write_text("problem: {template: standard-sdp, program: {file: p.dat-s}}\n")
@@ -173,9 +176,12 @@ def test_the_duals_of_a_semidefinite_program_are_exported(cgm, tmp_path):
     assert cgm("export", run, "--solution", tmp_path / "p.sol")[0] == 0
     y, *entries = (tmp_path / "p.sol").read_text().splitlines()
     y, kept = [float(each) for each in y.split()], read_sdpa(tmp_path / "p.dat-s")
-    np.testing.assert_allclose(np.array([-1.0, *y]) @ kept.matrices.toarray(), slack, atol=1e-12)
+    kept_duals = load_run(run).duals["equalities"]
+    np.testing.assert_allclose(np.array([-1.0, *kept_duals]) @ kept.matrices.toarray(), slack, atol=1e-12)
+    whole = np.array([-1.0, *y]) @ kept.matrices.toarray()
+    assert np.linalg.eigvalsh(whole[:4].reshape(2, 2))[0] >= -1e-12 and whole[4] >= -1e-12
     x = {tuple(map(int, line.split()[:4])): float(line.split()[4]) for line in entries}
     assert x[2, 1, 1, 1] + x[2, 1, 2, 2] == pytest.approx(1.0, abs=1e-3)
-    assert x[1, 2, 1, 1] == pytest.approx(slack[4])
+    assert x[1, 2, 1, 1] == pytest.approx(whole[4])
     code, *told = cgm("export", run, "--solution", tmp_path / "p.sol")
     assert code != 0 and "--force" in "".join(told)
