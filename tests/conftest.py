@@ -50,3 +50,18 @@ def pytest_collection_modifyitems(items):
 def pytest_xdist_auto_num_workers(config):
     """One more than there are processors: many a test waits for a process or a queue."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.fixture
+def cgm(capsys, monkeypatch):
+    """Run a command line in this process -> (exit code, standard output, standard error)."""
+    from cgm_cli.cli import main
+
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        return stop.value.code or 0, *capsys.readouterr()
+
+    return run

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cgm_cli.cli import main
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.faults import SpecError
 from cgm_cli.spec.load import load, loads
@@ -23,21 +22,15 @@ seed: ${oc.env:SEED, 7}
 
 
 @pytest.fixture
-def cgm(tmp_path, monkeypatch, capsys):
-    """The command in tmp_path, where data/target.npy is -> (exit code, standard output, standard error)."""
+def cgm(cgm, tmp_path, monkeypatch):
+    """The command in tmp_path, where data/target.npy is."""
     monkeypatch.chdir(tmp_path)
     for name in ("JOB", "SEED", "ITERATIONS", "DATA_HERE", "CGM_DATA"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "data").mkdir()
     np.save(tmp_path / "data" / "target.npy", [0.5, 0.25, 0.25])
     (tmp_path / "s.yaml").write_text(SPEC)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main(arguments)
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run
+    return cgm
 
 
 def test_a_run_keeps_the_values(cgm, tmp_path, monkeypatch):

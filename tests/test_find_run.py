@@ -4,25 +4,15 @@ import json
 
 import pytest
 
-from cgm_cli.cli import main
 from tests.reports.support import make_run, spec
 from tests.sweeps.support import TINY
 
 FIRST, SECOND = "20260101T000000Z-aaaaaaaa", "20260201T000000Z-bbbbbbbb"
 
 
-@pytest.fixture
-def cgm(tmp_path, monkeypatch, capsys):
-    """The command in tmp_path -> (exit code, standard output, standard error)."""
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.errors import DataError, ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, joined
 from cgm_cli.readers.adjacency import adjacency_of
 from cgm_cli.readers.arrays import read_array
@@ -134,6 +134,43 @@ class BuildContext:
         table, remarks = table.known([place], value.missing == "drop")
         self.remarks += remarks
         return np.unique(table.classes(place), return_inverse=True)[1].astype(float)
+
+    def labelled(self, points: ArrayField, labels: ArrayField) -> tuple[np.ndarray, np.ndarray]:
+        """Points, and their classes in numbers, by the fields `points` and `labels`. Of columns of one file a row is
+        dropped from both or from none; ProblemError where rows would be dropped of one alone.
+        """
+        if not any(isinstance(each, TableArray) and each.missing == "drop" for each in (points, labels)):
+            faults, found = ErrorCollector(), list[np.ndarray]()
+            with faults.part("points"):
+                found.append(self.array(points))
+            with faults.part("labels"):
+                found.append(self.classes(labels))
+            faults.raise_all()
+            return found[0], found[1]
+        tables = isinstance(points, TableArray) and isinstance(labels, TableArray)
+        if tables and points.file == labels.file and labels.column is not None:
+            return self._together(points, labels.column)
+        raise ProblemError(
+            "`missing: drop` would drop rows of `points` or of `labels` alone, unless these are a `column` of the same "
+            "file",
+            ("labels",),
+        )
+
+    def _together(self, points: TableArray, column: ColumnName) -> tuple[np.ndarray, np.ndarray]:
+        """Points and their classes, without the rows that miss a cell of either."""
+        with located("points"):
+            single = () if points.column is None else (points.column,)
+            table = self.table(points.file, points, (column, *single))
+            places = [table.place(each) for each in single] or table.places(points)
+        with located("labels"):
+            place = table.place(column)
+            table, remarks = table.known([*places, place], drop=True)
+            self.remarks += remarks
+            classes = np.unique(table.classes(place), return_inverse=True)[1].astype(float)
+        with located("points"):
+            found = finished(called(points), table.numbers(places), points.transpose)
+            assert isinstance(found, np.ndarray)
+        return found.reshape(-1) if single else found, classes
 
     def table(self, file: str, options: TableOptions, asked: tuple[ColumnName, ...] = ()) -> Table:
         """A table in a file; what was recognised in it becomes a remark. DataError for what is none."""

@@ -62,7 +62,7 @@ class Table:
             listed = ", ".join(f"`{quoted(each)}`" for each in known[:20]) or "none, its columns have numbers"
             hint = did_you_mean(column, known)
             raise DataError(
-                f"{self.name}: no column `{quoted(column)}`; {hint + ' ' if hint else ''}(headings: {listed})"
+                f"{self.name}: no column `{quoted(column)}`{f'; {hint}' if hint else ''} (headings: {listed})"
             )
         return known.index(column)
 
@@ -179,7 +179,8 @@ def are_headings(first: list[str], asked: Collection[ColumnName]) -> bool:
 def check_width(row: Row, first: Row, name: str) -> None:
     """DataError unless a row has as many cells as the first one."""
     if len(row[1]) != len(first[1]):
-        raise DataError(f"{name}: line {row[0]} has {len(row[1])} cells, but line {first[0]} has {len(first[1])}")
+        cells = f"{len(row[1])} {'cell' if len(row[1]) == 1 else 'cells'}"
+        raise DataError(f"{name}: line {row[0]} has {cells}, but line {first[0]} has {len(first[1])}")
 
 
 def commas_told(name: str, sample: str) -> str:

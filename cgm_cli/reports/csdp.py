@@ -17,10 +17,10 @@ from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.blockwise import Blocks, diagonal_blocks
 from cgm_cli.readers.block_program import BlockProgram
-from cgm_cli.readers.programs import read_program
 from cgm_cli.reports.conic import dual_direction, instance_of, multipliers, trace_multiplier
 from cgm_cli.runs.load import Run
 from cgm_cli.runs.resume import spec_of
+from cgm_cli.templates.affine import Parts
 from cgm_cli.templates.build import Instance
 from cgm_cli.templates.standard_sdp import StandardSDP
 from cgm_cli.templates.trace_bounds import trace_proof
@@ -42,8 +42,8 @@ def solution_text(run: Run) -> str:
     Raises ProblemError for a run over any other set, or with multipliers that such a file has no place for; DataError
     where it has no x.
     """
-    instance = instance_of(run)
-    problem, template = instance.template.problem, instance.template
+    instance, spec = instance_of(run), spec_of(run).problem
+    problem = instance.template.problem
     if problem.domain.cone is None:
         raise ProblemError("a .sol file is for semidefinite programs: domains `psd` and `psd-blocks`")
     if problem.domain.is_complex:
@@ -56,8 +56,8 @@ def solution_text(run: Run) -> str:
             "a .sol file has no place for the multipliers of X >= 0, entry by entry: write `x`, `slack` and "
             "`duals/nonnegative` to .npy or .mat files of their own"
         )
-    if isinstance(template, StandardSDP):
-        found = _of_program(run, instance, template)
+    if isinstance(spec, StandardSDP.Spec):
+        found = _of_program(run, instance, spec)
     else:
         y = [multipliers(run, term.name).reshape(-1) for term in problem.terms]
         slack = _parts_of(dual_direction(run, problem).dense(), _sizes(problem))
@@ -66,37 +66,34 @@ def solution_text(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _of_program(run: Run, instance: Instance, template: StandardSDP) -> Solution:
-    given, problem = template.given, template.problem
-    y, x = _all_multipliers(run, template), list(_blocks_of_x(run, problem))
-    sign = -1.0 if problem.sense == "maximise" else 1.0
-    source = getattr(spec_of(run).problem, "program", None)
-    if source is None:
-        cost = sp.csr_array(sp.coo_array(given.cost).reshape((1, -1)))
-        return Solution(y, _slack(given.affine.rows, y, sign * cost, given.sizes), x)
-    program = read_program(instance.context.find(source.file), source.file)
+def _of_program(run: Run, instance: Instance, spec: StandardSDP.Spec) -> Solution:
+    template, given = instance.template, spec.given(instance.context)
+    assert isinstance(template, StandardSDP)
+    parts, program = given.parts, given.file
+    y, x = _all_multipliers(run, template, parts, spec.radius is None), list(_blocks_of_x(run, template.problem))
+    sign = -1.0 if given.maximise else 1.0
+    if program is None:
+        cost = sp.csr_array(sp.coo_array(parts.cost).reshape((1, -1)))
+        return Solution(y, _slack(parts.affine.rows, y, sign * cost, parts.sizes), x)
     whole = np.zeros(program.right.size)  # zero of a constraint that is none: a slack of either sign
-    whole[np.isin(program.numbers, given.affine.numbers)] = y
+    whole[np.isin(program.numbers, parts.affine.numbers)] = y
     rows, cost = sp.csr_array(program.matrices[1:]), sp.csr_array(program.matrices[[0]])
     slack = _slack(rows, whole, sign * cost, program.sizes)
-    return Solution(whole, slack, x if program.sizes == given.sizes else _with_slacks(program, x[0]))
+    return Solution(whole, slack, x if program.sizes == parts.sizes else _with_slacks(program, x[0]))
 
 
-def _all_multipliers(run: Run, template: StandardSDP) -> np.ndarray:
+def _all_multipliers(run: Run, template: StandardSDP, parts: Parts, is_open: bool) -> np.ndarray:
     """Of all constraints that were given, in their order. What the run keeps has none of those that say the trace, and
-    a slack whose smallest eigenvalue is any number: a multiple of the y with A^*(y) >= I makes it zero.
+    a slack whose smallest eigenvalue is any number: a multiple of the y with A^*(y) >= I makes it zero, where the trace
+    `is_open`, for the constraints to say what it is.
     """
-    given, kept = template.given.affine, template.affine
+    given, kept = parts.affine, template.affine
     places, y = np.flatnonzero(np.isin(given.numbers, kept.numbers)), np.zeros(given.numbers.size)
     for name, chosen in (("equalities", kept.equal), ("inequalities", ~kept.equal)):
         if chosen.any():
             y[places[chosen]] = multipliers(run, name)
-    if template.trace_is_implied:
-        blocks = Blocks(template.given.sizes)
-        proof = trace_proof(blocks, given.rows, given.lower, given.upper)
-        if proof is not None:
-            y -= trace_multiplier(run, template.problem) * proof.y
-    return y
+    proof = trace_proof(Blocks(parts.sizes), given.rows, given.lower, given.upper) if is_open else None
+    return y if proof is None else y - trace_multiplier(run, template.problem) * proof.y
 
 
 def _slack(rows: sp.csr_array, y: np.ndarray, cost: sp.csr_array, sizes: tuple[int, ...]) -> Iterator[np.ndarray]:

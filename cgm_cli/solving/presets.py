@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.corrections.conic_form import contradicts_itself, is_conic, is_on_diagonal
+from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_itself, is_conic, is_on_diagonal
 from cgm_cli.methods.corrections.interior_point import InteriorPoint
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.method import Method
@@ -44,10 +44,8 @@ them apart takes the oracle long.
 MIXED_FROM = 700
 """The order from which `auto` chooses the mixing method: code that is compiled takes half a second to be loaded."""
 
-ROWS, ENTRIES, WAIT = 4000, 4_000_000, 60.0
-"""Up to which interior-point steps are looked at: constraints, and the entries of x; and the seconds that `auto` lets
-them take.
-"""
+WAIT = 60.0
+"""The seconds that `auto` lets interior-point steps take."""
 
 FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1000
 """The largest order of the matrices that a projection factorises up to which `auto` projects: in general; where a term

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.readers.block_program import BlockProgram
@@ -14,10 +15,8 @@ from cgm_cli.readers.block_program import BlockProgram
 SAME = 1e-12
 """Part of a trace that rounding makes of it."""
 
-LARGE, ENTRIES, ROWS = 60, 4_000_000, 4000
-"""Orders of a block above which it is not projected, and numbers of entries and constraints above which there are no
-interior-point steps: such programs are for descent on factors, which takes one matrix.
-"""
+LARGE = 60
+"""The order of a block above which it is not projected."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _as_one_matrix(program: BlockProgram) -> Parts | None:
 
 
 def is_for_factors(parts: Parts) -> bool:
-    """Whether a program in several blocks is so large that only descent on factors is left."""
+    """Whether a program in several blocks is so large that only descent on factors, which takes one matrix, is left."""
     blocks, count = Blocks(parts.sizes), parts.affine.rows.shape[0]
     return len(parts.sizes) > 1 and blocks.largest > LARGE and (blocks.entries > ENTRIES or count > ROWS)
 

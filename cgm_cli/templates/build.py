@@ -103,7 +103,7 @@ def _build(context: BuildContext, spec: Spec, kept: str | None) -> Instance:
         spec.seed,
         meaning=template,
         theory=theory,
-        read=tuple(context.remarks),
+        read=tuple(dict.fromkeys(context.remarks)),  # a table may be read for two fields
     )
     return Instance(template, solve, choice, context)
 

@@ -114,12 +114,15 @@ class KMeansSDP(Template):
         def build(self, context: BuildContext) -> KMeansSDP:
             if isinstance(self.points, DigitsData):
                 points, labels = digit_features(self.points.count)
-            else:
+            elif self.labels is None:
                 with located("points"):
-                    points = _as_points(context.array(self.points))
-                with located("labels"):
-                    labels = None if self.labels is None else _as_labels(context.classes(self.labels))
-                if labels is not None and labels.size != points.shape[0]:
+                    points, labels = _as_points(context.array(self.points)), None
+            else:
+                points, labels = context.labelled(self.points, self.labels)
+                with located("points"):
+                    points = _as_points(points)
+                labels = _as_labels(labels)
+                if labels.size != points.shape[0]:
                     raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
             n = points.shape[0]
             if self.clusters > n:

@@ -16,7 +16,7 @@ from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, ErrorCollector, ProblemError
+from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
@@ -56,15 +56,13 @@ class MaxMargin(Template):
         def build(self, context: BuildContext) -> MaxMargin:
             if self.points == "iris":
                 return MaxMargin(*iris(), self.radius)
-            faults = ErrorCollector()
-            with faults.part("points"):
-                points = context.array(self.points)
-                if points.ndim != 2:
-                    raise DataError(f"the points must be a matrix with one point per row, not {named(points.shape)}")
-            with faults.part("labels"):
-                assert self.labels is not None
-                labels = np.unique(context.classes(self.labels).reshape(-1), return_inverse=True)[1]
-            faults.raise_all()
+            assert self.labels is not None
+            points, labels = context.labelled(self.points, self.labels)
+            labels = np.unique(labels.reshape(-1), return_inverse=True)[1]
+            if points.ndim != 2:
+                raise DataError(
+                    f"the points must be a matrix with one point per row, not {named(points.shape)}", ("points",)
+                )
             if labels.size != points.shape[0]:
                 raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
             if labels.max() == 0:

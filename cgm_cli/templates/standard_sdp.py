@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, parts_of
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.numerics.hermitian import embedded
+from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.programs import read_program
 from cgm_cli.spec.fields import ByKeys, ComplexField, Finite, Positive, StrictModel, TemplateSpec
@@ -69,6 +70,18 @@ class TermWeights(StrictModel):
 EVEN = TermWeights()
 
 
+@dataclass(frozen=True)
+class Given:
+    """A program as a user gives it. is_complex: whether its one matrix, cost and constraints are real forms
+    (`cgm_cli.numerics.hermitian`) of Hermitian ones. file: what was read, where it is in a file.
+    """
+
+    parts: Parts
+    maximise: bool
+    is_complex: bool = False
+    file: BlockProgram | None = None
+
+
 class StandardSDP(Template):
     """min <C, X> subject to <A_i, X> = b_i, or between bounds, X positive semidefinite of trace r, or at most r.
 
@@ -80,10 +93,6 @@ class StandardSDP(Template):
     """
 
     takes_samples = True
-    given: Parts
-    """The program with all its constraints, those that say the trace included, and its blocks apart."""
-    trace_is_implied: bool
-    """Whether it is the constraints that say what the trace is, or how large it can be."""
 
     class Spec(TemplateSpec):
         template: Literal["standard-sdp"]
@@ -137,34 +146,37 @@ class StandardSDP(Template):
                 raise ValueError("the `program` file has its own constraints: leave `constraints` out")
             return self
 
-        def build(self, context: BuildContext) -> StandardSDP:
-            if self.program is not None:
-                with located("program", "file"):
-                    read = read_program(context.find(self.program.file), visible(self.program.file))
-                parts, maximise, is_complex = parts_of_program(read), read.maximise, False
-            else:
+        def given(self, context: BuildContext) -> Given:
+            """The program with all its constraints, those that say the trace included, and its blocks apart."""
+            if self.program is None:
                 parts, is_complex = self._inline(context)
-                maximise = self.sense == "maximise"
+                return Given(parts, self.sense == "maximise", is_complex)
+            with located("program", "file"):
+                read = read_program(context.find(self.program.file), visible(self.program.file))
+            return Given(parts_of_program(read), read.maximise, file=read)
+
+        def build(self, context: BuildContext) -> StandardSDP:
+            given = self.given(context)
+            parts = given.parts
             sizes, affine = parts.sizes, parts.affine
             context.reserve("matrices", 32 * (affine.rows.nnz + _entries(parts.cost)))
             if self.nonnegative and len(sizes) > 1:
                 raise ProblemError("`nonnegative` is for programs with one matrix", ("nonnegative",))
-            if self.nonnegative and is_complex:
+            if self.nonnegative and given.is_complex:
                 raise ProblemError(
                     "`nonnegative` is about real numbers, and the entries of X are complex here: C or some A_i has an "
                     "imaginary part",
                     ("nonnegative",),
                 )
-            given, trace = parts, self._trace(sizes, affine)
+            trace = self._trace(sizes, affine)
             if trace.exact:
                 stated = on_trace(sizes, affine, trace.radius)
                 names = map(affine.called, np.flatnonzero(stated).tolist())
                 trace = replace(trace, called=(*trace.called, *names))
                 parts = replace(parts, affine=affine[~stated])
-            built = along_diagonal(parts) if is_for_factors(parts) else parts
-            made = StandardSDP(built, trace, self.nonnegative, self.weights, maximise, is_complex)
-            made.given, made.trace_is_implied = given, self.radius is None and trace.expected is None
-            return made
+            if is_for_factors(parts):
+                parts = along_diagonal(parts)
+            return StandardSDP(parts, trace, self.nonnegative, self.weights, given.maximise, given.is_complex)
 
         def _trace(self, sizes: tuple[int, ...], affine: Affine) -> TraceLimit:
             if self.radius is not None:
@@ -208,7 +220,6 @@ class StandardSDP(Template):
         Hermitian ones.
         """
         self.cost, self.affine, self.trace = parts.cost, parts.affine, trace
-        self.given, self.trace_is_implied = parts, False
         sizes, affine, cost = parts.sizes, parts.affine, parts.cost
         self._is_one = len(sizes) == 1 and sizes[0] > 0
         limit = trace.radius, trace.exact, trace.expected, trace.called

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.errors import ProblemError, located
@@ -29,6 +29,14 @@ class SampleFile(TableOptions):
 
     file: str = Field(min_length=1, description="a table; or lines `target index:value ...`, as of LIBSVM and SVMlight")
     target: ColumnName | None = Field(None, description="of a table: heading or number of the column with the target")
+
+    @model_validator(mode="after")
+    def _of_a_table(self) -> Self:
+        unheard = self.model_fields_set & TableOptions.model_fields.keys()
+        if self.target is None and unheard:
+            names = " and ".join(f"`{TableOptions.model_fields[name].alias or name}`" for name in sorted(unheard))
+            raise ValueError(f"only a table has {names}: name the column of its `target`")
+        return self
 
 
 class TableSpec(TemplateSpec):

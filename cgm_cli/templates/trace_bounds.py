@@ -84,6 +84,7 @@ def trace_proof(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np
 
 
 def _implied(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceProof | None:
+    """With the y for which A^*(y) is nearest to I, less its entries that no finite bound goes with."""
     if not rows.shape[0]:
         return None
     identity, transpose = blocks.identity(), sp.csr_array(rows.T)

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import TableArray
-from cgm_cli.spec.load import load
+from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
 
 PEOPLE = 'name,a,"b, c",d\nann,1,2.5,3\n"bob, jr",4,5,6\n'
@@ -125,3 +125,21 @@ def test_words_for_labels(tmp_path):
     labels = {"file": "t.csv", "column": "label"}
     made = solved(tmp_path, {"template": "kmeans-sdp", "clusters": 2, "points": points, "labels": labels})
     assert made.solve().metrics["misclassification"] == 0.0
+
+
+def test_a_row_is_dropped_from_points_and_labels_or_from_none(tmp_path):
+    """Another row misses a cell of each: one by one they would leave as many rows of both, in wrong pairs."""
+    (tmp_path / "t.csv").write_text("a,kind\n1,x\n,x\n3,y\n4,\n5,y\n")
+    points, labels = ({"file": "t.csv", key: name} for key, name in (("columns", ["a"]), ("column", "kind")))
+    problem = {"template": "kmeans-sdp", "clusters": 2, "points": {**points, "missing": "drop"}, "labels": labels}
+    made = build(loads(dump({"problem": problem}), path=tmp_path / "spec.yaml"))
+    assert made.template.points.ravel().tolist() == [1.0, 3.0, 5.0]
+    assert made.template.labels.tolist() == [0, 1, 1]
+    problem["labels"] = [0, 0, 1, 1]
+    with pytest.raises(ProblemError, match="of the same file"):
+        build(loads(dump({"problem": problem}), path=tmp_path / "spec.yaml"))
+
+
+def test_options_of_a_table_need_its_target(tmp_path):
+    with pytest.raises(CgmError, match="only a table has `missing`: name the column of its `target`"):
+        loads(dump({"problem": {"template": "svm", "data": {"file": "x.svm", "missing": "drop"}}}))

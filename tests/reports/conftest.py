@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 
-from cgm_cli.cli import main
 from cgm_cli.methods.status import Status
 from tests.reports.support import make_run, make_sweep, spec
 
@@ -53,16 +52,3 @@ def mixed(tmp_path_factory):
     with h5py.File(folder / "foreign" / "data.h5", "w") as file:
         file["x"] = np.ones(3)
     return folder
-
-
-@pytest.fixture
-def cgm(capsys, monkeypatch):
-    """Run a command line in this process -> (exit code, standard output, standard error)."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import cgm_cli
-from cgm_cli.cli import main
 from cgm_cli.errors import DataError, ProblemError, Several
 from cgm_cli.spec.fields import policy
 from cgm_cli.spec.load import load
@@ -58,18 +57,6 @@ def build(monkeypatch):
     monkeypatch.setitem(sys.modules, "cgm_cli.templates", ModuleType("cgm_cli.templates"))
     monkeypatch.setitem(sys.modules, "cgm_cli.templates.build", module)
     return fake
-
-
-@pytest.fixture
-def cgm(capsys):
-    """Run a command line in this process -> (exit code, standard output, standard error)."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as stop:
-            main(arguments)
-        return stop.value.code or 0, *capsys.readouterr()
-
-    return run
 
 
 def test_help(cgm):

@@ -18,6 +18,9 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.corrections.dependence import dependence
 from cgm_cli.numerics.blockwise import Blocks
 
+ROWS, ENTRIES = 4000, 4_000_000
+"""Up to which interior-point steps are looked at: constraints, and the entries of x."""
+
 
 @dataclass(frozen=True)
 class Side:
