@@ -147,14 +147,15 @@ class BuildContext:
                 found.append(self.classes(labels))
             faults.raise_all()
             return found[0], found[1]
-        tables = isinstance(points, TableArray) and isinstance(labels, TableArray)
-        if tables and points.file == labels.file and labels.column is not None:
-            return self._together(points, labels.column)
-        raise ProblemError(
-            "`missing: drop` would drop rows of `points` or of `labels` alone, unless these are a `column` of the same "
-            "file",
-            ("labels",),
-        )
+        match points, labels:
+            case TableArray(), TableArray() if labels.column is not None and labels.file == points.file:
+                return self._together(points, labels.column)
+            case _:
+                raise ProblemError(
+                    "`missing: drop` would drop rows of `points` or of `labels` alone, unless these are a `column` of "
+                    "the same file",
+                    ("labels",),
+                )
 
     def _together(self, points: TableArray, column: ColumnName) -> tuple[np.ndarray, np.ndarray]:
         """Points and their classes, without the rows that miss a cell of either."""
