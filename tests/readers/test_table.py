@@ -76,7 +76,7 @@ def test_missing_values(tmp_path):
         (PEOPLE, {"columns": [5]}, "no column 5: they are numbered 1 to 4"),
         (PEOPLE, {"columns": "d..a"}, "runs backwards"),
         (PEOPLE, {"columns": ["name", "a"]}, r"line 2, column 1 \(`name`\): 'ann' is not a number"),
-        ("a,b\n1,2\n3\n", {"columns": ["a"]}, "line 3 has 1 cells, but line 1 has 2"),
+        ("a,b\n1,2\n3\n", {"columns": ["a"]}, "line 3 has 1 cell, but line 1 has 2"),
         ('a,b\n1,"2\n', {"columns": ["a"]}, "line 2: unexpected end of data"),
         ("a,a\n1,2\n", {"columns": ["a"]}, "2 columns are called `a`"),
         ("a,b\nNA,1\n", {"columns": ["a"], "missing": "drop"}, "every row has a missing value"),

@@ -98,7 +98,7 @@ def test_without_ids_pairs_are_told_by_their_numbers_from_one(cgm, tmp_path, kep
     [
         ("a\nb\n", [], 3, "has one column, and pairs of a row and a column are needed"),
         ("", [], 3, "is empty"),
-        ("a,b\nc\n", [], 3, "line 2 has 1 cells, but line 1 has 2"),
+        ("a,b\nc\n", [], 3, "line 2 has 1 cell, but line 1 has 2"),
         (None, [], 3, "cannot be read: No such file"),
         ("1,2\n", ["--name", "left"], 2, "leave --name out"),
         ("1,2\n", ["--solution", "o.npy"], 2, "give a .csv file"),
