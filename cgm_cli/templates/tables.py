@@ -32,9 +32,11 @@ class SampleFile(TableOptions):
 
     @model_validator(mode="after")
     def _of_a_table(self) -> Self:
-        unheard = self.model_fields_set & TableOptions.model_fields.keys()
+        # By their values: a resolved spec writes defaults out.
+        fields = TableOptions.model_fields
+        unheard = [name for name, field in fields.items() if getattr(self, name) != field.default]
         if self.target is None and unheard:
-            names = " and ".join(f"`{TableOptions.model_fields[name].alias or name}`" for name in sorted(unheard))
+            names = " and ".join(f"`{fields[name].alias or name}`" for name in unheard)
             raise ValueError(f"only a table has {names}: name the column of its `target`")
         return self
 
