@@ -63,39 +63,38 @@ def dense_floor(
     weights: np.ndarray | None = None,
     slack: float = 0.0,
     deadline: Deadline = NEVER,
+    overwrite: bool = False,
 ) -> float | None:
     """A number that is at most the smallest eigenvalue of the symmetric `matrix` (n, n) + vectors diag(weights)
     vectors^T, from a guess at it; None if no gap up to the size of the matrix was enough, or the deadline came first.
-    Takes the memory of the matrix once more.
+    Takes the memory of the matrix once more, unless it may `overwrite` it.
 
     error: about how wrong the guess may be. vectors (n, k), weights (k,), not negative: forming the sum errs by
     (k + 3) u (|matrix|_F + sum of w_i |u_i|^2). slack: the loss that does not matter.
     """
     n = matrix.shape[0]
     factor = _power_of_two(float(max(matrix.max(), -matrix.min())))
-    work = np.empty((n, n))
     rounding, added = 0.0, None
     if weights is not None and weights.any():
         assert vectors is not None
         lift = factor * float(weights @ np.square(vectors).sum(axis=0))
         rounding = (weights.size + 3) * _EPS * (safe_norm(matrix) * factor + lift)
-        added = vectors, weights
+        if rounding > 0.0:
+            added = vectors, factor * weights
+    work = np.multiply(matrix, factor, out=matrix if overwrite else np.empty((n, n)))
+    if added is not None:
+        panels.add_products(work, *added)
+    diagonal = np.einsum("ii->i", work).copy()
+    triangle = panels.Triangle(work)
 
     def attempt(shift: float) -> Proof | None:
-        np.multiply(matrix, factor, out=work)
-        if added is not None and rounding > 0.0:
-            columns, sizes = added
-            work[...] += (columns * (factor * sizes)) @ columns.T
-        diagonal = np.einsum("ii->i", work)
-        diagonal -= shift
-        pivots = diagonal.copy()
+        upper = triangle.restored()
+        pivots = diagonal - shift
+        np.einsum("ii->i", upper)[...] = pivots
         # The transpose is in the order that LAPACK wants, and one triangle is all it reads.
         factorise = _dense if n < panels.PANELS_FROM else partial(_by_panels, should_stop=deadline.should_stop)
-        return _proven(factorise, scipy.linalg.cho_solve, work.T, pivots, n, shift, rounding)
+        return _proven(factorise, scipy.linalg.cho_solve, upper.T, pivots, n, shift, rounding)
 
-    diagonal = factor * np.einsum("ii->i", matrix)
-    if vectors is not None and weights is not None and rounding > 0.0:
-        diagonal = diagonal + np.square(vectors) @ (factor * weights)
     pace = _Pace(dense_seconds(n), deadline)
     return _search(attempt, factor * guess, factor * error, factor * slack, diagonal, n, factor, pace)
 
@@ -161,7 +160,8 @@ class _Pace:
 
 
 def _dense(matrix: np.ndarray) -> np.ndarray:
-    return scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    """Leaves what is above the diagonal as it is."""
+    return scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)[0]
 
 
 def _banded(band: np.ndarray) -> np.ndarray:

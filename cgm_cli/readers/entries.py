@@ -19,7 +19,8 @@ ROW_IDS, COLUMN_IDS = "row_ids", "column_ids"
 
 @dataclass(frozen=True)
 class Entries:
-    """indices (k,): distinct flat positions in a matrix of this shape, row by row, in increasing order. values (k,).
+    """indices (k,): distinct flat positions in a matrix of this shape, row by row, in increasing order, of 32 or 64 bits.
+    values (k,).
 
     ids: what its rows and its columns are called; None where they are told by their numbers. dense: whether the matrix
     was there with a place for every entry, so that another one of its size may be written out.
@@ -41,7 +42,9 @@ class Entries:
             order = np.argsort(indices)
             indices, values = indices[order], values[order]
         else:
-            indices, values = np.arange(matrix.size), matrix.reshape(-1)
+            # Half of what a full matrix takes: of millions of entries most are often only kept to be tested on.
+            narrow = np.int32 if matrix.size <= np.iinfo(np.int32).max else np.int64
+            indices, values = np.arange(matrix.size, dtype=narrow), matrix.reshape(-1)
         found = cls((rows, columns), indices, values, dense=not is_sparse(matrix))
         unknown = np.isnan(values)
         return found.where(~unknown) if unknown.any() else found

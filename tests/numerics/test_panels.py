@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from cgm_cli.numerics import panels
 from cgm_cli.numerics.deadline import NEVER, Deadline, OutOfTime
@@ -65,6 +66,25 @@ def test_a_product_by_panels_is_symmetric_to_the_last_bit(narrow):
     np.testing.assert_allclose(found, matrix.T @ matrix, atol=1e-13 * 50)
 
 
+@pytest.mark.parametrize("shape", [(70, 40), (40, 300)])
+def test_a_sparse_gram_matrix(shape, monkeypatch):
+    monkeypatch.setattr(panels, "ROWS", 16)
+    rng = np.random.default_rng(0)
+    matrix = sp.csr_array(sp.random_array(shape, density=0.1, rng=rng, data_sampler=rng.standard_normal))
+    found = panels.sparse_gram(matrix, lambda: False)
+    np.testing.assert_array_equal(found, found.T)
+    dense = matrix.toarray()
+    np.testing.assert_allclose(found, dense.T @ dense, atol=1e-13)
+    assert panels.sparse_gram(matrix, lambda: True) is None
+
+
+def test_a_sparse_gram_matrix_pays_where_entries_are_few():
+    rng = np.random.default_rng(0)
+    few, many = (sp.csr_array(sp.random_array((60, 40), density=density, rng=rng)) for density in (0.02, 0.9))
+    assert panels.sparse_gram_pays(few)
+    assert not panels.sparse_gram_pays(many)
+
+
 def test_a_proof_by_panels_is_the_same(narrow):
     matrix, values = torus(12, 9)
     dense = matrix.toarray()
@@ -72,6 +92,32 @@ def test_a_proof_by_panels_is_the_same(narrow):
     panels.PANELS_FROM = 10**9
     assert by_panels == dense_floor(dense, values[0])
     assert values[0] - 1e-9 <= by_panels <= values[0] + 1e-13
+
+
+@pytest.mark.parametrize("weights", [None, np.array([0.5, 2.0, 0.1])])
+@pytest.mark.parametrize("from_order", [1, 10**9])
+def test_a_matrix_that_may_be_overwritten(from_order, weights, narrow, monkeypatch):
+    """The guess is too high at first, so that the factorisation is tried again and again."""
+    monkeypatch.setattr(panels, "PANELS_FROM", from_order)
+    rng = np.random.default_rng(3)
+    matrix = definite(40)
+    vectors = rng.standard_normal((40, 3))
+    whole = matrix if weights is None else matrix + (vectors * weights) @ vectors.T
+    least = np.linalg.eigvalsh(whole)[0]
+    given = matrix.copy()
+    found = dense_floor(given, least + 1e-3, 1e-6, vectors, weights)
+    np.testing.assert_array_equal(given, matrix)
+    again = dense_floor(given, least + 1e-3, 1e-6, vectors, weights, overwrite=True)
+    assert again == found
+    assert least - 2e-3 <= found <= least + 1e-12
+
+
+def test_products_are_added_symmetrically(narrow):
+    matrix, vectors, weights = definite(30), np.random.default_rng(0).standard_normal((30, 4)), np.arange(4.0)
+    expected = matrix + (vectors * weights) @ vectors.T
+    panels.add_products(matrix, vectors, weights)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    np.testing.assert_allclose(matrix, expected, rtol=1e-13, atol=1e-12)
 
 
 def test_a_proof_that_does_not_fit_is_not_begun():

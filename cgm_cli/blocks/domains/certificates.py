@@ -196,7 +196,8 @@ class EigenvalueSum:
         def floor(at: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
             # Others are far better than their residual tells, and a second factorisation costs more than a failed one.
             error = error if errs else 0.0
-            return dense_floor(direction.dense(), at, error, vectors, weights, slack, deadline)
+            fresh = sparse is not None  # written out for this
+            return dense_floor(direction.dense(), at, error, vectors, weights, slack, deadline, overwrite=fresh)
 
         return self._by_definiteness(direction, guess, floor, deadline.keeping(dense_seconds(self.n)))
 
@@ -266,15 +267,13 @@ class LargestSingularValue:
         )
         if not deadline.affords(self._dense_seconds):
             return None
-        matrix = direction.scaled(1.0 / peak).dense()
-        matrix = matrix if matrix.shape[1] <= matrix.shape[0] else matrix.T
-        square = panels.gram(matrix, deadline.should_stop)
+        square = _gram(direction.scaled(1.0 / peak), deadline)
         if square is None:
             return None
-        error = (matrix.shape[0] + 4) * _EPS * float(np.linalg.norm(matrix)) ** 2
-        del matrix  # as large as anything that is kept
+        # |V|_F^2 is the trace.
+        error = (max(self.shape) + 4) * _EPS * float(np.trace(square)) * (1.0 + 1e-6)
         np.negative(square, out=square)
-        floor = dense_floor(square, -(top.value**2), deadline=deadline)
+        floor = dense_floor(square, -(top.value**2), deadline=deadline, overwrite=True)
         return None if floor is None else self._minimum(peak, error - floor)
 
     def probable(
@@ -318,3 +317,14 @@ class LargestSingularValue:
     def _minimum(self, peak: float, square: float) -> float:
         """At most -radius sigma_1, given that (sigma_1 / peak)^2 is at most `square`."""
         return -self.radius * peak * float(np.sqrt(max(square, 0.0))) * (1.0 + 8 * _EPS)
+
+
+def _gram(direction: Direction, deadline: Deadline) -> np.ndarray | None:
+    """V^T V of a direction, or V V^T where that is the smaller one; None once time is up."""
+    sparse = direction.sparse()
+    if sparse is not None:
+        sparse = sparse if sparse.shape[1] <= sparse.shape[0] else sp.csr_array(sparse.T)
+        if panels.sparse_gram_pays(sparse):
+            return panels.sparse_gram(sparse, deadline.should_stop)
+    matrix = direction.dense()
+    return panels.gram(matrix if matrix.shape[1] <= matrix.shape[0] else matrix.T, deadline.should_stop)
