@@ -19,8 +19,8 @@ ROW_IDS, COLUMN_IDS = "row_ids", "column_ids"
 
 @dataclass(frozen=True)
 class Entries:
-    """indices (k,): distinct flat positions in a matrix of this shape, row by row, in increasing order, of 32 or 64 bits.
-    values (k,).
+    """indices (k,): distinct flat positions in a matrix of this shape, row by row, in increasing order, of 32 or 64
+    bits. values (k,).
 
     ids: what its rows and its columns are called; None where they are told by their numbers. dense: whether the matrix
     was there with a place for every entry, so that another one of its size may be written out.
