@@ -11,4 +11,3 @@ cost = cp.sum_squares(X[train["row"], train["column"]] - train["rating"]) / 2
 problem = cp.Problem(cp.Minimize(cost), [cp.normNuc(X) <= 200])
 problem.solve(solver=cp.CLARABEL)
 print(np.sqrt(np.mean((X.value[test["row"], test["column"]] - test["rating"]) ** 2)))
-print(problem.value)
