@@ -42,7 +42,8 @@ sides of every problem are in [benchmarks/own](../benchmarks/own).
 
 Measured on {machine}
 """
-COLUMNS = ("", "problem", "cgm", "lines", "s", "value", "proven", "other", "lines", "s", "value", "proven")
+EFFORT = ("", "problem", "cgm", "lines", "s", "other", "lines", "s")
+ANSWERS = ("", "problem", "cgm", "proven", "other", "proven")
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,13 @@ def ours(case: Case, folder: Path) -> Side:
 
 
 def theirs(case: Case, folder: Path) -> Side:
-    file = OWN / "peers" / f"{case.number.zfill(3 if case.number[-1].isalpha() else 2)}.py"
+    file = OWN / "peers" / peer_file(case)
     seconds, out, fault = run([str(file)], folder)
     return Side(count(file), seconds, None if fault else float(out.split("\n")[-1]), case.library[1], fault)
+
+
+def peer_file(case: Case) -> str:
+    return f"{case.number.zfill(3 if case.number[-1].isalpha() else 2)}.py"
 
 
 def run(command: list[str], folder: Path) -> tuple[float, str, str]:
@@ -170,9 +175,13 @@ def count(file: Path) -> int:
 
 
 def page(rows: list[tuple[Case, Side, Side]]) -> str:
-    parts = [HEAD.format(machine=described(machine())), "## Misses first\n", *misses(rows), "\n## All of them\n"]
-    parts += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    parts += [_row(*row) for row in rows]
+    parts = [HEAD.format(machine=described(machine())), "## Misses first\n", *misses(rows)]
+    parts += ["\n## Lines and seconds\n", *_table(EFFORT, [_effort(*row) for row in rows])]
+    parts += ["\n## Values, and what is proven of them\n"]
+    apart = ", ".join(case.number for case, _, _ in rows if not case.same)
+    if apart:
+        parts.append(f"Models differ between the two sides of {apart}: their values are not to be compared.\n")
+    parts += [*_table(ANSWERS, [_answers(*row) for row in rows])]
     return "\n".join(parts) + "\n"
 
 
@@ -185,10 +194,10 @@ def misses(rows: list[tuple[Case, Side, Side]]) -> list[str]:
             told.append(f"- {name}: not yet. {mine.fault}")
         elif case.partly:
             told.append(f"- {name}: {case.partly}.")
-        if mine.lines > 10:
-            told.append(f"- {name}: {mine.lines} lines are more than ten.")
         if not mine.fault and case.ours.endswith(".py") and case.number != "15":
-            told.append(f"- {name}: a program; no spec says it.")
+            told.append(f"- {name}: a program of {mine.lines} lines; no spec says it.")
+        elif mine.lines > 10:
+            told.append(f"- {name}: {mine.lines} lines are more than ten.")
     done = [(case, mine, other) for case, mine, other in rows if not mine.fault and not other.fault]
     slower = [case.number for case, mine, other in done if mine.seconds > 1.1 * other.seconds]
     longer = [case.number for case, mine, other in done if mine.lines > other.lines]
@@ -202,16 +211,25 @@ def misses(rows: list[tuple[Case, Side, Side]]) -> list[str]:
     return told + ([f"- Values that differ by more than 1e-3: {', '.join(apart)}."] if apart else [])
 
 
-def _row(case: Case, mine: Side, other: Side) -> str:
+def _effort(case: Case, mine: Side, other: Side) -> list[str]:
     folder = "../benchmarks/own/"
     link = f"[{Path(case.ours).suffix[1:]}]({folder}{case.ours})" if (OWN / case.ours).exists() else f"`{case.ours}`"
-    peer = f"[{case.library[0]}]({folder}peers/{case.number.zfill(3 if case.number[-1].isalpha() else 2)}.py)"
-    return "| " + " | ".join([case.number, case.title, link, *_cells(mine), peer, *_cells(other)]) + " |"
+    peer = f"[{case.library[0]}]({folder}peers/{peer_file(case)})"
+    sides = ([name, str(side.lines), f"{side.seconds:.1f}"] for name, side in ((link, mine), (peer, other)))
+    return [case.number, case.title, *(cell for side in sides for cell in side)]
 
 
-def _cells(side: Side) -> list[str]:
-    value = "—" if side.value is None else f"{side.value:.6g}"
-    return [str(side.lines), f"{side.seconds:.1f}", value, "fails" if side.fault else side.proven]
+def _answers(case: Case, mine: Side, other: Side) -> list[str]:
+    sides = (["—", "fails"] if side.fault else [f"{side.value:.6g}", side.proven] for side in (mine, other))
+    return [case.number, case.title, *(cell for side in sides for cell in side)]
+
+
+def _table(columns: tuple[str, ...], rows: list[list[str]]) -> list[str]:
+    return [
+        "| " + " | ".join(columns) + " |",
+        "|---" * len(columns) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
 
 
 def main() -> None:
