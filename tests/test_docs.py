@@ -18,13 +18,16 @@ from cgm_cli.sweeps.load import load_sweep
 from cgm_cli.templates.build import build
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 README = TEXTS[0].read_text(encoding="utf-8")
-SPECS = re.findall(r"^```yaml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
+LISTS = (DOCS / "templates-and-specs.md").read_text(encoding="utf-8")
+SPECS = re.findall(r"^```yaml\n(.*?)^```$", COMMANDS, re.MULTILINE | re.DOTALL)
 
 
 def generator():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -33,7 +36,7 @@ def generator():
 @pytest.mark.parametrize("name", ["spec.md", "blocks.md"])
 def test_generated_pages_are_up_to_date(name):
     page = generator().PAGES[name]()
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page, "run `python docs/generate.py`"
+    assert (DOCS / name).read_text(encoding="utf-8") == page, "run `python docs/generate.py`"
 
 
 def test_every_entry_of_the_catalogue_has_a_sentence():
@@ -62,23 +65,29 @@ def test_every_spec_in_configs_is_listed_and_valid():
     for path in sorted((ROOT / "configs").rglob("*.yaml")):
         (load_sweep if path.parent.name == "sweeps" else load)(path)
         name = path.relative_to(ROOT).as_posix()
-        assert f"({name})" in README, f"{name} has no row in README.md's table of specs"
+        assert f"(../{name})" in LISTS, f"{name} has no row in the table of specs of docs/templates-and-specs.md"
 
 
 def test_every_template_is_listed():
     for entry in catalogue.entries("templates"):
-        assert f"| `{entry.name}` |" in README, f"{entry.name} has no row in README.md's table of templates"
+        assert f"| `{entry.name}` |" in LISTS, f"{entry.name} has no row in docs/templates-and-specs.md"
+
+
+def test_every_template_is_advised():
+    page = (DOCS / "which.md").read_text(encoding="utf-8")
+    for entry in catalogue.entries("templates"):
+        assert f"`{entry.name}`" in page, f"docs/which.md does not say when to take {entry.name}"
 
 
 def test_every_domain_says_how_its_minimum_is_certified():
-    text = (ROOT / "docs" / "bounds.md").read_text(encoding="utf-8")
+    text = (DOCS / "bounds.md").read_text(encoding="utf-8")
     table = text.split("What certified means for each domain:")[1].split("\n\n")[1]
     told = {name for row in table.splitlines()[2:] for name in row.split("|")[1].strip().split(", ")}
     assert told == set(registry.DOMAINS), "the table in docs/bounds.md has other domains than the registry"
 
 
 def test_every_policy_has_a_row():
-    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    text = (DOCS / "methods.md").read_text(encoding="utf-8")
     for family in ("smoothing", "step", "correction", "duals"):
         table = text.split(f"| `solver.{family}` |")[1].split("\n\n")[0]
         told = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
@@ -88,7 +97,7 @@ def test_every_policy_has_a_row():
 
 
 @pytest.mark.parametrize("text", SPECS, ids=lambda text: text.partition("\n")[0].removeprefix("name: ").split()[0])
-def test_specs_in_the_readme(text):
+def test_specs_of_the_commands(text):
     spec = loads(text)
     if not spec.source:
         build(spec)
@@ -100,27 +109,33 @@ def test_the_hand_composed_spec_converges(tmp_path):
     assert solve(tmp_path / "portfolio.yaml", out=tmp_path / "run").status is Status.CONVERGED
 
 
-def test_python_in_the_readme(tmp_path, monkeypatch, capsys):
+def test_the_portfolio_is_the_same_everywhere():
     (text,) = [text for text in SPECS if "portfolio" in text]
-    file, mapping = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    assert text in README and text in (DOCS / "python.md").read_text(encoding="utf-8")
+
+
+def test_what_python_prints(tmp_path, monkeypatch, capsys):
+    (text,) = [text for text in SPECS if "portfolio" in text]
+    page = (DOCS / "python.md").read_text(encoding="utf-8")
+    file, mapping = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "portfolio.yaml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    exec(compile(file, "README.md", "exec"), {})
+    exec(compile(file, "python.md", "exec"), {})
     (shown,) = re.findall(r"# (<converged: .*?), gap", file)
     assert re.match(re.escape(shown).replace(r"\.\.\.", r"\d*"), capsys.readouterr().out)
-    exec(compile(mapping, "README.md", "exec"), {})
+    exec(compile(mapping, "python.md", "exec"), {})
     assert capsys.readouterr().out.startswith("converged ")
 
 
 def test_the_limits_that_the_texts_name():
-    text = (ROOT / "docs" / "bounds.md").read_text(encoding="utf-8")
+    text = (DOCS / "bounds.md").read_text(encoding="utf-8")
     assert f"n = {LIMITS.dense}" in text and f"order {DENSE_BELOW} and below" in text
-    assert f"order above {LIMITS.dense}" in README
+    assert f"order above {LIMITS.dense}" in (DOCS / "reading.md").read_text(encoding="utf-8")
 
 
 def test_the_figures_in_the_readme_are_those_of_the_picture():
     """Rounded as the text has them: the bound down, the share up, the values to the nearest."""
-    picture = (ROOT / "docs" / "table.svg").read_text(encoding="utf-8").replace("&#160;", " ")
+    picture = (DOCS / "table.svg").read_text(encoding="utf-8").replace("&#160;", " ")
     picture = re.sub(r"<[^>]+>", "", picture).replace("&gt;", ">")
 
     def shown(label: str) -> float:
