@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from cgm_cli.readers import assignment, graphs, programs, svmlight
 from cgm_cli.readers.appearance import appearance
 from cgm_cli.readers.files import FILE, PIPE, file_kind
 from cgm_cli.readers.head import Head
+from cgm_cli.readers.own_data import USES, uses_of
 from cgm_cli.spec.environment import escaped
 from cgm_cli.spec.load import default_name
 from cgm_cli.spec.skeleton import skeleton
@@ -105,16 +107,48 @@ def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
         kind = _kind(head)
         if kind is None and not head.text.strip():
             return None
+    if kind is None and (found := uses_of(path, head)):
+        raise DataError(_unsaid(path, list(found)))
     if kind is None:
         looked_for = "\n".join(f"    {name}" for name in dict.fromkeys(kind.name for kind in KINDS))
         raise DataError(
             f"{path}: is neither a spec, which is YAML, nor a data file that says what problem it is. "
             f"It looks like {appearance(head)}. Looked for:\n{looked_for}\n"
-            "Other data (features, points, pictures, ratings) are named in a spec: `cgm init TEMPLATE` begins one."
+            "Other data (features, points, pictures, ratings) are named in a spec: `cgm init TEMPLATE --from FILE` "
+            "begins one."
         )
-    draft = kind.draft(path, _name_for(path, beside))
-    remarks = (f"Made of {visible(path.name)}: {kind.name}.", *draft.remarks)
-    return MadeSpec(path, kind.name, draft.template, skeleton(draft.template, draft.given, spec_name(path), remarks))
+    return _made(path, kind.name, kind.draft(path, _name_for(path, beside)))
+
+
+def made_for(template: str, path: Path, beside: Path | None = None) -> MadeSpec:
+    """The spec of a template, with its data in a file, which need not say what problem it is. DataError for a template
+    that has no place for a file, and for a file that it cannot take.
+    """
+    if template not in USES:
+        raise DataError(
+            f"template {template} has no place for a file of its own kind; those that have one: {', '.join(USES)}"
+        )
+    given, remarks = USES[template].given(path, _name_for(path, beside))
+    return _made(path, f"data for {template}", Draft(template, given, remarks))
+
+
+def _made(path: Path, kind: str, draft: Draft) -> MadeSpec:
+    remarks = (f"Made of {visible(path.name)}: {kind}.", *draft.remarks)
+    return MadeSpec(path, kind, draft.template, skeleton(draft.template, draft.given, spec_name(path), remarks))
+
+
+def _unsaid(path: Path, templates: list[str]) -> str:
+    """What may be made of a file that does not say what problem it is."""
+    data = USES[templates[0]].data
+    shown = shlex.quote(visible(str(path)))
+    offers = "\n".join(
+        f"    cgm init {each} --from {shown}".ljust(60) + f"  {USES[each].purpose}" for each in templates
+    )
+    told = "has ratings" if data == "ratings" else f"is a {data}"
+    return (
+        f"{path}: {told}, which does not say what is wanted. One of these writes a spec for it; "
+        f"then `cgm solve` that:\n{offers}"
+    )
 
 
 def spec_name(path: Path) -> str:

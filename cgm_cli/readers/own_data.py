@@ -1,0 +1,171 @@
+"""What one's own data may be made into: `cgm init TEMPLATE --from FILE`.
+
+Tables, ratings, pictures and matrices do not say what problem they are; but of a template and a file, what the spec has
+to name can be seen. A newcomer is one entry of USES.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.head import Head
+from cgm_cli.readers.ratings import RatingsFile, read_ratings
+from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, table_of
+from cgm_cli.spec.fields import TableOptions
+from cgm_cli.text import visible
+
+Data = Literal["table", "graph", "picture", "ratings", "program", "assignment"]
+
+IN_WORDS: dict[Data, str] = {
+    "table": "a table: rows of numbers, perhaps with headings",
+    "graph": "a graph: a list of edges, or a file of DIMACS, G-set, GML, ...",
+    "picture": "a picture: .png, .jpg, .tif",
+    "ratings": "ratings: a line for each, of a user, an item and a number",
+    "program": "a semidefinite program: SDPA or CBF",
+    "assignment": "a quadratic assignment problem: QAPLIB",
+}
+
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
+
+Given = dict[str, Any]
+"""Parameters of a template."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """data: what the template takes. purpose: what it does with it. given: of the file, and of how the spec is to name
+    it, the parameters, and sentences that stand above the spec.
+    """
+
+    data: Data
+    purpose: str
+    given: Callable[[Path, str], tuple[Given, tuple[str, ...]]]
+
+
+def uses_of(path: Path, head: Head) -> dict[str, Use]:
+    """The templates that take a file which says nothing of its problem, by what it looks like; none where it looks like
+    nothing that is taken.
+    """
+    if head.suffix in PICTURES:
+        return uses("picture")
+    if head.binary:
+        return {}
+    try:
+        rows = checked_rows(head.lines, None, visible(str(path)))
+        table = table_of(visible(str(path)), rows, are_headings(rows[0][1], ()), None)
+    except DataError:
+        return {}
+    return uses("ratings") if _are_ratings(table) else uses("table") if _numeric(table) else {}
+
+
+def uses(data: Data) -> dict[str, Use]:
+    return {template: use for template, use in USES.items() if use.data == data}
+
+
+def _named_file(key: str) -> Callable[[Path, str], tuple[Given, tuple[str, ...]]]:
+    return lambda path, name: ({key: {"file": name}}, ())
+
+
+def _points(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+    """All columns of numbers; one of words has the labels, which are only compared with."""
+    table = _table(path)
+    numeric, words = _numeric(table), _words(table)
+    if not numeric:
+        raise DataError(f"{visible(str(path))}: no column has numbers")
+    points: Given = {"file": name}
+    if words or table.headings:
+        points["columns"] = [_called(table, place) for place in numeric]
+    if len(words) != 1:
+        return {"clusters": 3, "points": points}, ("How many clusters there are is for you to say.",)
+    labels = {row[1][words[0]] for row in table.rows}
+    remark = f"Clusters: as many as there are different labels in column `{_called(table, words[0])}`."
+    return {
+        "clusters": len(labels),
+        "points": points,
+        "labels": {"file": name, "column": _called(table, words[0])},
+    }, (remark,)
+
+
+def _samples(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+    """The last column of numbers is the target, as in most tables, unless one is called so."""
+    table = _table(path)
+    numeric, words = _numeric(table), _words(table)
+    if len(numeric) < 2:
+        raise DataError(f"{visible(str(path))}: features and a target are two columns of numbers, or more")
+    headings = [heading.casefold() for heading in table.headings or []]
+    usual = [headings.index(word) for word in ("target", "y", "label", "class", "outcome") if word in headings]
+    target = next((place for place in usual if place in numeric), numeric[-1])
+    data: Given = {"file": name, "target": _called(table, target)}
+    if words:
+        data["except"] = [_called(table, place) for place in words]
+    return {"data": data, "test_fraction": 0.2}, (
+        f"The target is column `{_called(table, target)}`; another one is as good: it is for you to say.",
+    )
+
+
+def _ratings(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+    table = _table(path)
+    if table.width < 3:
+        raise DataError(f"{visible(str(path))}: ratings are three columns: a user, an item, a number")
+    user, item, value = (_called(table, place) for place in range(3))
+    found, _ = read_ratings(path, RatingsFile(file=name, user=user, item=item, value=value), visible(str(path)))
+    size = math.sqrt(float(np.square(found.values).mean())) * math.sqrt(math.prod(found.shape))
+    given = {
+        "ratings": {"file": name, "user": user, "item": item, "value": value},
+        "held_out": 0.1,
+        "radius": float(f"{size:.2g}") or 1.0,
+    }
+    return given, (
+        "The radius goes with entries of this size and rank 1:",
+        "try a few, and take the one with the least `held_out_rmse`.",
+    )
+
+
+def _table(path: Path) -> Table:
+    return read_named(path, TableOptions.model_validate({}), (), visible(str(path)))
+
+
+def _called(table: Table, place: int) -> str | int:
+    """By its heading, where no other column has that; else by its number."""
+    headings = table.headings
+    if headings is not None and headings[place] and headings.count(headings[place]) == 1:
+        return headings[place]
+    return place + 1
+
+
+def _numeric(table: Table) -> list[int]:
+    return [place for place in range(table.width) if not isinstance(table.classes(place), list)]
+
+
+def _words(table: Table) -> list[int]:
+    return [place for place in range(table.width) if isinstance(table.classes(place), list)]
+
+
+def _are_ratings(table: Table) -> bool:
+    """Whether the headings say so."""
+    headings = [heading.casefold() for heading in (table.headings or [])[:3]]
+    return len(headings) == 3 and "user" in headings[0] and ("rating" in headings[2] or "item" in headings[1])
+
+
+USES: dict[str, Use] = {
+    "kmeans-sdp": Use("table", "put its rows into clusters", _points),
+    "sparse-regression": Use("table", "tell one column by a few of the others", _samples),
+    "elastic-net": Use("table", "the same, with a penalty", _samples),
+    "least-absolute-deviations": Use("table", "the same, not minding outliers", _samples),
+    "svm": Use("table", "tell two classes apart", _samples),
+    "matrix-completion": Use("ratings", "fill in the ratings that are not there", _ratings),
+    "low-rank-denoising": Use("picture", "take the noise off", _named_file("image")),
+    "robust-pca": Use("picture", "fill in pixels that are missing", _named_file("image")),
+    "max-cut": Use("graph", "part its nodes in two", _named_file("graph")),
+    "lovasz-theta": Use("graph", "bound its largest independent set", _named_file("graph")),
+    "standard-sdp": Use("program", "solve it", _named_file("program")),
+    "quadratic-assignment": Use("assignment", "solve it", _named_file("data")),
+}
+"""In the order in which they are offered."""
