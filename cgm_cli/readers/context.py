@@ -15,12 +15,13 @@ import scipy.sparse as sp
 from cgm_cli.errors import DataError, ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, joined
 from cgm_cli.readers.adjacency import Graph, adjacency_of
-from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.arrays import IMAGES, read_array
 from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
 from cgm_cli.readers.graphs import read_graph
+from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
@@ -119,6 +120,15 @@ class BuildContext:
         if not np.isfinite(array).all():
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
+
+    def picture(self, value: ArrayField) -> Picture:
+        """An image in a file, with its colours; grey levels of any other array, or of columns of a file."""
+        if not isinstance(value, FileArray) or Path(value.file).suffix.lower() not in IMAGES:
+            return Picture(self.array(value), bits=0)
+        found = read_picture(self.find(value.file), called(value))
+        if not value.transpose:
+            return found
+        return Picture(found.levels.swapaxes(0, 1), None if found.alpha is None else found.alpha.T, found.bits)
 
     def ratings(self, value: RatingsFile) -> Entries:
         """The ratings in a table; what was recognised in it becomes a remark. DataError for what is none."""
