@@ -80,6 +80,23 @@ def error_in(out, code):
     return found["error"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("solve", "--json"), "Missing argument 'SPEC'"),
+        (("solve", "x.yaml", "word", "--json"), "`word` is no KEY=VALUE"),
+        (("solve", "x.yaml", "--bogus", "--json"), "No such option: --bogus"),
+        (("list", "nothing-so", "--json"), "nothing is called `nothing-so`"),
+        (("bogus", "--json"), "No such command 'bogus'"),
+    ],
+)
+def test_faults_of_usage_are_objects_too(cgm_here, arguments, message):
+    code, out, err = cgm_here(*arguments)
+    assert code == 2 and err
+    assert message in error_in(out, 2)["message"]
+    assert cgm_here(*(word for word in arguments if word != "--json"))[1] == ""
+
+
 def test_json_is_one_object_with_the_point(tmp_path):
     done = cgm("solve", write(tmp_path, SMALL), "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -76,16 +76,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int | str | None:
+    asked = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
         app(arguments, prog_name="cgm")
     except SystemExit as stop:
         # typer makes exit code 1 of a broken pipe.
         if isinstance(stop.__context__, BrokenPipeError):
             raise stop.__context__ from None
+        # A fault of usage, which typer has told on standard error.
+        if asked and stop.code and (message := getattr(stop.__context__, "format_message", None)) is not None:
+            _print_object({"message": message(), "exit_code": stop.code})
         return stop.code
     except CgmError as error:
         # Standard output that could not be written takes no object either.
-        if "--json" in (sys.argv[1:] if arguments is None else arguments) and not isinstance(error, OutputError):
+        if asked and not isinstance(error, OutputError):
             _print_error(error)
         return _fail(error)
     except MemoryError:
@@ -102,8 +106,6 @@ def _run(arguments: Sequence[str] | None) -> int | str | None:
 
 def _print_error(error: CgmError) -> None:
     """The object that a command with --json gives in place of its result."""
-    import json
-
     from cgm_cli.spec.faults import SpecError
 
     told: dict[str, object] = {"message": error.message, "exit_code": error.exit_code}
@@ -111,7 +113,13 @@ def _print_error(error: CgmError) -> None:
         fault = error.faults[0]
         keys = ("file", "line", "column", "override")
         told["where"] = {"path": [*fault.path], **{key: getattr(fault, key) for key in keys}}
-    typer.echo(json.dumps({"error": told}))
+    _print_object(told)
+
+
+def _print_object(error: dict[str, object]) -> None:
+    import json
+
+    typer.echo(json.dumps({"error": error}))
 
 
 def _fail(error: CgmError) -> int:

@@ -17,8 +17,8 @@ SHOWN = 20
 def export(
     run: RunName,
     solution: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to: a .npy, .mat or .csv file, an image, .png, or .sol.")
-    ],
+        Path | None, typer.Option(metavar="FILE", help="Where to: a .npy, .mat or .csv file, an image, .png, or .sol.")
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Which array; left out: x. A name that does not exist lists them."),
@@ -32,23 +32,39 @@ def export(
             "only these entries are written, into a .csv file.",
         ),
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The answer as a .csv table, a line for each node or point, by the name that it has in the data: "
+            "the side of a cut, the cluster, whether it is in the independent set.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
 ) -> None:
-    """Write an array of a solution to a file.
+    """Write an array of a solution to a file, or the answer as a table.
 
-    A matrix that the run keeps in factors is written out where that fits into memory. In an image the smallest entry is
-    black and the largest white; what is unknown is transparent. `duals/TERM` are the multipliers of the bound, `slack`
-    the matrix C + sum A_i^T y_i that they make; a .sol file has both, and X, as CSDP writes them. Of `--predict` x is
-    not written out, and what a run does not know is left blank.
+    A matrix that the run keeps in factors is written out where that fits into memory. A recovered image is written to
+    .png as the one that was given; of any other array the smallest entry is black and the largest white, and what is
+    unknown transparent. `duals/TERM` are the multipliers of the bound, `slack` the matrix C + sum A_i^T y_i that they
+    make; a .sol file has both, and X, as CSDP writes them. Of `--predict` x is not written out, and what a run does not
+    know is left blank.
     """
     from cgm_cli.cli.find import find_run
     from cgm_cli.errors import ProblemError
-    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_solution
+    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_photo, write_solution
     from cgm_cli.reports.conic import least_of_blocks
+    from cgm_cli.reports.listing import write_listing
     from cgm_cli.reports.predictions import predict, write_predictions
     from cgm_cli.runs.load import load_run
 
+    if (table is None) == (solution is None) or (table is not None and (name or pairs)):
+        raise typer.BadParameter("say where to, by --table alone or by --solution", param_hint="--solution")
     found = load_run(find_run(run))
+    if table is not None:
+        tell(f"wrote {table}: {write_listing(table, found, force)}")
+        return
+    assert solution is not None
     if pairs is not None:
         if name is not None:
             raise ProblemError("--predict is about x: leave --name out.")
@@ -59,6 +75,13 @@ def export(
     if name is None and solution.suffix.lower() == SOLUTION:
         write_solution(solution, found, force)
         tell(f"wrote {solution}: the duals, their slack, and X")
+        return
+    if (
+        name in (None, "recovered")
+        and solution.suffix.lower() == ".png"
+        and (size := write_photo(solution, found, force))
+    ):
+        tell(f"wrote {solution}: the recovered image, {size}")
         return
     label, array = chosen(found, name)
     write_array(solution, label, array, force)

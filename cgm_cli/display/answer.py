@@ -11,6 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, ratio
+from cgm_cli.readers.entries import LABELS, unpacked
 from cgm_cli.solving.result import Result
 
 
@@ -39,6 +40,11 @@ class Answer(Result):
         if "x" in self.solution:
             return self.solution["x"]
         return written_out(self.solution) if is_factored(self.solution) else None
+
+    @property
+    def labels(self) -> list[str] | None:
+        """What the data call the nodes that `solution` has a partition of, in its order; None of numbered ones."""
+        return unpacked(self.solution[LABELS]) if LABELS in self.solution else None
 
     @property
     def objective(self) -> float:

@@ -8,6 +8,7 @@ that a file gives as a whole has each edge at both its places: there the weight 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -18,6 +19,17 @@ from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.memory import check_fits
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """adjacency: symmetric (n, n), zero on the diagonal. labels: what its nodes are called; None where they are told by
+    their numbers, from 1. remarks: what was recognised, in sentences.
+    """
+
+    adjacency: sp.csr_array
+    labels: list[str] | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def adjacency(name: str, nodes: int, tails: np.ndarray, heads: np.ndarray, weights: np.ndarray) -> sp.csr_array:

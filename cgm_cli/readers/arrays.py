@@ -17,6 +17,7 @@ from cgm_cli.readers.checks import finished
 
 # suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name; such files may be
 # packed, and their readers ask for `copies`, too.
+IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 _IMAGE = ("cgm_cli.readers.images:read_image", False)
 _READERS = {
     ".mat": ("cgm_cli.readers.matlab:read_mat", True),
@@ -27,7 +28,7 @@ _READERS = {
     ".h5": ("cgm_cli.readers.hdf5:read_hdf5", True),
     ".hdf5": ("cgm_cli.readers.hdf5:read_hdf5", True),
     ".mtx": ("cgm_cli.readers.market:read_market", False),
-    **dict.fromkeys((".png", ".jpg", ".jpeg", ".tif", ".tiff"), _IMAGE),
+    **dict.fromkeys(IMAGES, _IMAGE),
 }
 
 

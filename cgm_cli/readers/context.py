@@ -14,13 +14,14 @@ import scipy.sparse as sp
 
 from cgm_cli.errors import DataError, ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, joined
-from cgm_cli.readers.adjacency import adjacency_of
-from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.adjacency import Graph, adjacency_of
+from cgm_cli.readers.arrays import IMAGES, read_array
 from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
 from cgm_cli.readers.graphs import read_graph
+from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
@@ -30,6 +31,7 @@ from cgm_cli.spec.fields import (
     ComplexArray,
     ComplexField,
     FileArray,
+    GraphFile,
     TableArray,
     TableOptions,
 )
@@ -118,6 +120,15 @@ class BuildContext:
         if not np.isfinite(array).all():
             raise ProblemError("an array in the spec has an entry that is not finite")
         return array
+
+    def picture(self, value: ArrayField) -> Picture:
+        """An image in a file, with its colours; grey levels of any other array, or of columns of a file."""
+        if not isinstance(value, FileArray) or Path(value.file).suffix.lower() not in IMAGES:
+            return Picture(self.array(value), bits=0)
+        found = read_picture(self.find(value.file), called(value))
+        if not value.transpose:
+            return found
+        return Picture(found.levels.swapaxes(0, 1), None if found.alpha is None else found.alpha.T, found.bits)
 
     def ratings(self, value: RatingsFile) -> Entries:
         """The ratings in a table; what was recognised in it becomes a remark. DataError for what is none."""
@@ -209,14 +220,19 @@ class BuildContext:
             return read_array(self.find(value.file), value.key, value.transpose, called(value), takes_complex=True)
         return self.matrix(value)
 
-    def graph(self, value: ArrayField) -> sp.csr_array:
-        """The symmetric adjacency matrix of a graph, zero on the diagonal: of the matrix itself, of a .mtx, .mat, .npz
-        or .npy file with it, else of a file in one of the formats of `cgm_cli.readers.graphs`.
+    def graph(self, value: GraphFile | ArrayField) -> Graph:
+        """A graph by its matrix, or by a .mtx, .mat, .npz or .npy file with it, else in a file of one of the formats of
+        `cgm_cli.readers.graphs`; what was recognised in it becomes a remark.
         """
         name = called(value, "the graph")
-        if isinstance(value, FileArray) and Path(value.file).suffix.lower() not in (".mtx", ".mat", ".npz", ".npy"):
-            return read_graph(self.find(value.file), name)
-        return adjacency_of(name, self.matrix(value))
+        columns, weight = (value.columns, value.weight) if isinstance(value, GraphFile) else (None, None)
+        if not isinstance(value, FileArray) or isinstance(value, TableArray):
+            return Graph(adjacency_of(name, self.matrix(value)))
+        if columns is None and weight is None and Path(value.file).suffix.lower() in (".mtx", ".mat", ".npz", ".npy"):
+            return Graph(adjacency_of(name, self.matrix(value)))
+        found = read_graph(self.find(value.file), name, columns, weight)
+        self.remarks += found.remarks
+        return found
 
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers.adjacency import adjacency
+from cgm_cli.readers.adjacency import Graph, adjacency
 from cgm_cli.readers.cells import is_count, node_of, weight_of
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
@@ -30,8 +29,8 @@ def looks_like(head: Head) -> bool:
     return text[:1] == ["p"] and len(text) > 1 and text[1] in _FORMATS
 
 
-def read_dimacs(path: Path, name: str) -> sp.csr_array:
-    """The adjacency matrix (see `cgm_cli.readers.adjacency`). DataError, with the line, for what is no such graph.
+def read_dimacs(path: Path, name: str) -> Graph:
+    """The graph (see `cgm_cli.readers.adjacency`). DataError, with the line, for what is no such graph.
 
     m counts the lines, or, in files that list both directions, half of them: both are in use.
     """
@@ -62,7 +61,7 @@ def read_dimacs(path: Path, name: str) -> sp.csr_array:
         raise DataError(f"{name}: has no line `p edge nodes edges`")
     if len(tails) not in (promised, 2 * promised) and 2 * len(tails) != promised:
         raise DataError(f"{name}: the header promises {promised} edges, the file has {len(tails)}")
-    return adjacency(name, nodes, np.array(tails, np.int64), np.array(heads, np.int64), np.ones(len(tails)))
+    return Graph(adjacency(name, nodes, np.array(tails, np.int64), np.array(heads, np.int64), np.ones(len(tails))))
 
 
 def node_weights(path: Path, name: str) -> np.ndarray:

@@ -16,6 +16,9 @@ BYTES = 48
 ROW_IDS, COLUMN_IDS = "row_ids", "column_ids"
 """What the ids are called among the arrays of a solution."""
 
+LABELS = "labels"
+"""And the names of what a listing of the answer has a line for, such as the nodes of a graph."""
+
 
 @dataclass(frozen=True)
 class Entries:
@@ -77,3 +80,8 @@ def packed(ids: list[str]) -> np.ndarray:
 def unpacked(array: np.ndarray) -> list[str]:
     """The ids that `packed` made the array of. ValueError for any other array."""
     return array.astype(np.uint8, casting="safe").tobytes().decode().split("\n")
+
+
+def named_arrays(labels: list[str] | None) -> dict[str, np.ndarray]:
+    """Labels as arrays of a solution: one, or none where there are no labels."""
+    return {} if labels is None else {LABELS: packed(labels)}

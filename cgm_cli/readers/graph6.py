@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers.adjacency import adjacency
+from cgm_cli.readers.adjacency import Graph, adjacency
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
@@ -25,9 +24,9 @@ def looks_like(head: Head) -> bool:
     return head.text.startswith(_HEADER) or head.suffix == ".g6"
 
 
-def read_graph6(path: Path, name: str) -> sp.csr_array:
-    """The adjacency matrix (see `cgm_cli.readers.adjacency`). DataError for a file of several graphs, or a damaged
-    one.
+def read_graph6(path: Path, name: str) -> Graph:
+    """The graph (see `cgm_cli.readers.adjacency`), its nodes numbered from 0, as the format does. DataError for a file
+    of several graphs, or a damaged one.
     """
     lines = [line for line in read_lines(path, name) if line.strip() and line.strip() != _HEADER]
     if not lines:
@@ -53,4 +52,5 @@ def read_graph6(path: Path, name: str) -> sp.csr_array:
     # Pair (i, j), i < j, has the number j (j - 1) / 2 + i.
     firsts = np.arange(nodes, dtype=np.int64) * np.arange(-1, nodes - 1) // 2
     heads = np.searchsorted(firsts, pair, side="right") - 1
-    return adjacency(name, nodes, pair - firsts[heads], heads, np.ones(pair.size))
+    found = adjacency(name, nodes, pair - firsts[heads], heads, np.ones(pair.size))
+    return Graph(found, [str(node) for node in range(nodes)])

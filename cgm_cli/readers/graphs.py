@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import scipy.sparse as sp
-
+from cgm_cli.errors import DataError
 from cgm_cli.readers import dimacs, edge_list, graph6, gset, networks
-from cgm_cli.readers.adjacency import adjacency_of
+from cgm_cli.readers.adjacency import Graph, adjacency_of
 from cgm_cli.readers.checks import finished
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.market import looks_like as looks_like_market
 from cgm_cli.readers.market import read_market
+from cgm_cli.spec.fields import ColumnName
 
 
 @dataclass(frozen=True)
 class GraphFormat:
-    """name: in words. suffixes: of files that are this, if their content does not say otherwise. read: the adjacency
-    matrix of a file, called by a name, as `cgm_cli.readers.adjacency` makes it.
+    """name: in words. suffixes: of files that are this, if their content does not say otherwise. read: the graph of a
+    file, called by a name, as `cgm_cli.readers.adjacency` makes it.
     """
 
     name: str
     suffixes: tuple[str, ...]
     looks_like: Callable[[Head], bool]
-    read: Callable[[Path, str], sp.csr_array]
+    read: Callable[[Path, str], Graph]
 
 
-def _read_market(path: Path, name: str) -> sp.csr_array:
-    return adjacency_of(name, finished(name, read_market(path, name)))
+def _read_market(path: Path, name: str) -> Graph:
+    return Graph(adjacency_of(name, finished(name, read_market(path, name))))
 
 
 GSET = GraphFormat("a graph in the G-set format", (), gset.resembles, gset.read_gset)
 DIMACS = GraphFormat("a graph in a DIMACS format", (".clq", ".col"), dimacs.looks_like, dimacs.read_dimacs)
-EDGES = GraphFormat("a list of edges", edge_list.SUFFIXES, edge_list.looks_like, edge_list.read_edge_list)
+EDGES = GraphFormat("a list of edges", edge_list.SUFFIXES, edge_list.looks_like, edge_list.read_edges)
 FORMATS = (
     DIMACS,
     GraphFormat("a matrix in the Matrix Market format", (".mtx",), looks_like_market, _read_market),
@@ -46,16 +46,28 @@ FORMATS = (
     GSET,
 )
 
+_TABLES = (".csv", ".tsv")
+"""Of files that are in no other format."""
 
-def read_graph(path: Path, name: str | None = None) -> sp.csr_array:
-    """The symmetric adjacency matrix (n, n), zero on the diagonal: see `cgm_cli.readers.adjacency` for edges from a
-    node to itself, and those given more than once.
+
+def read_graph(
+    path: Path,
+    name: str | None = None,
+    columns: Sequence[ColumnName] | None = None,
+    weight: ColumnName | None = None,
+) -> Graph:
+    """The graph in a file: see `cgm_cli.readers.adjacency` for edges from a node to itself, and those given more than
+    once. columns, weight: those of a list of edges, as `cgm_cli.readers.edge_list` takes them.
 
     DataError, with the line where there is one, for what is damaged; what looks like nothing is read as G-set.
     """
     name = name or str(path)
     head = Head.of(path, name)
-    named = (each for each in FORMATS if head.suffix in each.suffixes)
-    otherwise = EDGES if head.suffix in edge_list.TABLES else GSET
-    found = next((each for each in FORMATS if each.looks_like(head)), None) or next(named, otherwise)
-    return found.read(path, name)
+    found = next((each for each in FORMATS if each.looks_like(head)), None)
+    found = found or next((each for each in FORMATS if head.suffix in each.suffixes), None)
+    if columns is None and weight is None:
+        lenient = EDGES if edge_list.resembles(head) and not gset.promises(head) else GSET
+        return (found or (EDGES if head.suffix in _TABLES else lenient)).read(path, name)
+    if found is None or found.read in (EDGES.read, GSET.read):
+        return edge_list.read_edges(path, name, columns, weight)
+    raise DataError(f"{name}: `columns` and `weight` are those of a list of edges, and this is {found.name}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers.adjacency import adjacency
+from cgm_cli.readers.adjacency import Graph, adjacency
 from cgm_cli.readers.cells import is_count, node_of, weight_of
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
@@ -18,27 +17,42 @@ from cgm_cli.text import visible
 
 def looks_like(head: Head) -> bool:
     """Two counts, and as many edges as the second one says."""
-    left = _missing(head)
-    return left == 0 if head.whole and len(head.lines) < head.MOST else left is not None and left >= 0
+    found = _counted(head)
+    return found is not None and all(len(edge) in (2, 3) and all(map(is_count, edge[:2])) for edge in found)
 
 
 def resembles(head: Head) -> bool:
-    """The same, with another number of edges: a damaged file, which its reader tells."""
-    return _missing(head) is not None
-
-
-def _missing(head: Head) -> int | None:
-    """How many edges there are to come behind the lines that were looked at; None if they are no such file."""
+    """Two counts, and between so many nodes another number of edges: a damaged file, which its reader tells."""
     header, *edges = head.cells or [[]]
-    if len(header) != 2 or not all(map(is_count, header)):
-        return None
-    if not all(len(edge) in (2, 3) and all(map(is_count, edge[:2])) for edge in edges):
-        return None
-    return int(header[1]) - len(edges)
+    return _is_header(header) and all(
+        len(edge) in (2, 3) and all(is_count(node) and 1 <= int(node) <= int(header[0]) for node in edge[:2])
+        for edge in edges
+    )
 
 
-def read_gset(path: Path, name: str) -> sp.csr_array:
-    """The adjacency matrix (see `cgm_cli.readers.adjacency`).
+def promises(head: Head) -> bool:
+    """Two counts, and as many lines as the second one says, whatever is in them."""
+    return _counted(head) is not None
+
+
+def _counted(head: Head) -> list[list[str]] | None:
+    """The lines behind a header that counts them, as far as they are looked at."""
+    header, *edges = head.cells or [[]]
+    if not _is_header(header):
+        return None
+    left = int(header[1]) - len(edges)
+    if head.whole and len(head.lines) < head.MOST:
+        return None if left else edges
+    return edges if left >= 0 and resembles(head) else None
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Whether these are counts of nodes and edges: an edge needs two nodes."""
+    return len(cells) == 2 and all(map(is_count, cells)) and (int(cells[0]) > 1 or int(cells[1]) == 0)
+
+
+def read_gset(path: Path, name: str) -> Graph:
+    """The graph (see `cgm_cli.readers.adjacency`).
 
     DataError with the line number for anything else: nodes that do not exist, a wrong number of edges.
     """
@@ -54,7 +68,10 @@ def read_gset(path: Path, name: str) -> sp.csr_array:
     if nodes == 0:
         raise DataError(f"{name}: line {number}: a graph without nodes")
     if edges != filled - 1:
-        raise DataError(f"{name}: line {number}: the header promises {edges} edges, the file has {filled - 1}")
+        raise DataError(
+            f"{name}: line {number}: the header promises {edges} edges, the file has {filled - 1}"
+            " (a list of edges without such a line is read with `columns: [1, 2]`)"
+        )
     check_fits(name, 8 * (nodes + 1) + 64 * edges)
     tails, heads, weights = np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges)
     for index, (number, cells) in enumerate(rows):
@@ -62,7 +79,7 @@ def read_gset(path: Path, name: str) -> sp.csr_array:
             tails[index], heads[index], weights[index] = _edge(cells, nodes)
         except ValueError as error:
             raise DataError(f"{name}: line {number}: {error}") from None
-    return adjacency(name, nodes, tails, heads, weights)
+    return Graph(adjacency(name, nodes, tails, heads, weights))
 
 
 def _edge(cells: list[str], nodes: int) -> tuple[int, int, float]:

@@ -1,7 +1,8 @@
-"""Images -> grey levels in [0, 1]."""
+"""Images -> levels in [0, 1], of grey or of colours."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,29 +11,53 @@ from cgm_cli.errors import CgmError, DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 
+FORM, ALPHA = "image_form", "alpha"
+"""What the form of an image is called among the arrays of a solution, [channels, bits], and its transparency."""
+
 # Luminance of linear red, green and blue (ITU-R BT.709), as scikit-image's rgb2gray.
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 
 
-def read_image(path: Path, name: str) -> np.ndarray:
-    """The image as an array (height, width) of grey levels in [0, 1]: luminance of colours, no transparency."""
+@dataclass(frozen=True)
+class Picture:
+    """levels: grey (height, width), or of red, green and blue (height, width, 3), in [0, 1]. alpha: how opaque each
+    pixel is (height, width), or None. bits: of a level in the file; 16, or at most 8.
+    """
+
+    levels: np.ndarray
+    alpha: np.ndarray | None = None
+    bits: int = 8
+
+
+def read_picture(path: Path, name: str) -> Picture:
+    """The image in a file, with its colours and its transparency. Pillow reads colours of 16 bits at 8."""
     from PIL import Image
 
     try:
         with Image.open(path) as image:
             # Of each pixel: up to four bytes and a level in every band, and the grey that they become.
             check_fits(name, (12 * len(image.getbands()) + 8) * image.width * image.height)
-            if image.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
+            if "transparency" in image.info or image.mode == "PA":
+                image = image.convert("RGBA")
+            elif image.mode in ("P", "CMYK", "YCbCr", "LAB", "HSV"):
                 image = image.convert("RGB")
             pixels = np.asarray(image)
     except (CgmError, MemoryError):
         raise
     except Exception as error:  # Each format has its own decoder with its own exceptions.
         raise DataError(f"{name}: not a readable image: {reason(error)}") from None
-    grey = _levels(pixels, name)
-    if grey.ndim == 3:
-        grey = grey[..., :3] @ _LUMINANCE if grey.shape[2] >= 3 else grey[..., 0]
-    return grey
+    levels, alpha = _levels(pixels, name), None
+    if levels.ndim == 3:
+        bands = levels.shape[2]
+        alpha = levels[..., -1] if bands in (2, 4) else None
+        levels = levels[..., :3] if bands >= 3 else levels[..., 0]
+    return Picture(levels, alpha, 16 if pixels.dtype.kind in "iu" and pixels.dtype.itemsize > 1 else 8)
+
+
+def read_image(path: Path, name: str) -> np.ndarray:
+    """The image as an array (height, width) of grey levels in [0, 1]: luminance of colours, no transparency."""
+    levels = read_picture(path, name).levels
+    return levels @ _LUMINANCE if levels.ndim == 3 else levels
 
 
 def _levels(pixels: np.ndarray, name: str) -> np.ndarray:

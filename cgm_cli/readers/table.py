@@ -147,23 +147,34 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     """The table in a file. asked: single columns that are wanted of it. DataError for what is none: it is empty, or
     its rows are of different lengths.
     """
-    rows = list(rows_of(read_lines(path, name), options.decimal, name))
+    rows = checked_rows(read_lines(path, name), options.decimal, name)
+    first = rows[0][1]
+    several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
+    ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
+    return table_of(name, rows, are_headings(first, (*asked, *several, *ends)), options.decimal)
+
+
+def checked_rows(lines: list[str], decimal: str | None, name: str) -> list[Row]:
+    """All rows, that of headings included. DataError for a table that is empty, or has rows of different lengths."""
+    rows = list(rows_of(lines, decimal, name))
     if not rows:
         raise DataError(f"{name}: is empty")
     for row in rows:
         check_width(row, rows[0], name)
     check_fits(name, _CELL_BYTES * len(rows) * len(rows[0][1]))
-    first = rows[0][1]
-    several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
-    ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
-    headings = first if are_headings(first, (*asked, *several, *ends)) else None
-    rows = rows[1:] if headings is not None else rows
+    return rows
+
+
+def table_of(name: str, rows: list[Row], headed: bool, decimal: str | None) -> Table:
+    """The table of these rows, the first of which has headings or not. DataError if there is no other."""
+    headings = rows[0][1] if headed else None
+    rows = rows[headed:]
     if not rows:
         raise DataError(f"{name}: has headings, and no rows")
     sample = next((cell for _, cells in rows for cell in cells if _COMMA.fullmatch(cell)), None)
-    if options.decimal is None and sample is not None:
+    if decimal is None and sample is not None:
         return Table(name, headings, rows, ",", (commas_told(name, sample),))
-    return Table(name, headings, rows, options.decimal or ".")
+    return Table(name, headings, rows, decimal or ".")
 
 
 def are_headings(first: list[str], asked: Collection[ColumnName]) -> bool:
@@ -194,7 +205,7 @@ def rows_of(lines: list[str], decimal: str | None, name: str) -> Iterator[Row]:
     mark: str | None = None
     for count, (number, line) in enumerate(content):
         if count == 0:
-            mark = _separator(line, decimal)
+            mark = separator(line, decimal)
         if '"' not in line or mark == _COLONS:  # the former because csv.reader takes much longer
             yield number, [cell.strip() for cell in line.split(mark)]
         elif mark is None:
@@ -207,7 +218,7 @@ def rows_of(lines: list[str], decimal: str | None, name: str) -> Iterator[Row]:
             yield number, [cell.strip() for cell in cells]
 
 
-def _separator(first: str, decimal: str | None) -> str | None:
+def separator(first: str, decimal: str | None) -> str | None:
     """What stands between the cells of a first line; None for blanks."""
     bare = re.sub(r'"[^"]*"', '""', first)
     marks = (";", "\t") if decimal == "," and '"' not in first else (";", ",", "\t")

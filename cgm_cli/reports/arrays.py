@@ -13,9 +13,10 @@ import numpy as np
 from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.files import FILE, file_kind
+from cgm_cli.readers.images import ALPHA, FORM
 from cgm_cli.reports.conic import slack
 from cgm_cli.reports.csdp import solution_text
-from cgm_cli.reports.images import png
+from cgm_cli.reports.images import photo, png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
@@ -71,6 +72,20 @@ def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -
             f"{SOLUTION} of a semidefinite program as a whole."
         )
     write_new(path, writer(path, name, array), force)
+
+
+def write_photo(path: Path, run: Run, force: bool = False) -> str | None:
+    """Write the recovered image of a run as the one that it was given: of its channels, bits and transparency. Returns
+    its size, in words; None of a run that is about no image. Raises ProblemError where there is a file and no `force`.
+    """
+    form, array, alpha = (run.solution.get(name) for name in (FORM, "recovered", ALPHA))
+    if form is None or array is None:
+        return None
+    channels, bits = (int(each) for each in form)
+    write_new(path, photo(array, channels, bits, alpha), force)
+    return (
+        f"{array.shape[1] // channels} x {len(array)} pixels of {channels} {'channel' if channels == 1 else 'channels'}"
+    )
 
 
 def write_solution(path: Path, run: Run, force: bool = False) -> None:

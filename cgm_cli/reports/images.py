@@ -8,7 +8,8 @@ import numpy as np
 
 
 def png(array: np.ndarray, low: float | None = None, high: float | None = None, colours: str | None = None) -> bytes:
-    """The matrix as a grey image, `low` (the smallest entry) black and `high` (the largest) white.
+    """A matrix (m, n) as a grey image, or (m, n, 3) in colours: `low` (the smallest entry) black, `high` (the largest)
+    white.
 
     What is not finite is transparent. colours: the name of a colour map of matplotlib in place of greys.
     """
@@ -25,6 +26,8 @@ def png(array: np.ndarray, low: float | None = None, high: float | None = None, 
     alpha = None if known.all() else np.where(known, 255, 0).astype(np.uint8)
     file = io.BytesIO()
     if colours is None:
+        if alpha is not None and alpha.ndim == 3:
+            alpha = alpha.min(axis=2)  # of colours, where one of them is not known
         planes = levels if alpha is None else np.dstack([levels, alpha])
         Image.fromarray(planes).save(file, "PNG", optimize=True)
     else:
@@ -38,8 +41,30 @@ def png(array: np.ndarray, low: float | None = None, high: float | None = None, 
     return file.getvalue()
 
 
+def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None) -> bytes:
+    """Levels in [0, 1], (rows, columns * channels), as a PNG of so many channels and bits a level, with transparency.
+
+    Of 16 bits are grey levels alone, without transparency: Pillow writes no others.
+    """
+    from PIL import Image
+
+    planes = [in_channels(array, channels).reshape(len(array), -1, channels)]
+    if alpha is not None:
+        planes.append(alpha[..., None])
+    levels, wide = np.clip(np.concatenate(planes, axis=2), 0.0, 1.0), bits == 16 and channels == 1 and alpha is None
+    pixels = np.round(levels * (65535 if wide else 255)).astype(np.uint16 if wide else np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def in_channels(array: np.ndarray, channels: int) -> np.ndarray:
+    """(rows, columns * channels) as (rows, columns, channels); of one channel as it is."""
+    return array if channels == 1 else array.reshape(len(array), -1, channels)
+
+
 def reduced(array: np.ndarray, most: int) -> np.ndarray:
-    """The matrix with at most `most` rows and columns, by means over blocks, where it has more."""
+    """The matrix (m, n), or (m, n, 3), with at most `most` rows and columns, by means over blocks."""
     array = np.asarray(array, dtype=float)
     for axis in (0, 1):
         factor = -(-array.shape[axis] // most)
@@ -47,5 +72,5 @@ def reduced(array: np.ndarray, most: int) -> np.ndarray:
             edges = np.arange(0, array.shape[axis], factor)
             counts = np.diff(np.append(edges, array.shape[axis]))
             sums = np.add.reduceat(array, edges, axis=axis)
-            array = sums / (counts[:, None] if axis == 0 else counts)
+            array = sums / counts.reshape((-1,) + (1,) * (array.ndim - 1 - axis))
     return array

@@ -14,9 +14,10 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import written_out
 from cgm_cli.errors import CgmError
+from cgm_cli.readers.images import FORM
 from cgm_cli.reports.curves import thinned
 from cgm_cli.reports.declared import PREFIX, template_called
-from cgm_cli.reports.images import reduced
+from cgm_cli.reports.images import in_channels, reduced
 from cgm_cli.runs.load import Run
 from cgm_cli.templates.views import VECTORS, ErrorMap, Heatmap, Photograph, Scatter, Trajectory, View, X
 
@@ -175,18 +176,27 @@ def _heatmap(view: Heatmap, saved: PictureSource) -> Image:
 
 
 def _photograph(view: Photograph, saved: PictureSource) -> Image:
-    array = saved.array(view.array)
-    rows, columns = array.shape
-    error = float(np.abs(array - saved.array(view.truth)).mean()) if view.truth else np.nan
-    alt = view.alt.format(rows=rows, columns=columns, mean_error=error)
+    array = _in_channels(saved, view.array)
+    rows, columns = array.shape[:2]
+    if view.truth and view.truth in saved.solution:
+        error = float(np.abs(array - _in_channels(saved, view.truth)).mean())
+        alt = view.alt.format(rows=rows, columns=columns, mean_error=error)
+    else:
+        alt = view.alt.partition(";")[0].format(rows=rows, columns=columns)
     return Image(view.title, alt, reduced(array, _PIXELS), 0.0, 1.0)
 
 
 def _error_map(view: ErrorMap, saved: PictureSource) -> Image:
-    error = np.abs(saved.array(view.array) - saved.array(view.truth))
+    error = np.abs(_in_channels(saved, view.array) - _in_channels(saved, view.truth))
+    error = error.mean(axis=2) if error.ndim == 3 else error
     worst = float(error.max())
     alt = view.alt.format(largest=worst)
     return Image(view.title, alt, reduced(error, _PIXELS), 0.0, max(worst, 1e-12), "inferno")
+
+
+def _in_channels(saved: PictureSource, name: str) -> np.ndarray:
+    form = saved.solution.get(FORM)
+    return in_channels(saved.array(name), 1 if form is None else int(form[0]))
 
 
 def _scatter(view: Scatter, saved: PictureSource) -> Points:

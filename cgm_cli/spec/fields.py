@@ -276,6 +276,18 @@ class TableArray(FileArray, TableOptions):
         return self
 
 
+class GraphFile(FileArray):
+    """A graph in a file; of a list of edges in a table also which columns it is in."""
+
+    columns: Annotated[list[ColumnName], Field(min_length=2, max_length=2)] | None = Field(
+        None,
+        description="of a list of edges: headings or numbers of the two columns of nodes; left out: as they are seen",
+    )
+    weight: ColumnName | None = Field(
+        None, description="and of that of the weights; left out beside `columns`: every edge weighs 1"
+    )
+
+
 # Strings such as "nan" never get here: the YAML reader yields floats or strings, and strings are refused.
 Vector = list[Finite]
 Matrix = list[list[Finite]]
@@ -347,6 +359,9 @@ class ByKeys:
 
         return core_schema.with_info_wrap_validator_function(validate, handler(source))
 
+
+GraphField = Annotated[GraphFile | ArrayField, ByKeys()]
+"""A graph by its matrix, or in a file."""
 
 ComplexField = Annotated[ArrayField | ComplexArray, ByKeys()]
 """An array of real or of complex numbers: these in a file, or by their parts."""

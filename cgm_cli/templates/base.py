@@ -16,6 +16,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.claims import Claim
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.views import View
 
 
@@ -29,6 +30,8 @@ class Template:
     - `measures`, the figures of `metrics` and `round`: `cgm list` and docs/blocks.md show them, `cgm report` knows
       which way they are better. A test compares them with what the examples of the Spec give.
     - `views`, which of the arrays of `round` are drawn and how: pages, figures and the gallery draw each kind of view.
+    - `listing`, which of them is the answer, a line for each node or point: `cgm export --table` writes it, with the
+      names of those, if `round` has them `packed` (cgm_cli.readers.entries) as the array LABELS.
     - `claims`, what the figures of `round` are: `cgm verify` has a formula of its own for each kind of statement.
     """
 
@@ -36,6 +39,9 @@ class Template:
     """Every figure that `metrics` and `round` give for some instance."""
     views: ClassVar[tuple[View, ...]] = ()
     """What a solution looks like (cgm_cli.templates.views); without any, x itself is drawn."""
+
+    listing: ClassVar[Listing | None] = None
+    """What `cgm export --table` writes: a line for each node, or whatever the problem is about."""
 
     problem: CompositeProblem
     optimum: float | None = None

@@ -41,6 +41,7 @@ from cgm_cli.templates.clustering import (
     squared_distances,
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.views import Heatmap, Scatter, X
 
 
@@ -145,6 +146,7 @@ class KMeansSDP(Template):
         *_scores("kmeanspp_", "k-means++ on the points themselves"),
     )
 
+    listing = Listing("clusters", "point", "cluster")
     views = (
         Heatmap(
             "X, the points as they come", X, "The {rows} x {columns} matrix X in the order of the data.", "nonnegative"

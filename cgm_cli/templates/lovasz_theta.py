@@ -21,13 +21,16 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.dimacs import node_weights
+from cgm_cli.readers.entries import named_arrays
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ArrayField, ByKeys, FileArray, FromFloat, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, FileArray, FromFloat, GraphField, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import Claim, IndependentSet
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.max_cut import RandomGraph
 from cgm_cli.templates.views import nodes_in_groups
 from cgm_cli.text import visible
@@ -50,7 +53,7 @@ class LovaszTheta(Template):
 
     class Spec(TemplateSpec):
         template: Literal["lovasz-theta"]
-        graph: Annotated[ArrayField | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
+        graph: Annotated[GraphField | RandomGraph | Cycle | Literal["petersen"], ByKeys()] = Field(
             description="a file, a symmetric matrix, {nodes, edges} of a random graph, {cycle: n}, or petersen"
         )
         complement: bool = Field(False, description="take the graph whose edges are those that are missing")
@@ -74,7 +77,8 @@ class LovaszTheta(Template):
 
         def build(self, context: BuildContext) -> LovaszTheta:
             with located("graph"):
-                adjacency = self._adjacency(context)
+                found = self._graph(context)
+                adjacency = found.adjacency
                 if self.complement:
                     context.reserve("complement", 40 * adjacency.shape[0] ** 2)
                     adjacency = complement(adjacency)
@@ -85,16 +89,17 @@ class LovaszTheta(Template):
             if self.nonnegative:
                 context.reserve("bounds on all entries", 8 * adjacency.shape[0] ** 2)
             with located("weights"):
-                return LovaszTheta(adjacency, self.nonnegative, self._weights(context, adjacency.shape[0]))
+                weights = self._weights(context, adjacency.shape[0])
+            return LovaszTheta(adjacency, self.nonnegative, weights, found.labels)
 
-        def _adjacency(self, context: BuildContext) -> sp.csr_array:
+        def _graph(self, context: BuildContext) -> Graph:
             if isinstance(self.graph, RandomGraph):
-                return self.graph.draw(context)
+                return Graph(self.graph.draw(context))
             if isinstance(self.graph, Cycle):
                 context.reserve("graph", 400 * self.graph.cycle)
-                return cycle(self.graph.cycle)
+                return Graph(cycle(self.graph.cycle))
             if self.graph == "petersen":
-                return petersen()
+                return Graph(petersen())
             return context.graph(self.graph)
 
         def _weights(self, context: BuildContext, nodes: int) -> np.ndarray | None:
@@ -118,6 +123,7 @@ class LovaszTheta(Template):
         Metric("independent_weight", "weight of an independent set, found greedily", "higher", comparable=False),
     )
 
+    listing = Listing("independent_set", "node", "chosen")
     views = nodes_in_groups(
         "the independent set",
         "-independent_set",
@@ -125,8 +131,17 @@ class LovaszTheta(Template):
         ordered="set",
     )
 
-    def __init__(self, adjacency: sp.csr_array, nonnegative: bool = False, weights: np.ndarray | None = None):
-        """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges. weights (n,), >= 0; None: 1."""
+    def __init__(
+        self,
+        adjacency: sp.csr_array,
+        nonnegative: bool = False,
+        weights: np.ndarray | None = None,
+        labels: list[str] | None = None,
+    ):
+        """adjacency: symmetric (n, n); its non-zeros off the diagonal are the edges. weights (n,), >= 0; None: 1.
+        labels: what the nodes are called.
+        """
+        self.labels = labels
         n = adjacency.shape[0]
         shape = (n, n)
         edges = sp.coo_array(sp.triu(adjacency, k=1))
@@ -153,7 +168,7 @@ class LovaszTheta(Template):
         metrics = {"independent_set": float(chosen.sum())}
         if self.weights is not None:
             metrics["independent_weight"] = float(self.weights[chosen].sum())
-        return Rounding(metrics, {"independent_set": chosen.astype(np.int8)})
+        return Rounding(metrics, {"independent_set": chosen.astype(np.int8), **named_arrays(self.labels)})
 
     def claims(self) -> Sequence[Claim]:
         size = IndependentSet(self.neighbours, "independent_set")

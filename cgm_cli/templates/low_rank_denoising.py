@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.iterates import DenseIterate
@@ -23,7 +23,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.photographs import photograph
+from cgm_cli.templates.photographs import Photo, check_alike, photograph
 from cgm_cli.templates.views import restored_image
 
 
@@ -31,26 +31,36 @@ class LowRankDenoising(Template):
     """Minimise |X - B|^2 / 2 + l1 |X|_1 + tv TV(X) over |X|_* <= r, for a noisy image B.
 
     TV(X) is the total variation: the sum over pixels of |(D X)_ij|, D X the differences to the pixels below and to the
-    right, by the 1-norm (anisotropic) or the 2-norm (isotropic).
+    right, by the 1-norm (anisotropic) or the 2-norm (isotropic). The channels of a colour image are solved together:
+    they stand beside each other in B, m x 3 n, and the differences of a pixel are those of all three (Bresson and
+    Chan, Inverse Probl. Imaging 2, 2008).
     """
 
     iterate = "dense"
 
     class Spec(TemplateSpec):
         template: Literal["low-rank-denoising"]
-        image: ArrayField | Literal["camera"] = Field(
-            description="the clean image: an array or a file (of colours: the luminance), or scikit-image's `camera`"
+        image: ArrayField | Literal["camera"] | None = Field(
+            None, description="the clean image: an array or a file, or scikit-image's `camera`; for what is measured"
+        )
+        observed: ArrayField | None = Field(
+            None, description="your own noisy image, an array or a file; left out: the clean one, with noise added"
+        )
+        grey: bool = Field(
+            False, description="take the luminance of colours; their channels are solved together otherwise"
         )
         size: Size | None = Field(None, description="resize the image to this side")
         noise: NonNegative = Field(
-            0.1, description="standard deviation of the noise that is added; grey runs from 0 to 1"
+            0.1, description="standard deviation of the noise that is added to a clean image; levels run from 0 to 1"
         )
         tv: NonNegative = Field(0.1, description="factor of the total variation")
         variation: Literal["isotropic", "anisotropic"] = Field("isotropic", description="which total variation")
         l1: NonNegative = Field(0.0, description="factor of the sum of |x_ij|")
         # Left to right, because 1 equals True.
         radius: Positive | Literal[True] = Field(
-            True, union_mode="left_to_right", description="r; true: the nuclear norm of the clean image"
+            True,
+            union_mode="left_to_right",
+            description="r; true: the nuclear norm of the clean image, or else of `observed`",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -59,32 +69,58 @@ class LowRankDenoising(Template):
             {"template": "low-rank-denoising", "image": "camera", "size": 16, "tv": 0.0, "radius": 5.0},
         ]
 
+        @model_validator(mode="after")
+        def _something(self) -> Self:
+            if self.image is None and self.observed is None:
+                raise ValueError("give `observed`, a noisy image, or `image`, a clean one that noise is added to")
+            return self
+
         def build(self, context: BuildContext) -> LowRankDenoising:
-            with located("image"):
-                truth = photograph(self.image, self.size, context)
-            context.reserve("images", 8 * truth.nbytes)
-            noise = self.noise * np.random.default_rng([context.seed, 7]).standard_normal(truth.shape)
-            radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
-            return LowRankDenoising(truth, truth + noise, radius, self.tv, self.variation == "isotropic", self.l1)
+            clean = seen = None
+            if self.image is not None:
+                with located("image"):
+                    clean = photograph(self.image, self.size, context, self.grey)
+            if self.observed is not None:
+                with located("observed"):
+                    seen = photograph(self.observed, self.size, context, self.grey)
+                    check_alike(seen, clean)
+            found = seen or clean
+            assert found is not None
+            context.reserve("images", 8 * found.pixels.nbytes)
+            truth, noisy = None if clean is None else clean.pixels, found.pixels
+            if seen is None:
+                noisy = noisy + self.noise * np.random.default_rng([context.seed, 7]).standard_normal(noisy.shape)
+            known = noisy if truth is None else truth
+            radius = float(np.linalg.norm(known, "nuc")) if self.radius is True else self.radius
+            return LowRankDenoising(truth, noisy, radius, self.tv, self.variation == "isotropic", self.l1, found)
 
     measures = (Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),)
 
     views = restored_image("noisy")
 
     def __init__(
-        self, truth: np.ndarray, noisy: np.ndarray, radius: float, tv: float, isotropic: bool = True, l1: float = 0.0
+        self,
+        truth: np.ndarray | None,
+        noisy: np.ndarray,
+        radius: float,
+        tv: float,
+        isotropic: bool = True,
+        l1: float = 0.0,
+        form: Photo | None = None,
     ):
-        """truth, noisy: (m, n)."""
-        self.truth, self.noisy = truth, noisy
-        shape, terms = truth.shape, []
+        """truth, noisy: (m, n c), of c channels a pixel, as `form` says."""
+        self.truth, self.noisy, self.form = truth, noisy, form or Photo(noisy)
+        shape, terms = noisy.shape, list[Term]()
         if tv > 0.0:
-            terms.append(_total_variation(shape, tv, isotropic))
+            terms.append(_total_variation(shape, tv, isotropic, self.form.channels))
         if l1 > 0.0:
             terms.append(Term("l1", Identity(shape), L1Norm(shape, l1)))
         self.problem = CompositeProblem(NuclearBall(shape, radius), LeastSquares(Identity(shape), noisy), tuple(terms))
 
     def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:
-        """psnr: of the iterate, clipped to [0, 1], against the clean image, in dB."""
+        """psnr: of the iterate, clipped to [0, 1], against the clean image, where there is one, in dB."""
+        if self.truth is None:
+            return {}
         from skimage.metrics import peak_signal_noise_ratio
 
         clipped = np.clip(iterate.array, 0.0, 1.0)
@@ -93,16 +129,16 @@ class LowRankDenoising(Template):
     def round(
         self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
-        """The images: recovered (clipped to [0, 1]), truth and noisy."""
-        recovered = np.clip(iterate.array, 0.0, 1.0)
-        return Rounding(arrays={"recovered": recovered, "truth": self.truth, "noisy": self.noisy})
+        """The images: recovered (clipped to [0, 1]), noisy, and truth, where that is known."""
+        arrays = {"recovered": np.clip(iterate.array, 0.0, 1.0), "noisy": self.noisy, **self.form.arrays}
+        return Rounding(arrays=arrays if self.truth is None else {**arrays, "truth": self.truth})
 
 
-def _total_variation(shape: tuple[int, int], scale: float, isotropic: bool) -> Term:
-    differences = Differences(shape)
+def _total_variation(shape: tuple[int, int], scale: float, isotropic: bool, channels: int) -> Term:
+    differences = Differences(shape, channels)
     if not isotropic:
         return Term("tv", differences, L1Norm(differences.out_shape, scale))
-    # The two differences of a pixel are one group.
-    pixels = shape[0] * shape[1]
-    groups = np.arange(2 * pixels).reshape(2, pixels).T.tolist()
+    # The two differences of a pixel, in every channel, are one group.
+    pixels = shape[0] * shape[1] // channels
+    groups = np.arange(2 * pixels * channels).reshape(2, pixels, channels).swapaxes(0, 1).reshape(pixels, -1).tolist()
     return Term("tv", differences, GroupNorm(differences.out_shape, groups, scale))

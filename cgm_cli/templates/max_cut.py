@@ -18,12 +18,15 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.entries import named_arrays
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ArrayField, ByKeys, Size, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ByKeys, GraphField, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.views import nodes_in_groups
 
 AT_ONCE = 2**21
@@ -66,8 +69,8 @@ class MaxCut(Template):
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
-        graph: Annotated[ArrayField | RandomGraph, ByKeys()] = Field(
-            description="the file of a graph, the matrix of weights, or {nodes, edges} of a random graph"
+        graph: Annotated[GraphField | RandomGraph, ByKeys()] = Field(
+            description="a graph in a file, {file: edges.csv}, a matrix of weights, or {nodes, edges} of a random one"
         )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -78,13 +81,15 @@ class MaxCut(Template):
         def build(self, context: BuildContext) -> MaxCut:
             with located("graph"):
                 graph = self.graph
-                adjacency = graph.draw(context) if isinstance(graph, RandomGraph) else context.graph(graph)
+                drawn = isinstance(graph, RandomGraph)
+                found = Graph(graph.draw(context)) if drawn else context.graph(graph)
+                adjacency = found.adjacency
                 if adjacency.nnz == 0:
                     raise DataError("the graph has no edges: every cut is empty")
             with located("hyperplanes"):
                 # Samples and signs, for each node and hyperplane, and the products with them.
                 context.reserve("hyperplanes", 8 * 4 * adjacency.shape[0] * self.hyperplanes)
-            return MaxCut(adjacency, self.hyperplanes)
+            return MaxCut(adjacency, self.hyperplanes, found.labels)
 
     measures = (
         Metric("cut", "weight of the cut, after single flips", "higher", comparable=False),
@@ -92,6 +97,7 @@ class MaxCut(Template):
         Metric("certified_ratio", "the cut over the certified bound: over the largest cut it is no less", "higher"),
     )
 
+    listing = Listing("partition", "node", "side")
     views = nodes_in_groups(
         "the cut",
         "partition",
@@ -99,10 +105,10 @@ class MaxCut(Template):
         ordered="side",
     )
 
-    def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100):
-        """adjacency: symmetric (n, n), the weight of edge i-j at both places."""
+    def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100, labels: list[str] | None = None):
+        """adjacency: symmetric (n, n), the weight of edge i-j at both places. labels: what the nodes are called."""
         n = adjacency.shape[0]
-        self.hyperplanes = hyperplanes
+        self.hyperplanes, self.labels = hyperplanes, labels
         self.adjacency = adjacency
         degrees: np.ndarray = np.asarray(adjacency.sum(axis=1)).reshape(-1)
         laplacian = sp.csr_array(sp.diags_array(degrees) - adjacency)
@@ -131,7 +137,7 @@ class MaxCut(Template):
         metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
         if bound is not None and bound > 0:
             metrics["certified_ratio"] = cut / bound
-        return Rounding(metrics, {"partition": best.astype(np.int8)})
+        return Rounding(metrics, {"partition": best.astype(np.int8), **named_arrays(self.labels)})
 
     def claims(self) -> Sequence[Claim]:
         cut = CutWeight(self.adjacency, "partition")

@@ -27,7 +27,7 @@ from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, FeasibleObjective
-from cgm_cli.templates.photographs import known_pixels, photograph, salt_and_pepper
+from cgm_cli.templates.photographs import Photo, check_alike, filled, known_pixels, photograph, salt_and_pepper
 from cgm_cli.templates.views import restored_image
 
 MISSING = 0.25
@@ -38,15 +38,21 @@ class RobustPCA(Template):
     """Recover an image from its known, noisy pixels b: min loss(A X - b) subject to 0 <= X <= 1 and |X|_* <= r.
 
     A picks the known pixels. The loss is |.|_1, which shrugs off a few pixels that are far out, or 1/2 |.|^2, which
-    does not.
+    does not. The channels of a colour image stand beside each other in X, m x 3 n, and are solved together.
     """
 
     iterate = "dense"
 
     class Spec(TemplateSpec):
         template: Literal["robust-pca"]
-        image: ArrayField | Literal["camera"] = Field(
-            description="the clean image: an array or a file (of colours: the luminance), or scikit-image's `camera`"
+        image: ArrayField | Literal["camera"] | None = Field(
+            None, description="the clean image: an array or a file, or scikit-image's `camera`; for what is measured"
+        )
+        observed: ArrayField | None = Field(
+            None, description="your own image, with pixels to fill in or noise; left out: the clean one, spoilt"
+        )
+        grey: bool = Field(
+            False, description="take the luminance of colours; their channels are solved together otherwise"
         )
         size: Size | Annotated[list[Size], Field(min_length=2, max_length=2)] | None = Field(
             None, description="resize the image to this side, or [rows, columns]"
@@ -56,15 +62,21 @@ class RobustPCA(Template):
             None,
             ge=0,
             lt=1,
-            description=f"fraction of pixels removed at random; {MISSING:g} when left out and no `mask`",
+            description=f"fraction of pixels removed at random; left out: {MISSING:g} of a clean image, else none",
         )
         mask: ArrayField | None = Field(None, description="which pixels are missing: an image that is 0 there, else 1")
         noise: float = Field(
-            0.1, ge=0, le=1, description="salt-and-pepper density: fraction of pixels turned black or white"
+            0.1,
+            ge=0,
+            le=1,
+            description="salt-and-pepper density: fraction of the levels of a clean image turned black or white",
         )
         # Left to right, because 1 equals True.
         radius: Positive | Literal[True] = Field(
-            True, union_mode="left_to_right", description="r; true: the nuclear norm of the clean image"
+            True,
+            union_mode="left_to_right",
+            description="r; true: the nuclear norm of the clean image, or else of `observed`, with what is missing "
+            "taken from what is known around it",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -76,21 +88,39 @@ class RobustPCA(Template):
         def _missing_or_mask(self):
             if self.missing is not None and self.mask is not None:
                 raise ValueError("a `mask` says which pixels are missing: leave `missing` out")
+            if self.image is None and self.observed is None:
+                raise ValueError("give `observed`, an image to repair, or `image`, a clean one that is spoilt first")
             return self
 
         def build(self, context: BuildContext) -> RobustPCA:
-            with located("image"):
-                truth = photograph(self.image, self.size, context)
-            context.reserve("images", 3 * truth.nbytes)
-            if self.mask is None:
-                known = known_pixels(truth.shape, MISSING if self.missing is None else self.missing, context.seed)
-            else:
-                with located("mask"):
-                    known = _as_mask(context.array(self.mask), truth.shape, called(self.mask, "the mask"))
+            clean = seen = None
+            if self.image is not None:
+                with located("image"):
+                    clean = photograph(self.image, self.size, context, self.grey)
+            if self.observed is not None:
+                with located("observed"):
+                    seen = photograph(self.observed, self.size, context, self.grey)
+                    check_alike(seen, clean)
+            found = seen or clean
+            assert found is not None
+            context.reserve("images", 3 * found.pixels.nbytes)
+            known = np.repeat(self._known(found, context), found.channels, axis=1)
             if not known.any():
                 raise ProblemError("every pixel is missing", ("missing" if self.mask is None else "mask",))
-            radius = float(np.linalg.norm(truth, "nuc")) if self.radius is True else self.radius
-            return RobustPCA(truth, known, salt_and_pepper(truth, self.noise, context.seed), radius, self.loss)
+            noisy = salt_and_pepper(found.pixels, self.noise, context.seed) if seen is None else found.pixels
+            truth = None if clean is None else clean.pixels
+            whole = filled(noisy, known, found.channels) if truth is None else truth
+            radius = float(np.linalg.norm(whole, "nuc")) if self.radius is True else self.radius
+            return RobustPCA(truth, known, noisy, radius, self.loss, found)
+
+        def _known(self, found: Photo, context: BuildContext) -> np.ndarray:
+            """Which pixels (rows, columns) are known."""
+            shape = (found.pixels.shape[0], found.pixels.shape[1] // found.channels)
+            if self.mask is not None:
+                with located("mask"):
+                    return _as_mask(context.array(self.mask), shape, called(self.mask, "the mask"))
+            usual = MISSING if self.observed is None else 0.0
+            return known_pixels(shape, usual if self.missing is None else self.missing, context.seed)
 
     measures = (
         Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),
@@ -102,11 +132,19 @@ class RobustPCA(Template):
     views = restored_image("observed")
 
     def __init__(
-        self, truth: np.ndarray, known: np.ndarray, noisy: np.ndarray, radius: float, loss: Literal["l1", "l2"]
+        self,
+        truth: np.ndarray | None,
+        known: np.ndarray,
+        noisy: np.ndarray,
+        radius: float,
+        loss: Literal["l1", "l2"],
+        form: Photo | None = None,
     ):
-        """truth: grey levels in [0, 1]; known: True where a pixel is known; noisy: b, read where known. All (m, n)."""
-        self.truth, self.known, self.noisy = truth, known, noisy
-        shape = truth.shape
+        """truth: levels in [0, 1], or None; known: True where one is known; noisy: b, read where known. All (m, n c),
+        of c channels a pixel, as `form` says.
+        """
+        self.truth, self.known, self.noisy, self.form = truth, known, noisy, form or Photo(noisy)
+        shape = noisy.shape
         sampled, target = Sampling(np.flatnonzero(known), shape), noisy[known]
         fit_loss: Loss | None = None
         terms: tuple[Term, ...] = ()
@@ -119,12 +157,16 @@ class RobustPCA(Template):
         self.problem = CompositeProblem(NuclearBall(shape, radius), fit_loss, (*terms, range_term))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
-        """psnr (dB) and ssim of the iterate, clipped to [0, 1], against the clean image."""
+        """psnr (dB) and ssim of the iterate, clipped to [0, 1], against the clean image, where there is one."""
+        if self.truth is None:
+            return {}
         from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
         recovered = _clipped(iterate)
         noise: Any = peak_signal_noise_ratio(self.truth, recovered, data_range=1.0)
-        likeness: Any = structural_similarity(self.truth, recovered, data_range=1.0)
+        shape = (len(recovered), -1, self.form.channels)
+        pair = self.truth.reshape(shape), recovered.reshape(shape)
+        likeness: Any = structural_similarity(*pair, data_range=1.0, channel_axis=2)
         return {"psnr": float(noise), "ssim": float(likeness)}
 
     def round(
@@ -139,15 +181,13 @@ class RobustPCA(Template):
         metrics = {"feasible_objective": value}
         if bound is not None:
             metrics["feasible_gap"] = (value - bound) / (max(abs(value), abs(bound)) or 1.0)
-        return Rounding(
-            metrics,
-            {
-                "recovered": recovered,
-                "truth": self.truth,
-                "observed": np.where(self.known, self.noisy, np.nan),
-                "mask": self.known.astype(np.uint8),
-            },
-        )
+        arrays = {
+            "recovered": recovered,
+            "observed": np.where(self.known, self.noisy, np.nan),
+            "mask": self.known[:, :: self.form.channels].astype(np.uint8),
+            **self.form.arrays,
+        }
+        return Rounding(metrics, arrays if self.truth is None else {**arrays, "truth": self.truth})
 
     def claims(self) -> Sequence[Claim]:
         value = FeasibleObjective(self.problem, "recovered", nuclear_radius=self.problem.domain.radius)

@@ -98,13 +98,18 @@ def _diagonal(linear: Diagonal) -> sp.coo_array:
 
 
 def _differences(linear: Differences) -> sp.coo_array:
-    """Row (a, place) of an image: +1 at the next place along axis a, -1 at the place; empty at the last one."""
+    """Row (a, place) of an image: +1 at the next place along axis a, -1 at the place; empty at the last one.
+
+    Of c channels the next place along the last axis is c entries on.
+    """
     _, size = _sizes(linear)
     places = np.arange(size).reshape(linear.in_shape)
     parts = []
+    last = len(linear.in_shape) - 1
     for axis, length in enumerate(linear.in_shape):
-        here = np.take(places, np.arange(length - 1), axis=axis).reshape(-1)
-        after = np.take(places, np.arange(1, length), axis=axis).reshape(-1)
+        step = linear.channels if axis == last else 1
+        here = np.take(places, np.arange(length - step), axis=axis).reshape(-1)
+        after = np.take(places, np.arange(step, length), axis=axis).reshape(-1)
         rows, columns = np.concatenate([here, here]), np.concatenate([after, here])
         signs = np.repeat([1.0, -1.0], here.size)
         parts.append(sp.coo_array((signs, (rows, columns)), shape=(size, size)))

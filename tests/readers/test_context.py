@@ -161,7 +161,7 @@ def test_graphs(tmp_path):
     (tmp_path / "g.txt").write_text("2 1\n1 2\n")
     sp.save_npz(tmp_path / "g.npz", sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]])))
     for name in ("g.txt", "g.npz"):
-        np.testing.assert_array_equal(context.graph(FileArray(file=name)).toarray(), [[0, 1], [1, 0]])
+        np.testing.assert_array_equal(context.graph(FileArray(file=name)).adjacency.toarray(), [[0, 1], [1, 0]])
     np.save(tmp_path / "g.npy", np.array([[0.0, 1.0], [2.0, 0.0]]))
     with pytest.raises(DataError, match="square and symmetric"):
         context.graph(FileArray(file="g.npy"))

@@ -38,7 +38,7 @@ def check(path):
         assert len(features) == len(labels)
         assert np.isfinite(features).all()
     else:
-        graph = read_graph(path)
+        graph = read_graph(path).adjacency
         assert (graph != graph.T).nnz == 0
         assert not graph.diagonal().any()
         assert np.isfinite(graph.data).all()

@@ -248,9 +248,9 @@ def test_the_edges_of_a_graph_add_up(tmp_path):
     (tmp_path / "g.txt").write_text("2 2\n1 2 100\n2 1 100\n")
     context = BuildContext((tmp_path,))
     for name in ("g.npz", "g.mtx", "g.txt"):
-        np.testing.assert_array_equal(context.graph(FileArray(file=name)).toarray(), [[0, 200], [200, 0]])
+        np.testing.assert_array_equal(context.graph(FileArray(file=name)).adjacency.toarray(), [[0, 200], [200, 0]])
     save_sparse(tmp_path / "b.npz", "coo", np.full(4, True), *ends, (2, 2))
-    np.testing.assert_array_equal(context.graph(FileArray(file="b.npz")).toarray(), [[0, 2], [2, 0]])
+    np.testing.assert_array_equal(context.graph(FileArray(file="b.npz")).adjacency.toarray(), [[0, 2], [2, 0]])
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i8", "?"])
@@ -258,7 +258,7 @@ def test_the_matrix_of_a_graph_in_whole_numbers(tmp_path, dtype):
     """Symmetric or not is decided after widening: 200 of uint8 is not -56 of int8."""
     weight = extremes(dtype).max()
     np.save(tmp_path / "g.npy", np.array([[0, weight], [weight, 0]], dtype=dtype))
-    found = BuildContext((tmp_path,)).graph(FileArray(file="g.npy"))
+    found = BuildContext((tmp_path,)).graph(FileArray(file="g.npy")).adjacency
     assert found.dtype == np.float64 and found.sum() == 2 * float(weight)
 
 

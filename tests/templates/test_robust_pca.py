@@ -166,7 +166,7 @@ def test_a_missing_file_names_it(tmp_path):
 def test_a_colour_photograph_counts_by_its_luminance(tmp_path):
     colours = np.random.default_rng(0).integers(0, 256, (8, 9, 3), dtype=np.uint8)
     Image.fromarray(colours).save(tmp_path / "photo.png")
-    problem = from_file(tmp_path, image={"file": "photo.png"})
+    problem = from_file(tmp_path, image={"file": "photo.png"}, grey=True)
     assert problem.truth == pytest.approx(colours @ [0.2125, 0.7154, 0.0721] / 255)
 
 

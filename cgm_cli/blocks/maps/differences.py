@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import BlockSpec
+from cgm_cli.spec.fields import BlockSpec, Size
 
 
 class Differences(LinearMap):
@@ -17,43 +19,49 @@ class Differences(LinearMap):
 
     At the last place of an axis the difference is 0. The l1 norm of the image is the anisotropic total variation; the
     sum over places of the l2-norms of the d differences there is the isotropic one. Along n places the eigenvalues of
-    D^T D are 4 sin^2(pi j / (2 n)), so |A|^2 = sum over axes of 4 cos^2(pi / (2 n)) < 4 d: 8 for an image.
+    D^T D are 4 sin^2(pi j / (2 n)), so |A|^2 = sum over axes of 4 cos^2(pi / (2 n)) < 4 d: 8 for an image. Where the c
+    channels of a place stand beside each other along the last axis, c of its places on are the next one: n / c of them.
     """
 
     class Spec(BlockSpec):
         kind: Literal["differences"]
 
+        channels: Size = Field(1, description="entries of a place, beside each other along the last axis: 3 of colours")
+
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "differences"}]
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Differences:
-            return Differences(in_shape)
+            if in_shape[-1] % self.channels:
+                message = f"{in_shape[-1]} entries along the last axis are no places of {self.channels} channels"
+                raise ProblemError(message, ("channels",))
+            return Differences(in_shape, self.channels)
 
-    def __init__(self, in_shape: tuple[int, ...]):
-        self.in_shape = in_shape
+    def __init__(self, in_shape: tuple[int, ...], channels: int = 1):
+        self.in_shape, self.channels = in_shape, channels
         self.out_shape = (len(in_shape), *in_shape)
-        squares = [4.0 * np.cos(np.pi / (2 * n)) ** 2 for n in in_shape if n > 1]
+        squares = [4.0 * np.cos(np.pi / (2 * n)) ** 2 for n in (*in_shape[:-1], in_shape[-1] // channels) if n > 1]
         self.norm = self.norm_bound = float(np.sqrt(sum(squares))) * (1.0 + 1e-13)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         out = np.zeros(self.out_shape)
         for axis in range(x.ndim):
-            here, after = _neighbours(x.ndim, axis)
+            here, after = self._neighbours(axis)
             np.subtract(x[after], x[here], out=out[axis][here])
         return out
 
     def adjoint(self, y: np.ndarray) -> Direction:
         out = np.zeros(self.in_shape)
         for axis, part in enumerate(y):
-            here, after = _neighbours(out.ndim, axis)
+            here, after = self._neighbours(axis)
             out[after] += part[here]
             out[here] -= part[here]
         return DenseDirection(out)
 
-
-def _neighbours(ndim: int, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """All places with a next one along the axis, and those next ones."""
-    every = [slice(None)] * ndim
-    return (
-        (*every[:axis], slice(None, -1), *every[axis + 1 :]),
-        (*every[:axis], slice(1, None), *every[axis + 1 :]),
-    )
+    def _neighbours(self, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """All places with a next one along the axis, and those next ones."""
+        every = [slice(None)] * len(self.in_shape)
+        step = self.channels if axis == len(self.in_shape) - 1 else 1
+        return (
+            (*every[:axis], slice(None, -step), *every[axis + 1 :]),
+            (*every[:axis], slice(step, None), *every[axis + 1 :]),
+        )

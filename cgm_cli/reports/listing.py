@@ -1,0 +1,45 @@
+"""The answer of a run as a table: a line for each node, point or feature, by the name that it has in the data."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.readers.checks import reason
+from cgm_cli.readers.entries import LABELS, unpacked
+from cgm_cli.reports.arrays import write_new
+from cgm_cli.reports.declared import template_called
+from cgm_cli.runs.load import Run
+
+
+def write_listing(path: Path, run: Run, force: bool = False) -> str:
+    """Write what the template of the run calls its answer, names first: those of the data, else numbers from 1. Returns
+    what was written, in words.
+
+    Raises ProblemError for another ending than .csv, for a problem without such an answer, or where there is a file and
+    no `force`; DataError where the run saved none.
+    """
+    problem = run.resolved.get("problem")
+    template = template_called(problem.get("template") if isinstance(problem, dict) else None)
+    listing = None if template is None else template.listing
+    if listing is None:
+        raise ProblemError(f"{run.path}: this problem is about no nodes, points or features: leave --table out.")
+    if path.suffix.lower() != ".csv":
+        raise ProblemError(f"{path}: a table is written as .csv.")
+    values = run.solution.get(listing.array)
+    if values is None:
+        raise DataError(f"{run.path} has saved no {listing.array}: it ended as {run.status.value}.")
+    try:
+        labels = unpacked(run.solution[LABELS]) if LABELS in run.solution else [str(i + 1) for i in range(len(values))]
+        if len(labels) != len(values):
+            raise ValueError("there are not as many as entries")
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{run.path / 'run.h5'}: the labels cannot be read: {reason(error)}.") from error
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([listing.row, listing.entry])
+    table.writerows(zip(labels, values.tolist(), strict=True))
+    write_new(path, text.getvalue().encode(), force)
+    return f"{listing.row} and {listing.entry}, {len(labels)} lines"

@@ -1,0 +1,16 @@
+"""The answer as a table with a line for each node, point or feature: which array of a solution that is, and what its
+columns are called. `cgm export --table` writes it, with the names that the data have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Listing:
+    """array: (n,), called as in `Rounding.arrays`, or `x`. row: what a line is about; entry: what it says of that."""
+
+    array: str
+    row: str
+    entry: str

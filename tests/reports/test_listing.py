@@ -1,0 +1,61 @@
+"""`cgm export --table`: the answer, a line for each node, by the names of the data."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from cgm_cli import solve
+from tests.reports.support import make_run
+
+EDGES = [("ann", "bob"), ("bob", "cat"), ("cat", "dan"), ("dan", "ann")]
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.mark.parametrize(("template", "entry"), [("max-cut", "side"), ("lovasz-theta", "chosen")])
+def test_nodes_come_back_by_their_names(cgm, tmp_path, template, entry):
+    """Of a cycle of four, the two sides of the largest cut and an independent set are opposite nodes."""
+    (tmp_path / "g.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in EDGES))
+    problem = {"template": template, "graph": {"file": str(tmp_path / "g.csv")}}
+    answer = solve({"problem": problem}, out=tmp_path / "run")
+    assert answer.labels == ["ann", "bob", "cat", "dan"]
+    code, _, err = cgm("export", tmp_path / "run", "--table", tmp_path / "out.csv")
+    assert code == 0 and f"node and {entry}, 4 lines" in err
+    found = rows(tmp_path / "out.csv")
+    assert found[0] == ["node", entry]
+    told = dict(found[1:])
+    assert told["ann"] == told["cat"] != told["bob"] == told["dan"]
+
+
+def test_without_names_nodes_are_numbered_from_one(cgm, tmp_path):
+    solve({"problem": {"template": "max-cut", "graph": [[0, 1], [1, 0]]}}, out=tmp_path / "run")
+    assert cgm("export", tmp_path / "run", "--table", tmp_path / "out.csv")[0] == 0
+    assert [row[0] for row in rows(tmp_path / "out.csv")] == ["node", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--table", "o.npy"], 2, "a table is written as .csv"),
+        (["--table", "o.csv", "--solution", "x.npy"], 2, "by --table alone or by --solution"),
+        ([], 2, "by --table alone or by --solution"),
+        (["--table", "o.csv", "--name", "x"], 2, "by --table alone or by --solution"),
+    ],
+)
+def test_faults(cgm, tmp_path, monkeypatch, arguments, code, message):
+    solve({"problem": {"template": "max-cut", "graph": [[0, 1], [1, 0]]}}, out=tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    found, _, err = cgm("export", tmp_path / "run", *arguments)
+    assert found == code and message in " ".join(err.split()).replace(" │ │ ", " ")
+
+
+def test_a_problem_without_nodes(cgm, tmp_path):
+    run = make_run(tmp_path / "run", solution={"x": np.ones(3)})
+    code, _, err = cgm("export", run, "--table", tmp_path / "o.csv")
+    assert code == 2 and "about no nodes" in err

@@ -1,0 +1,112 @@
+"""Images of one's own: colours, transparency, depth; without a clean one, and written as they were given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cgm_cli import load_run, solve
+from cgm_cli.blocks.maps.differences import Differences
+from cgm_cli.errors import CgmError
+from cgm_cli.readers.images import read_picture
+from tests.templates.support import template
+from tests.templates.test_linear_models import total
+
+RNG = np.random.default_rng(0)
+FORMS = {
+    "L": RNG.integers(0, 256, (8, 9), np.uint8),
+    "LA": RNG.integers(0, 256, (8, 9, 2), np.uint8),
+    "RGB": RNG.integers(0, 256, (8, 9, 3), np.uint8),
+    "RGBA": RNG.integers(0, 256, (8, 9, 4), np.uint8),
+    "I;16": RNG.integers(0, 65536, (8, 9), np.uint16),
+}
+
+
+@pytest.fixture(params=FORMS)
+def photo(request, tmp_path):
+    path = tmp_path / "photo.png"
+    Image.fromarray(FORMS[request.param]).save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["low-rank-denoising", "robust-pca"])
+def test_an_image_is_written_as_it_was_given(photo, cgm, tmp_path, name):
+    """Nothing is missing and nothing penalised, so the optimum is what was observed, to the last bit."""
+    fields = {"tv": 0.0} if name == "low-rank-denoising" else {"loss": "l2"}
+    problem = {"template": name, "observed": {"file": str(photo)}, "radius": 1000.0, **fields}
+    answer = solve({"problem": problem, "stop": {"gap": 1e-12, "gap_absolute": 1e-14}}, out=tmp_path / "run")
+    assert "psnr" not in answer.metrics
+    assert ("channels are solved together" in answer.message) == (
+        np.asarray(Image.open(photo)).shape[2:] in [(3,), (4,)]
+    )
+    code, _, err = cgm("export", tmp_path / "run", "--solution", tmp_path / "out.png")
+    assert code == 0 and "the recovered image, 9 x 8 pixels" in err
+    given, written = Image.open(photo), Image.open(tmp_path / "out.png")
+    assert (given.mode, given.size) == (written.mode, written.size)
+    np.testing.assert_array_equal(np.asarray(written), np.asarray(given))
+    assert cgm("report", tmp_path / "run", "--html", tmp_path / "r.html")[0] == 0
+
+
+def test_the_objective_in_colours(tmp_path):
+    """Total variation of colours, pixel by pixel: the 2-norm of the differences of all three channels."""
+    Image.fromarray(FORMS["RGB"]).save(tmp_path / "photo.png")
+    fields = {"observed": {"file": str(tmp_path / "photo.png")}, "radius": 50.0, "tv": 0.3}
+    built = template("low-rank-denoising", **fields)
+    x = np.random.default_rng(1).standard_normal((8, 9, 3))
+    down, right = np.zeros(x.shape), np.zeros(x.shape)
+    down[:-1], right[:, :-1] = np.diff(x, axis=0), np.diff(x, axis=1)
+    lengths = np.sqrt((down**2 + right**2).sum(axis=2))
+    expected = 0.5 * ((x - FORMS["RGB"] / 255.0) ** 2).sum() + 0.3 * lengths.sum()
+    assert total(built.problem, x.reshape(8, 27)) == pytest.approx(expected)
+
+
+def test_differences_of_channels_have_their_norm():
+    differences = Differences((4, 9), 3)
+    matrix = np.stack([differences.forward(row.reshape(4, 9)).ravel() for row in np.eye(36)], axis=1)
+    assert np.linalg.norm(matrix, 2) == pytest.approx(differences.norm)
+    back = np.stack([differences.adjoint(row.reshape(2, 4, 9)).dense().ravel() for row in np.eye(72)], axis=1)
+    np.testing.assert_array_equal(back, matrix.T)
+
+
+def test_inpainting_of_ones_own_image(tmp_path, cgm):
+    """A smooth image is repaired better than by what is known around each pixel alone, and verified."""
+    waves = np.sin(np.arange(16)[:, None] / 3.0 + np.arange(18) / 5.0)[..., None] * [0.3, 0.2, 0.4] + 0.5
+    Image.fromarray((255 * waves).astype(np.uint8)).save(tmp_path / "photo.png")
+    mask = np.random.default_rng(0).random((16, 18)) > 0.2
+    np.save(tmp_path / "mask.npy", mask)
+    files = {"observed": {"file": str(tmp_path / "photo.png")}, "mask": {"file": str(tmp_path / "mask.npy")}}
+    answer = solve({"problem": {"template": "robust-pca", **files}}, out=tmp_path / "run")
+    assert np.isnan(answer.solution["observed"].reshape(16, 18, 3)[~mask]).all()
+    error = np.abs(answer.solution["recovered"].reshape(waves.shape) - waves)[~mask]
+    assert error.mean() < 0.05
+    assert cgm("verify", tmp_path / "run")[0] == 0
+
+
+def test_a_reference_is_measured_against(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(FORMS["RGB"]).save(tmp_path / "photo.png")
+    file = {"file": str(tmp_path / "photo.png")}
+    for given, known in (({"observed": file}, False), ({"image": file, "observed": file}, True)):
+        run = solve({"problem": {"template": "robust-pca", **given}}).run
+        assert run is not None
+        assert ({"metric_psnr", "metric_ssim"} <= load_run(run).trace.keys()) == known
+
+
+@pytest.mark.parametrize("name", ["low-rank-denoising", "robust-pca"])
+def test_what_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match="give `observed`"):
+        template(name)
+    for mode in ("L", "RGB"):
+        Image.fromarray(FORMS[mode]).save(tmp_path / f"{mode}.png")
+    with pytest.raises(CgmError, match="it has 8 x 9 pixels of 3 channels, but the clean image 8 x 9 pixels of 1"):
+        template(name, image={"file": str(tmp_path / "L.png")}, observed={"file": str(tmp_path / "RGB.png")})
+
+
+def test_a_palette_with_a_transparent_colour(tmp_path):
+    image = Image.fromarray(FORMS["L"] // 64, "P")
+    image.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
+    image.save(tmp_path / "p.png", transparency=0)
+    found = read_picture(tmp_path / "p.png", "p.png")
+    assert found.levels.shape == (8, 9, 3)
+    np.testing.assert_array_equal(found.alpha, FORMS["L"] // 64 > 0)
