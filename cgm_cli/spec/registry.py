@@ -31,6 +31,7 @@ LOSSES = {
     "quadratic": "cgm_cli.blocks.losses.quadratic:Quadratic",
     "least-squares": "cgm_cli.blocks.losses.least_squares:LeastSquares",
     "logistic": "cgm_cli.blocks.losses.logistic:Logistic",
+    "log-det": "cgm_cli.blocks.losses.log_det:LogDet",
 }
 PENALTIES = {
     "l1": "cgm_cli.blocks.penalties.norms:L1Norm",

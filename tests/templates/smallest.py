@@ -307,6 +307,19 @@ def losses() -> list[Case]:
                     (0, 0),
                 )
             )
+    # -log(x_1 x_2), which other units move and do not multiply.
+    found.append(
+        Case(
+            "simplex, log-det",
+            lambda u, r: {
+                "domain": {"kind": "simplex", "size": 2},
+                "objective": {"kind": "log-det", "vectors": [[1.0, 0.0], [0.0, 1.0]]},
+            },
+            2.0 * float(np.log(2.0)),
+            1.0,
+            (0, 0),
+        )
+    )
     return found
 
 
