@@ -108,7 +108,8 @@ def _in_domain(penalty: InDomain, y: np.ndarray) -> Total:
 
 PENALTIES: dict[type, PenaltyFormulas] = {
     L1Norm: PenaltyFormulas(
-        lambda g, z: total(g.scale * np.abs(z)), lambda g, y: np.minimum(np.maximum(y, -g.scale), g.scale)
+        lambda g, z: total(g.scale * g.weights * np.abs(z)),
+        lambda g, y: np.minimum(np.maximum(y, -g.scale * g.weights), g.scale * g.weights),
     ),
     L2Norm: PenaltyFormulas(lambda g, z: total(g.scale * norm(z)), lambda g, y: l2_ball(y, g.scale)),
     LinfNorm: PenaltyFormulas(lambda g, z: total(g.scale * np.abs(z).max()), lambda g, y: l1_ball(y, g.scale)),

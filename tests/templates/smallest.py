@@ -347,6 +347,10 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
             [(np.array([-row, 0.0 * row]), np.array([1.0, 0.0])) for row in one],
         ),
         "l1": (lambda u, r: {"kind": "l1", "scale": u}, pairs),
+        "weighted l1": (
+            lambda u, r: {"kind": "l1", "scale": u, "weights": [0.5 * i for i in range(n)]},
+            [(0.5 * i * rows, nothing) for i, (rows, _) in enumerate(pairs)],
+        ),
         "linf": (lambda u, r: {"kind": "linf", "scale": u}, [(np.vstack([one, -one]), np.zeros(2 * n))]),
         "max": (lambda u, r: {"kind": "max", "scale": u}, [(one, np.zeros(n))]),
         "l1 moved": (
@@ -533,7 +537,7 @@ def _shaped(term: Problem, shape: tuple[int, ...]) -> Problem:
     if term["kind"] == "in-domain":
         return {**term, "map": {"kind": "sampling", "indices": [0]}}
     return {
-        key: [value] if key in ("value", "lower", "upper", "offset") and isinstance(value, list) else value
+        key: [value] if key in ("value", "lower", "upper", "offset", "weights") and isinstance(value, list) else value
         for key, value in term.items()
     }
 
