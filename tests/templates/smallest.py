@@ -352,6 +352,10 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
             [(0.5 * i * rows, nothing) for i, (rows, _) in enumerate(pairs)],
         ),
         "linf": (lambda u, r: {"kind": "linf", "scale": u}, [(np.vstack([one, -one]), np.zeros(2 * n))]),
+        "quantile": (
+            lambda u, r: {"kind": "quantile", "scale": u, "q": 0.25},
+            [(np.array([-0.25 * row, 0.75 * row]), nothing) for row in one],
+        ),
         "max": (lambda u, r: {"kind": "max", "scale": u}, [(one, np.zeros(n))]),
         "l1 moved": (
             lambda u, r: {"kind": "l1", "scale": u, "offset": (r * shift).tolist()},
