@@ -17,8 +17,8 @@ from cgm_cli.spec.fields import BlockSpec, Positive
 class Quantile(SupportFunction):
     """g(z) = scale * sum max(-q z_i, (1 - q) z_i), 0 < q < 1; D is the box -q <= y_i <= 1 - q.
 
-    The check function of Koenker and Bassett ("Regression quantiles", Econometrica 46, 1978): with z = prediction - target
-    it is least where a share q of the targets lies below the predictions.
+    The check function of Koenker and Bassett ("Regression quantiles", Econometrica 46, 1978): with
+    z = prediction - target it is least where a share q of the targets lies below the predictions.
     L_g = scale max(q, 1 - q) sqrt(n).
     """
 
