@@ -59,6 +59,7 @@ MAPS = {
     "sampling": "cgm_cli.blocks.maps.sampling:Sampling",
     "congruence": "cgm_cli.blocks.maps.congruence:Congruence",
     "row-sums": "cgm_cli.blocks.maps.row_sums:RowSums",
+    "column-sums": "cgm_cli.blocks.maps.column_sums:ColumnSums",
     "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
     "differences": "cgm_cli.blocks.maps.differences:Differences",
     "stack": "cgm_cli.blocks.maps.stack:Stack",
