@@ -72,12 +72,12 @@ class CompositeProblem:
             hint = did_you_mean(str(self.sense), SENSES) or f"it is one of {', '.join(SENSES)}"
             raise ProblemError(f"unknown sense `{quoted(str(self.sense))}`: {hint}")
         self._refuse_shapes()
-        self._refuse_extremes()
         self._take_start(self.start)
         if self.start is not None and self.start.shape != self.domain.shape:
             raise ProblemError(
                 f"the start has shape {self.start.shape}, but the domain's points are {self.domain.shape}"
             )
+        self._refuse_extremes()
 
     def _take_terms(self, given: Any) -> None:
         """In any sequence, or a single one."""
@@ -125,7 +125,8 @@ class CompositeProblem:
         sizes = {"the radius of the domain": self.domain.radius}
         if self.loss is not None:
             sizes["the norm of the objective's map"] = self.loss.map.norm
-            sizes["the Lipschitz constant of the objective's gradient"] = self.loss.lipschitz
+            if self.loss.is_smooth:
+                sizes["the Lipschitz constant of the objective's gradient"] = self.loss.lipschitz
         for term in self.terms:
             sizes[f"the norm of the map of `{term.name}`"] = term.map.norm
             sizes[f"the weight of `{term.name}`"] = term.weight
@@ -144,8 +145,13 @@ class CompositeProblem:
         # What is added to images: that it may be small beside them is no matter.
         added = {f"the size of the numbers in `{term.name}`": term.penalty.away for term in self.terms}
         if self.loss is not None:
-            gradient = self.loss.gradient(np.zeros(self.loss.map.out_shape))
-            added["the norm of the objective's gradient at zero"] = safe_norm(gradient)
+            where, image = "at zero", np.zeros(self.loss.map.out_shape)
+            if not self.loss.is_smooth:
+                where, image = "at the start", self.loss.map.forward_atom(self.first)
+                if not math.isfinite(self.loss.value(image)):
+                    whose = "the domain" if self.start is None else "the start"
+                    raise ProblemError(f"the objective is infinite on {whose}: a run starts where it is finite")
+            added[f"the norm of the objective's gradient {where}"] = safe_norm(self.loss.gradient(image))
         for what, size in added.items():
             if np.isnan(size):
                 raise ProblemError(f"{what} is not a number")
@@ -159,10 +165,12 @@ class CompositeProblem:
         """What turns a value of f into the user's sense: 1, or -1 for a maximisation."""
         return -1.0 if self.sense == "maximise" else 1.0
 
-    @property
+    @cached_property
     def first(self) -> Atom:
         """The point x_1 a run starts from."""
-        return self.domain.start() if self.start is None else self.start
+        if self.start is not None:
+            return self.start
+        return (None if self.loss is None else self.loss.start(self.domain)) or self.domain.start()
 
     @property
     def has_constraints(self) -> bool:
@@ -184,7 +192,8 @@ class CompositeProblem:
         r, size, curved = self.domain.usual, 0.0, 0.0
         if self.loss is not None:
             gradient = self.loss.gradient(self.loss.map.forward_atom(self.first))
-            size, curved = safe_norm(gradient) * self.loss.map.norm * r, 0.5 * self.loss.lipschitz * r**2
+            size = safe_norm(gradient) * self.loss.map.norm * r
+            curved = 0.5 * self.loss.lipschitz * r**2 if self.loss.is_smooth else 0.0
         size += sum(t.penalty.lipschitz * t.map.norm * r for t in self.terms if not t.penalty.is_set)
         return OBJECTIVE_UNIT * (size or curved) or 1.0
 

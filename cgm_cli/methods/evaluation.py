@@ -109,7 +109,7 @@ class Sums:
         gradient = loss.gradient(image)
         self.pairing = float(np.vdot(gradient, image))
         self.smoothed, self.constant = self.objective, self.objective - self.pairing
-        steepness = _loss_scale(loss, gradient, image)
+        steepness = loss.rounding_scale(gradient, image)
         self.margin = abs(self.objective) + steepness * float(np.linalg.norm(image))
         self.drift = steepness * loss.map.norm * self.problem.domain.radius
         piece = loss.map.adjoint(gradient)
@@ -234,10 +234,3 @@ def slope_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarr
         dual = term.penalty.smoothed(image + step * centre, step)
     assert dual.y is not None
     return dual.y
-
-
-def _loss_scale(loss: Loss, gradient: np.ndarray, image: np.ndarray) -> float:
-    """What rounding errors of h'(z) are relative to, which meets the image, and that of every point of the domain."""
-    norm = loss.map.norm
-    curvature = loss.lipschitz / norm**2 if norm > 0.0 else 0.0
-    return float(np.linalg.norm(gradient)) + curvature * float(np.linalg.norm(image))

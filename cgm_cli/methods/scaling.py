@@ -16,7 +16,8 @@ from cgm_cli.blocks.problem import CompositeProblem
 
 
 def objective_size(problem: CompositeProblem) -> float:
-    """s: |grad f(x_1)| r + L_f r^2 / 2, which for a linear f is |C|_F r; without an objective the same of the finite
+    """s: |grad f(x_1)| r + L_f r^2 / 2, which for a linear f is |C|_F r, without the latter for one that is
+    not smooth; without an objective the same of the finite
     penalties.
     """
     r = problem.domain.usual
@@ -24,7 +25,7 @@ def objective_size(problem: CompositeProblem) -> float:
     if problem.loss is not None:
         gradient = problem.loss.gradient(problem.loss.map.forward_atom(problem.first))
         steepness = float(np.linalg.norm(gradient)) * problem.loss.map.norm
-        size = steepness * r + 0.5 * problem.loss.lipschitz * r**2
+        size = steepness * r + (0.5 * problem.loss.lipschitz * r**2 if problem.loss.is_smooth else 0.0)
     if size == 0.0:
         size = sum(t.penalty.lipschitz * t.map.norm * r for t in problem.terms if not t.penalty.is_set)
     return size if size > 0.0 else 1.0

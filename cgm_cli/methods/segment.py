@@ -48,7 +48,7 @@ class ImageSegment:
         total = 0.0
         if self._loss is not None:
             loss, image, move = self._loss
-            total += float(np.vdot(loss.gradient(image + t * move), move))
+            total += loss.slope(image + t * move, move)
         for term, image, move in zip(self._problem.terms, self._images, self._moves, strict=True):
             total += term.penalty.slope(image, move, t, self._beta / term.weight)
         return total

@@ -54,6 +54,8 @@ class Theory:
         """What the theorems need to know of a problem, with F* of the minimisation and |y*| as far as they are known;
         None for a method that they do not cover.
         """
+        if problem.loss is not None and not problem.loss.is_smooth:
+            return None
         if problem.terms and (method.duals.is_centred or not method.smoothing.vanishes):
             return None
         constants = problem.constants()

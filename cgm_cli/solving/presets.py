@@ -147,6 +147,8 @@ def _spec(kind: type[S], choice: PolicyChoice) -> S:
 
 
 def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
+    if not (problem.loss is None or problem.loss.is_smooth):
+        return _searched(solver, problem)
     if solver.method != "auto":
         return _Resolved(solver)
     factors, corrected = problem.domain.factors, solver.correction.name != "none"
@@ -187,6 +189,23 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
     why = "auto: projections are not cheap, and there is no descent"
     update = {"method": method, "correction": _policy("correction", "fully-corrective")}
     return _Resolved(solver.model_copy(update=update), {"correction": why})
+
+
+def _searched(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
+    """For an objective that is not smooth, where a step has to be searched, lest it lead to where that is infinite; and
+    weight that goes from one atom of x to another is ahead.
+    """
+    update: dict[str, Any] = {}
+    because: dict[str, str] = {}
+    if solver.step.name == "classic":
+        update["step"] = _policy("step", "line-search")
+        because["step"] = "the objective is not smooth: the classic step may lead to where it is infinite"
+    if solver.method == "auto":
+        update["method"] = "cgal" if problem.terms else "hcgm"
+        if solver.correction.name == "none" and not problem.domain.spectral:
+            update["correction"] = _policy("correction", "pairwise")
+            because["correction"] = "auto: the objective is not smooth, and pairwise steps are searched"
+    return _Resolved(solver.model_copy(update=update), because)
 
 
 def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | None:

@@ -18,6 +18,8 @@ def refuse(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[str, st
     """Raise ProblemError, with a path in the solver section, for policies that cannot be. kinds: family -> policy."""
     if kinds["smoothing"] == "none":
         _refuse_unsmoothed(solver, problem, kinds)
+    if problem.loss is not None and not problem.loss.is_smooth:
+        _refuse_unsearched(problem, kinds)
     correction, duals = kinds["correction"], kinds["duals"]
     if duals in SOLVERS.values() and SOLVERS.get(correction) != duals:
         solvers = " or ".join(f"`{name}`" for name, solved in SOLVERS.items() if solved == duals)
@@ -50,6 +52,23 @@ def _refuse_unsmoothed(solver: SolverSpec, problem: CompositeProblem, kinds: Map
     sets = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
     if sets:
         raise ProblemError(f"{cause} has no way to handle a constraint ({sets}): {_instead(solver, 'hcgm')}", (place,))
+
+
+SEARCHED = ("none", "fully-corrective", "pairwise")
+"""Corrections that compare values of the objective, and need no constant of its gradient."""
+
+
+def _refuse_unsearched(problem: CompositeProblem, kinds: Mapping[str, str]) -> None:
+    """What needs a Lipschitz constant of the gradient, where the objective has none."""
+    reason = "the gradient of this objective has no Lipschitz constant"
+    idle = kinds["correction"] == "local-descent" and problem.domain.factors is None
+    if kinds["correction"] not in SEARCHED and not idle:
+        raise ProblemError(
+            f"{reason}, which `correction: {kinds['correction']}` is built on: use {' or '.join(SEARCHED[:0:-1])}",
+            ("correction",),
+        )
+    if kinds["oracle"] == "additive":
+        raise ProblemError(f"{reason}, which the error of an additive oracle is measured by", ("oracle", "mode"))
 
 
 def _instead(solver: SolverSpec, method: str) -> str:

@@ -31,6 +31,7 @@ LOSSES = {
     "quadratic": "cgm_cli.blocks.losses.quadratic:Quadratic",
     "least-squares": "cgm_cli.blocks.losses.least_squares:LeastSquares",
     "logistic": "cgm_cli.blocks.losses.logistic:Logistic",
+    "log-det": "cgm_cli.blocks.losses.log_det:LogDet",
 }
 PENALTIES = {
     "l1": "cgm_cli.blocks.penalties.norms:L1Norm",
@@ -40,6 +41,7 @@ PENALTIES = {
     "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
     "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
     "huber": "cgm_cli.blocks.penalties.huber:Huber",
+    "quantile": "cgm_cli.blocks.penalties.quantile:Quantile",
     "support": "cgm_cli.blocks.penalties.support_of_set:SupportOfSet",
 }
 SETS = {
@@ -57,6 +59,7 @@ MAPS = {
     "sampling": "cgm_cli.blocks.maps.sampling:Sampling",
     "congruence": "cgm_cli.blocks.maps.congruence:Congruence",
     "row-sums": "cgm_cli.blocks.maps.row_sums:RowSums",
+    "column-sums": "cgm_cli.blocks.maps.column_sums:ColumnSums",
     "diagonal": "cgm_cli.blocks.maps.diagonal:Diagonal",
     "differences": "cgm_cli.blocks.maps.differences:Differences",
     "stack": "cgm_cli.blocks.maps.stack:Stack",

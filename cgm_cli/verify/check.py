@@ -208,6 +208,8 @@ class _Solution:
         except Unfit as fault:
             raise Unchecked(str(fault)) from None
         largest, error = ZERO, 0.0
+        if problem.loss is not None and not problem.loss.is_smooth:
+            raise Unchecked("the objective has no largest value on the domain")
         if problem.loss is not None:
             matrix = matrix_of(problem.loss.map)
             view = view_loss(problem.loss, point.image(matrix).reshape(problem.loss.map.out_shape))
@@ -274,7 +276,9 @@ class _Solution:
             view = view_loss(loss, image.value)
             value = view.value + value
             # |h(z + d) - h(z)| <= |h'(z)| |d| + the rest, which is quadratic; h' is Lipschitz with L_f / |M|^2.
-            curvature = loss.lipschitz / loss.map.norm**2 if loss.map.norm > 0.0 else 0.0
+            curvature = view.curvature
+            if curvature is None:
+                curvature = loss.lipschitz / loss.map.norm**2 if loss.map.norm > 0.0 else 0.0
             drift += float(norm(view.gradient)) * image.drift + 0.5 * curvature * image.drift * image.drift
         tolerance = RELATIVE * float(value.size) + drift
         return compared(name, claimed, self.sign * value.value, tolerance)

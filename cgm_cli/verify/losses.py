@@ -14,18 +14,22 @@ import scipy.sparse as sp
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.losses.log_det import LogDet
 from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.blocks.losses.quadratic import Quadratic
-from cgm_cli.verify.precision import ZERO, Total, entry, extended, product, total
+from cgm_cli.verify.precision import ZERO, Total, Unchecked, entry, extended, product, total
 
 
 @dataclass(frozen=True)
 class LossView:
-    """h seen from an image z: value h(z), gradient h'(z) of the shape of z, constant h(z) - <h'(z), z>."""
+    """h seen from an image z: value h(z), gradient h'(z) of the shape of z, constant h(z) - <h'(z), z>. curvature: the
+    most that |h''| is near z, of an h that has no Lipschitz constant.
+    """
 
     value: Total
     gradient: np.ndarray
     constant: Total
+    curvature: float | None = None
 
 
 def view_loss(loss: Loss, z: np.ndarray) -> LossView:
@@ -66,9 +70,38 @@ def _logistic(loss: Logistic, z: np.ndarray) -> LossView:
     return LossView(total(softplus / count), -labels * share / count, total(softplus / count, -t * share / count))
 
 
+def _log_det(loss: LogDet, z: np.ndarray) -> LossView:
+    """-log det H, by the pivots of an elimination, H = U^T D U with a unit upper U, which takes the a_i along: with
+    w_i = U^-T a_i, <a_i, H^-1 a_i> = sum_j w_ij^2 / d_j. The constant is p - log det H. |h''| is at most the square of
+    the sum of all <a_i, H^-1 a_i>, here twice that for points near z.
+    """
+    m, p = loss.vectors.shape
+    if m * p * p > FORMED:
+        raise Unchecked(f"the determinant was not recomputed: {m} vectors of {p} numbers are too many")
+    rows = extended(loss.vectors)
+    with np.errstate(all="ignore"):
+        matrix, right = rows.T @ (z.reshape(-1, 1) * rows), rows.T.copy()
+        for j in range(p):
+            multipliers = matrix[j + 1 :, j] / matrix[j, j]
+            matrix[j + 1 :, j:] -= np.outer(multipliers, matrix[j, j:])
+            right[j + 1 :] -= np.outer(multipliers, right[j])
+    pivots = np.diag(matrix)
+    if not (pivots > 0.0).all():
+        raise Unchecked("the matrix is not positive definite at this point")
+    gradient = -np.square(right) / pivots[:, None]
+    gradient = gradient.sum(axis=0).reshape(z.shape)
+    logs = -np.log(pivots)
+    order = np.longdouble(p)
+    return LossView(total(logs), gradient, total(logs, order), 2.0 * float(gradient.sum()) ** 2)
+
+
+FORMED = 10**9
+"""The most operations, in extended precision, of a matrix and its factor."""
+
 LOSSES: dict[type, Callable[..., LossView]] = {
     Linear: _linear,
     Quadratic: _quadratic,
     LeastSquares: _least_squares,
     Logistic: _logistic,
+    LogDet: _log_det,
 }

@@ -15,6 +15,7 @@ from cgm_cli.blocks.factored_direction import FactoredDirection
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
+from cgm_cli.blocks.maps.column_sums import ColumnSums
 from cgm_cli.blocks.maps.congruence import Congruence
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.differences import Differences
@@ -56,7 +57,7 @@ def operator_bound(matrix: sp.csr_array | Congruent) -> float:
 
 def _sizes(linear: LinearMap) -> tuple[int, int]:
     sizes = math.prod(linear.out_shape), math.prod(linear.in_shape)
-    everything = isinstance(linear, Identity | Differences | RowSums) or (
+    everything = isinstance(linear, Identity | Differences | RowSums | ColumnSums) or (
         isinstance(linear, InnerProduct) and not isinstance(linear.direction, SparseDirection)
     )
     if everything and sizes[1] > WRITTEN_OUT:
@@ -90,6 +91,12 @@ def _row_sums(linear: RowSums) -> sp.coo_array:
     """Entry (i, j) of the point counts in row i."""
     rows, size = _sizes(linear)
     return _ones(linear, np.arange(size) // (size // rows), np.arange(size))
+
+
+def _column_sums(linear: ColumnSums) -> sp.coo_array:
+    """Entry (i, j) of the point counts in column j."""
+    columns, size = _sizes(linear)
+    return _ones(linear, np.arange(size) % columns, np.arange(size))
 
 
 def _diagonal(linear: Diagonal) -> sp.coo_array:
@@ -156,6 +163,7 @@ MATRICES: dict[type, Callable] = {
     InnerProduct: _inner_product,
     Sampling: _sampling,
     RowSums: _row_sums,
+    ColumnSums: _column_sums,
     Diagonal: _diagonal,
     Differences: _differences,
     Stack: lambda linear: sp.vstack([_written_out(inner) for inner in linear.maps]),

@@ -19,6 +19,7 @@ from cgm_cli.blocks.penalties.huber import Huber
 from cgm_cli.blocks.penalties.in_domain import InDomain
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.penalties.norms import L1Norm, L2Norm, LinfNorm
+from cgm_cli.blocks.penalties.quantile import Quantile
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.penalties.support_of_set import SupportOfSet
 from cgm_cli.verify.minimum import minimum_over
@@ -108,7 +109,8 @@ def _in_domain(penalty: InDomain, y: np.ndarray) -> Total:
 
 PENALTIES: dict[type, PenaltyFormulas] = {
     L1Norm: PenaltyFormulas(
-        lambda g, z: total(g.scale * np.abs(z)), lambda g, y: np.minimum(np.maximum(y, -g.scale), g.scale)
+        lambda g, z: total(g.scale * g.weights * np.abs(z)),
+        lambda g, y: np.minimum(np.maximum(y, -g.scale * g.weights), g.scale * g.weights),
     ),
     L2Norm: PenaltyFormulas(lambda g, z: total(g.scale * norm(z)), lambda g, y: l2_ball(y, g.scale)),
     LinfNorm: PenaltyFormulas(lambda g, z: total(g.scale * np.abs(z).max()), lambda g, y: l1_ball(y, g.scale)),
@@ -125,6 +127,11 @@ PENALTIES: dict[type, PenaltyFormulas] = {
         _huber_value,
         lambda g, y: np.minimum(np.maximum(y, -g.scale), g.scale),
         lambda g, y: total(0.5 * g.delta * y * (y / g.scale)),
+    ),
+    Quantile: PenaltyFormulas(
+        # An absolute value, tilted: max(-q t, (1 - q) t) = |t| / 2 + (1/2 - q) t.
+        lambda g, z: total(g.scale * 0.5 * np.abs(z), g.scale * 0.5 * (g.above - g.below) * z),
+        lambda g, y: np.minimum(np.maximum(y, -g.scale * g.below), g.scale * g.above),
     ),
     SupportOfSet: PenaltyFormulas(
         _support_value, lambda g, y: g.scale * formulas_of(g.set).nearest(g.set, y / g.scale)

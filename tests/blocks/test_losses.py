@@ -7,12 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgm_cli.blocks.describe import describe
+from cgm_cli.blocks.losses.log_det import LogDet
 from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.blocks.losses.quadratic import Quadratic
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.stack import Stack
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from tests.blocks.support import InlineContext, build_all, examples, spec
+from cgm_cli.solving.direct import solve_problem
+from tests.blocks.support import InlineContext, build_all, domain, examples, spec
 
 seeds = given(seed=st.integers(0, 2**32 - 1))
 few = settings(max_examples=15, deadline=None)
@@ -26,6 +29,12 @@ def sparse_quadratics():
 every_loss = pytest.mark.parametrize(
     "losses", [pytest.param(build_all("loss", p.values[0]), id=p.id) for p in examples("loss")] + sparse_quadratics()
 )
+
+
+def drawn(rng, loss, count, image=False):
+    """Points, or images, at which the loss is finite."""
+    size = (count, *(loss.map.out_shape if image else loss.map.in_shape))
+    return rng.standard_normal(size) if loss.is_smooth else rng.uniform(0.5, 1.5, size)
 
 
 def f(loss, x) -> float:
@@ -52,11 +61,11 @@ def hessian(loss, x) -> np.ndarray:
 def test_gradient_by_central_differences(losses, seed):
     rng = np.random.default_rng(seed)
     for loss in losses:
-        x, d = rng.standard_normal((2, *loss.map.in_shape))
+        x, d = drawn(rng, loss, 2)
         d /= np.linalg.norm(d)
         step = 1e-5
         slope = (f(loss, x + step * d) - f(loss, x - step * d)) / (2 * step)
-        size = max(1.0, loss.lipschitz, abs(f(loss, x)))
+        size = max(1.0, abs(f(loss, x)), loss.lipschitz if loss.is_smooth else 1e2)
         assert np.vdot(full_gradient(loss, x), d) == pytest.approx(slope, abs=1e-9 * size)
         z = loss.map.forward(x)
         assert loss.gradient(z).shape == loss.map.out_shape
@@ -68,10 +77,10 @@ def test_gradient_by_central_differences(losses, seed):
 def test_curvature_by_central_differences(losses, seed):
     rng = np.random.default_rng(seed)
     for loss in losses:
-        z, dz = rng.standard_normal((2, *loss.map.out_shape))
+        z, dz = drawn(rng, loss, 2, image=True)
         step = 1e-4
         second = np.vdot(loss.gradient(z + step * dz) - loss.gradient(z - step * dz), dz) / (2 * step)
-        size = max(1.0, float(np.vdot(dz, dz))) * max(1.0, loss.lipschitz)
+        size = max(1.0, float(np.vdot(dz, dz))) * max(1.0, loss.lipschitz if loss.is_smooth else 1e3)
         assert loss.curvature(z, dz) == pytest.approx(second, abs=1e-8 * size)
         assert loss.curvature(z, dz) >= 0.0
 
@@ -82,7 +91,7 @@ def test_curvature_by_central_differences(losses, seed):
 def test_convex(losses, seed):
     rng = np.random.default_rng(seed)
     for loss in losses:
-        x, y = 2.0 * rng.standard_normal((2, *loss.map.in_shape))
+        x, y = 2.0 * drawn(rng, loss, 2)
         below = f(loss, x) + np.vdot(full_gradient(loss, x), y - x)
         assert f(loss, y) >= below - 1e-13 * max(1.0, abs(f(loss, x)), abs(f(loss, y)), abs(below))
 
@@ -93,7 +102,9 @@ def test_convex(losses, seed):
 def test_lipschitz_constant_is_never_exceeded(losses, seed):
     rng = np.random.default_rng(seed)
     for loss in losses:
-        x, y = 2.0 * rng.standard_normal((2, *loss.map.in_shape))
+        x, y = 2.0 * drawn(rng, loss, 2)
+        if not loss.is_smooth:
+            continue  # its constant is infinite
         change = np.linalg.norm(full_gradient(loss, x) - full_gradient(loss, y))
         assert change <= loss.lipschitz * np.linalg.norm(x - y) * (1 + 1e-12) + 1e-13
 
@@ -102,7 +113,7 @@ def test_lipschitz_constant_is_never_exceeded(losses, seed):
 def test_lipschitz_constant_is_attained_by_the_hessian(losses):
     """For the logistic loss at zero, where its second derivative is largest."""
     for loss in losses:
-        if isinstance(loss.map, Stack):
+        if isinstance(loss.map, Stack) or not loss.is_smooth:
             continue
         top = np.linalg.norm(hessian(loss, np.zeros(loss.map.in_shape)), 2)
         assert top == pytest.approx(loss.lipschitz, rel=1e-7, abs=1e-12)
@@ -206,3 +217,72 @@ def test_large_sparse_quadratics():
 def test_a_semidefinite_matrix_passes_at_any_scale(scale):
     v = np.random.default_rng(0).standard_normal((5, 2))
     assert Quadratic(scale * (v @ v.T), np.array(0.0), (5,)).lipschitz >= 0.0
+
+
+# ---- the log-determinant ----
+
+POINTS = np.random.default_rng(3).standard_normal((12, 3)) * [1.0, 1e3, 1e-2]
+
+
+def test_log_det_is_that_of_the_sum():
+    loss, z = LogDet(Identity((12,)), POINTS), np.random.default_rng(4).random(12)
+    whole = (POINTS.T * z) @ POINTS
+    assert loss.value(z) == pytest.approx(-np.linalg.slogdet(whole)[1], rel=1e-12)
+    expected = -np.einsum("ij,jk,ik->i", POINTS, np.linalg.inv(whole), POINTS)
+    assert loss.gradient(z) == pytest.approx(expected, rel=1e-9)
+    assert np.vdot(loss.gradient(z), z) == pytest.approx(-3.0)
+    inner = POINTS @ np.linalg.inv(whole) @ POINTS.T
+    dz = np.random.default_rng(5).standard_normal(12)
+    assert loss.hessian(z, dz) == pytest.approx(inner**2 @ dz, rel=1e-8)
+    assert loss.curvature(z, dz) == pytest.approx(dz @ inner**2 @ dz, rel=1e-8)
+    assert loss.slope(z, dz) == pytest.approx(np.vdot(loss.gradient(z), dz), rel=1e-8)
+
+
+def test_log_det_is_infinite_where_the_matrix_is_singular():
+    loss, z = LogDet(Identity((12,)), POINTS), np.eye(12)[0]
+    assert loss.value(z) == loss.slope(z, z) == np.inf
+
+
+def test_log_det_starts_where_it_is_finite():
+    """On a box from zero: at the mean of its corners."""
+    loss, box = LogDet(Identity((12,)), POINTS), domain(kind="box", size=12, lower=0.0, upper=1.0)
+    assert loss.value(box.start().dense()) == np.inf
+    start = loss.start(box)
+    assert start is not None and box.contains(start.dense()) and np.isfinite(loss.value(start.dense()))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "words"),
+    [
+        ([1.0, 2.0, 3.0], "a row for each of the 3 entries"),
+        ([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]], "column 1 of the vectors is zero"),
+        ([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], "span 1 of 2 dimensions"),
+    ],
+)
+def test_log_det_refuses_vectors_that_do_not_span(vectors, words):
+    with pytest.raises(ProblemError, match=words):
+        built({"kind": "log-det", "vectors": vectors}, (3,))
+
+
+def test_d_optimal_design_against_the_multiplicative_algorithm():
+    """w_i <- w_i <a_i, H^-1 a_i> / p increases the determinant, and leaves nothing but the optimum in place."""
+    weights = np.full(12, 1.0 / 12.0)
+    for _ in range(20_000):
+        inverse = np.linalg.inv((POINTS.T * weights) @ POINTS)
+        weights *= np.einsum("ij,jk,ik->i", POINTS, inverse, POINTS) / 3.0
+    optimum = -np.linalg.slogdet((POINTS.T * weights) @ POINTS)[1]
+    problem = CompositeProblem(domain(kind="simplex", size=12), LogDet(Identity((12,)), POINTS))
+    result = solve_problem(problem, {"iterations": 500}, {"gap": 1e-7})
+    assert result.bound_is == "certified"
+    assert result.record.bound <= optimum <= result.record.objective + 1e-9
+    assert result.record.objective == pytest.approx(optimum, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [{"correction": "accelerated"}, {"correction": "primal-dual"}, {"oracle": {"mode": "additive", "delta": 1.0}}],
+)
+def test_what_needs_a_lipschitz_constant_is_refused(solver):
+    problem = CompositeProblem(domain(kind="simplex", size=12), LogDet(Identity((12,)), POINTS))
+    with pytest.raises(ProblemError, match="has no Lipschitz constant"):
+        solve_problem(problem, {"method": "hcgm", **solver})

@@ -264,6 +264,7 @@ def test_differences_of_a_vector_and_of_an_image():
         ({"kind": "sampling", "mask": [[1, 0]]}, (2, 2), "the mask is 1 x 2, but the domain is 2 x 2"),
         ({"kind": "sampling", "mask": [2, 0]}, (2,), "0 and 1 only"),
         ({"kind": "row-sums"}, (3,), "a point of the domain is a vector of 3"),
+        ({"kind": "column-sums"}, (3,), "a point of the domain is a vector of 3"),
         ({"kind": "diagonal"}, (2, 3), "a point of the domain is 2 x 3"),
         ({"kind": "block", "index": 0}, (3,), "needs a product domain"),
         ({"kind": "block-difference", "first": 0, "second": 1}, (3,), "needs a product domain"),

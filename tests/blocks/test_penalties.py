@@ -346,8 +346,22 @@ def penalty_twin(example, z, step):
             ]
         )
     if kind == "l1":
+        weights = np.broadcast_to(example.get("weights", 1.0), z.shape)
         return np.array(
-            [scalar_minimum(lambda p, e=e: s * abs(p) + 0.5 * (p - e) ** 2, -abs(e) - 1, abs(e) + 1) for e in z]
+            [
+                scalar_minimum(lambda p, e=e, w=w: s * w * abs(p) + 0.5 * (p - e) ** 2, -abs(e) - 1, abs(e) + 1)
+                for e, w in zip(z, weights, strict=True)
+            ]
+        )
+    if kind == "quantile":
+        q = example.get("q", 0.5)
+        return np.array(
+            [
+                scalar_minimum(
+                    lambda p, e=e: s * max(-q * p, (1 - q) * p) + 0.5 * (p - e) ** 2, -abs(e) - 1, abs(e) + 1
+                )
+                for e in z
+            ]
         )
     if kind == "huber":
         d = example.get("delta", 1.0)
@@ -487,6 +501,7 @@ def test_projection_against_a_twin(example, seed):
         ("penalty", {"kind": "group-norm", "groups": [[0, 0]]}, "entry 0 is in more than one group"),
         ("penalty", {"kind": "hinge", "reduction": "max"}, "sum"),
         ("penalty", {"kind": "huber", "delta": 0.0}, "greater than 0"),
+        ("penalty", {"kind": "quantile", "q": 1.0}, "less than 1"),
         ("set", {"kind": "box"}, "constrains nothing"),
         ("set", {"kind": "box", "lower": 2.0, "upper": [3.0, 1.0]}, "lower bound 2 exceeds the upper bound 1"),
         ("set", {"kind": "l1-ball", "radius": 0.0}, "greater than 0"),
@@ -593,3 +608,12 @@ def test_the_slope_along_a_segment_is_that_of_the_envelope(blocks):
             before, here, after = (g.envelope(z + (t + step) * dz, 0.3) for step in (-h, 0.0, h))
             slack = 1e-8 * largest(z, dz) ** 2
             assert (here - before) / h - slack <= g.slope(z, dz, t, 0.3) <= (after - here) / h + slack
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [([1.0, -2.0, 0.0, 1.0], "zero or positive, but one is -2"), ([1.0, 2.0], "the array of weights is a vector of 2")],
+)
+def test_weights_of_l1_that_are_none(weights, words):
+    with pytest.raises(ProblemError, match=words):
+        spec("penalty", {"kind": "l1", "weights": weights}).build(InlineContext(), (4,))

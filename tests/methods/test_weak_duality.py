@@ -23,6 +23,7 @@ from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.huber import Huber
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.penalties.norms import L1Norm, L2Norm, LinfNorm
+from cgm_cli.blocks.penalties.quantile import Quantile
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.dual_point import dual_of_minima
@@ -75,7 +76,8 @@ def random_penalty(shape, rng):
         MaxCoordinate(shape, 2.0),
         Hinge(shape, 0.5, np.where(rng.standard_normal(shape) > 0, 1.0, -1.0)),
         Huber(shape, 0.8, 0.3),
-    ][rng.integers(6)]
+        Quantile(shape, 0.6, 0.2),
+    ][rng.integers(7)]
     return Shifted(inner, rng.standard_normal(shape)) if rng.random() < 0.3 else inner
 
 

@@ -307,6 +307,19 @@ def losses() -> list[Case]:
                     (0, 0),
                 )
             )
+    # -log(x_1 x_2), which other units move and do not multiply.
+    found.append(
+        Case(
+            "simplex, log-det",
+            lambda u, r: {
+                "domain": {"kind": "simplex", "size": 2},
+                "objective": {"kind": "log-det", "vectors": [[1.0, 0.0], [0.0, 1.0]]},
+            },
+            2.0 * float(np.log(2.0)),
+            1.0,
+            (0, 0),
+        )
+    )
     return found
 
 
@@ -334,7 +347,15 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
             [(np.array([-row, 0.0 * row]), np.array([1.0, 0.0])) for row in one],
         ),
         "l1": (lambda u, r: {"kind": "l1", "scale": u}, pairs),
+        "weighted l1": (
+            lambda u, r: {"kind": "l1", "scale": u, "weights": [0.5 * i for i in range(n)]},
+            [(0.5 * i * rows, nothing) for i, (rows, _) in enumerate(pairs)],
+        ),
         "linf": (lambda u, r: {"kind": "linf", "scale": u}, [(np.vstack([one, -one]), np.zeros(2 * n))]),
+        "quantile": (
+            lambda u, r: {"kind": "quantile", "scale": u, "q": 0.25},
+            [(np.array([-0.25 * row, 0.75 * row]), nothing) for row in one],
+        ),
         "max": (lambda u, r: {"kind": "max", "scale": u}, [(one, np.zeros(n))]),
         "l1 moved": (
             lambda u, r: {"kind": "l1", "scale": u, "offset": (r * shift).tolist()},
@@ -520,7 +541,7 @@ def _shaped(term: Problem, shape: tuple[int, ...]) -> Problem:
     if term["kind"] == "in-domain":
         return {**term, "map": {"kind": "sampling", "indices": [0]}}
     return {
-        key: [value] if key in ("value", "lower", "upper", "offset") and isinstance(value, list) else value
+        key: [value] if key in ("value", "lower", "upper", "offset", "weights") and isinstance(value, list) else value
         for key, value in term.items()
     }
 

@@ -7,13 +7,16 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.maps.base import LinearMap
 
 
 class Loss(ABC):
     """f(x) = h(M x). `map` is M; `lipschitz` is L_f, the Lipschitz constant of grad f, as near as it can be had, and
-    `lipschitz_bound` at least that, rounding errors included: what proofs rest on.
+    `lipschitz_bound` at least that, rounding errors included: what proofs rest on. Infinite where there is none: such
+    an h may be infinite itself, as at the end of a step, and is finite at its `start`.
 
     `weak_convexity` is a mu >= 0 for which h + mu |.|^2 / 2 is convex, so that no tangent of h lies more than
     mu |z - z'|^2 / 2 above it: zero for what is convex by its form, and otherwise what the data and their rounding
@@ -56,11 +59,32 @@ class Loss(ABC):
     def curvature(self, z: np.ndarray, dz: np.ndarray) -> float:
         """The second derivative of t -> h(z + t dz) at t = 0 (at every t when h is quadratic)."""
 
+    def slope(self, z: np.ndarray, dz: np.ndarray) -> float:
+        """The first derivative of t -> h(z + t dz) at t = 0; infinite where h is."""
+        return float(np.vdot(self.gradient(z), dz))
+
+    def start(self, domain: Domain) -> Atom | None:
+        """The point of a domain that runs start from, where not every one will do; None where the domain may say."""
+        return None
+
+    def rounding_scale(self, gradient: np.ndarray, image: np.ndarray) -> float:
+        """What rounding errors of h'(z) are relative to, which meets the image, and that of every point of the domain:
+        |h'(z)| + L |z|, with L = L_f / |M|^2.
+        """
+        norm = self.map.norm
+        curvature = self.lipschitz / norm**2 if norm > 0.0 else 0.0
+        return float(np.linalg.norm(gradient)) + curvature * float(np.linalg.norm(image))
+
     has_hessian: bool = False
 
     def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """h''(z) dz, of a loss that says `has_hessian`."""
         raise NotImplementedError
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether grad f has a Lipschitz constant."""
+        return math.isfinite(self.lipschitz)
 
     @property
     def is_linear(self) -> bool:

@@ -6,44 +6,64 @@ import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import Field
 
+from cgm_cli.blocks.fitting import fit, numbers
 from cgm_cli.blocks.penalties.support import SupportFunction
+from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball, safe_norm
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import BlockSpec, Positive
+from cgm_cli.spec.fields import ArrayField, BlockSpec, Positive
 
 
 class L1Norm(SupportFunction):
-    """g(z) = scale * sum |z_i|; D is the linf-ball; prox: soft thresholding; L_g = scale sqrt(n)."""
+    """g(z) = scale * sum w_i |z_i|, w = 1 unless given; D is the box |y_i| <= w_i; prox: soft thresholding.
+
+    L_g = scale |w|, which is scale sqrt(n) for w = 1.
+    """
 
     prox_is_exact = True
     minimum = 0.0
-    uniform = True
     separable = True
     takes_rounded_duals = True
 
     class Spec(BlockSpec):
         kind: Literal["l1"]
         scale: Positive = Field(1.0, description="factor of the norm")
+        weights: ArrayField = Field(
+            1.0, description="w, zero or positive, for every entry of the image; a number: the same for all"
+        )
 
-        examples: ClassVar[list[dict[str, Any]]] = [{"kind": "l1"}, {"kind": "l1", "scale": 0.3}]
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {"kind": "l1"},
+            {"kind": "l1", "scale": 0.3},
+            {"kind": "l1", "scale": 2.0, "weights": [1.0, 0.0, 0.5, 3.0]},
+        ]
 
         def build(self, context: BuildContext, shape: tuple[int, ...]) -> L1Norm:
-            return L1Norm(shape, self.scale)
+            return L1Norm(shape, self.scale, context.array(self.weights))
 
-    def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
+    def __init__(self, shape: tuple[int, ...], scale: float = 1.0, weights: ArrayLike = 1.0):
+        """Raises ProblemError unless the weights fit the shape, and none is negative."""
         super().__init__(shape, scale)
-        self.lipschitz = scale * math.sqrt(math.prod(shape))
+        given = numbers(weights, "the array of weights")
+        self.uniform = given.ndim == 0
+        self.weights = given if self.uniform else fit(given, shape, "the array of weights", "the image they belong to")
+        if (self.weights < 0.0).any():
+            raise ProblemError(f"the weights of an l1-norm are zero or positive, but one is {self.weights.min():g}")
+        length = float(given) * math.sqrt(math.prod(shape)) if self.uniform else safe_norm(self.weights)
+        self.lipschitz = scale * length
 
     def value(self, z: np.ndarray) -> float:
-        return self.scale * float(np.abs(z).sum())
+        return self.scale * float((self.weights * np.abs(z)).sum())
 
     def project_dual(self, z: np.ndarray, radius: float) -> np.ndarray:
-        return np.clip(z, -radius, radius)
+        limits = radius * self.weights
+        return np.clip(z, -limits, limits)
 
     def subgradient(self, z: np.ndarray) -> np.ndarray:
-        return self.scale * np.sign(z)
+        return self.scale * self.weights * np.sign(z)
 
 
 class L2Norm(SupportFunction):

@@ -98,7 +98,7 @@ class FullyCorrective:
 
         start = hull.project(hull.start)
         curvature = smoothness * hull.spread**2
-        first_step = 1.0 / curvature if curvature > 0.0 else np.inf
+        first_step = 1.0 / curvature if 0.0 < curvature < np.inf else np.inf
         found, value = spectral_projected_gradient(
             deadline.checked(evaluate), hull.project, start, self.evaluations, first_step, hull.diameter
         )
