@@ -122,9 +122,7 @@ def _template() -> Template:
 
 
 def _plotly() -> str:
-    # The file itself: importing the package takes longer than writing the page.
-    text = (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-    return text.replace("</script", "<\\/script")
+    return _file("plotly/plotly-basic.min.js").replace("</script", "<\\/script")
 
 
 def _file(name: str) -> str:

@@ -174,7 +174,10 @@ def test_the_path_of_the_pathological_example(tmp_path):
     assert (path.x[0], path.y[0], path.radius, path.x.size) == (2.0, 0.0, 2.0, 31)
     assert path.solution == pytest.approx((-(2.0**0.5), -(2.0**0.5)))
     assert path.levels == pytest.approx(np.maximum(path.axis, path.axis[:, None]))
-    assert plain(path)["levels"][3][5] == pytest.approx(max(path.axis[3], path.axis[5]), rel=1e-4)
+    ways = [np.array(each, dtype=float) for each in plain(path)["contours"]]
+    heights = np.maximum(*ways)
+    pieces = np.split(heights, np.flatnonzero(np.isnan(heights)))
+    assert len(pieces) > 8 and all(np.ptp(piece[1:]) < 1e-2 for piece in pieces if piece.size > 2)
 
 
 def test_the_gallery_is_small_and_whole():

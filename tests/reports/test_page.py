@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from importlib import resources
 
 import pytest
 
@@ -27,6 +29,16 @@ def evil(tmp_path_factory):
     make_run(folder / "b", spec("b", beta0=2.0, note="%{x} <i>note</i>"))
     found = collect([folder])
     return Collection(found.entries, [Unreadable(folder / "</ul><script>alert(5)", "because <b>")])
+
+
+def test_a_page_of_one_run_is_small(three):
+    assert len(page(collect([three / "beta1"]).entries, []).encode()) < 1_500_000
+
+
+def test_the_script_is_the_one_that_is_named():
+    folder = resources.files("cgm_cli.reports") / "page" / "plotly"
+    digest = hashlib.sha256((folder / "plotly-basic.min.js").read_bytes()).hexdigest()
+    assert digest in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_names_are_text_wherever_they_stand(evil):
@@ -191,9 +203,19 @@ def test_two_hundred_runs(driver, sweep, tmp_path):
     box.clear()
     box.send_keys(" ")
     driver.execute_script("document.getElementById('heat-plot').scrollIntoView()")
-    wait(driver, "return document.getElementById('heat-plot').data && document.getElementById('parallel-plot').data")
-    assert driver.execute_script("return document.getElementById('heat-plot').data[0].z.length") == 3
-    assert "Best:" in driver.find_element("id", "heat-plot").get_attribute("aria-label")
+    wait(
+        driver,
+        "return document.getElementById('heat-plot').rows.length && document.getElementById('parallel-plot').data",
+    )
+    cells = driver.execute_script(
+        "return [...document.getElementById('heat-plot').rows].map((row) => row.cells.length)"
+    )
+    assert cells == [8] * 4  # seven values of beta0, three steps, and their headings
+    best = driver.find_element("css selector", "#heat-plot caption").text
+    gaps = driver.execute_script("return data.runs.map((run) => run.values.gap)")
+    assert float(re.search(r"Best: ([^ ]+) at beta0 1, step line-search", best)[1]) == pytest.approx(
+        min(gaps), rel=1e-5
+    )
     keep_screenshot(driver, "sweep", tmp_path)
     assert errors(driver) == []
 

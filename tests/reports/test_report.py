@@ -218,7 +218,7 @@ def test_ranking_asks_only_the_templates_there_are(tmp_path):
     assert "  1*" in done.stdout
     loaded = set(done.stderr.split())
     assert {name for name in loaded if name.startswith("cgm_cli.templates.")} >= {"cgm_cli.templates.kmeans_sdp"}
-    assert not {"numba", "sklearn", "skimage", "matplotlib", "plotly", "cgm_cli.templates.max_margin"} & loaded
+    assert not {"numba", "sklearn", "skimage", "matplotlib", "cgm_cli.templates.max_margin"} & loaded
 
 
 def test_filters_on_text_and_missing_values(tmp_path):

@@ -390,9 +390,21 @@ function drawParallel() {
   plot.setAttribute("aria-label", `Parallel coordinates of ${runs.length} runs over ${keys.map(heading).join(", ")}. The table above has the same values.`);
 }
 
+// A table, because that is what a map of two parameters is: it is read, searched and printed like any other.
+const RAMP = [[253, 231, 37], [94, 201, 98], [33, 145, 140], [59, 82, 139], [68, 1, 84]];
+function shade(part) {
+  const at = part * (RAMP.length - 1), from = Math.min(RAMP.length - 2, Math.floor(at));
+  const rgb = RAMP[from].map((value, i) => Math.round(value + (at - from) * (RAMP[from + 1][i] - value)));
+  const [r, g, b] = rgb.map((value) => (value <= 10 ? value / 3295 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  // Black or white, whichever stands out more.
+  return [`rgb(${rgb.join(",")})`, 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff"];
+}
+function element(tag, text, more = {}) {
+  return Object.assign(document.createElement(tag), { textContent: text, ...more });
+}
 function drawHeat() {
-  const plot = $("heat-plot");
-  if (!plot || !plot.dataset.seen) return;
+  const table = $("heat-plot");
+  if (!table || !table.dataset.seen) return;
   const [kx, ky, metric] = ["heat-x", "heat-y", "heat-metric"].map((id) => $(id).value);
   const sign = data.metrics[metric] || -1;
   const runs = shownRuns().filter((run) => isNumber(data.runs[run].values[metric]));
@@ -407,24 +419,27 @@ function drawHeat() {
     if (cells[i][j] === null || sign * value > sign * cells[i][j]) cells[i][j] = value;
   }
   const known = cells.flat().filter((value) => value !== null);
-  const { at, logarithmic } = scale(known.length ? known : [1]);
-  const few = xs.length * ys.length <= 120;
-  Plotly.react(plot, [{
-    type: "heatmap", x: xs.map((value, i) => i), y: ys.map((value, i) => i), colorscale: "Viridis", reversescale: sign < 0, xgap: 1, ygap: 1,
-    z: cells.map((row) => row.map((value) => (value === null ? null : at(value)))),
-    text: cells.map((row) => row.map((value) => (value === null ? "" : show(Number(value.toPrecision(3)))))),
-    customdata: cells.map((row, i) => row.map((value, j) =>
-      `${plain(heading(kx))}: ${plain(show(xs[j]))}<br>${plain(heading(ky))}: ${plain(show(ys[i]))}<br>` +
-      `${plain(heading(metric))}: ${value === null ? "none" : show(value)}<br>${counts[i][j]} runs`)),
-    texttemplate: few ? "%{text}" : undefined, hovertemplate: "%{customdata}<extra></extra>",
-    colorbar: { title: { text: (logarithmic ? "log10 " : "") + plain(heading(metric)), side: "right" }, thickness: 14 },
-  }], layout(
-    { title: { text: plain(heading(kx)) }, tickvals: xs.map((value, i) => i), ticktext: xs.map((value) => plain(clip(show(value), 18))), showgrid: false, zeroline: false },
-    { title: { text: plain(heading(ky)) }, tickvals: ys.map((value, i) => i), ticktext: ys.map((value) => plain(clip(show(value), 18))), showgrid: false, zeroline: false }), CONFIG);
   const top = known.length ? known.reduce((a, b) => (sign * b > sign * a ? b : a)) : null;
-  const i = cells.findIndex((row) => row.includes(top)), j = i < 0 ? -1 : cells[i].indexOf(top);
-  plot.setAttribute("aria-label", top === null ? "Heat map without values." :
-    `Heat map of ${heading(metric)} over ${heading(kx)} and ${heading(ky)}. Best: ${show(top)} at ${heading(kx)} ${show(xs[j])}, ${heading(ky)} ${show(ys[i])}.`);
+  const { at } = scale(known.length ? known : [1]);
+  const low = Math.min(...known.map(at)), span = Math.max(...known.map(at)) - low || 1;
+  const row = (...cells) => { const tr = element("tr", ""); tr.append(...cells); return tr; };
+  const head = element("thead", ""), body = element("tbody", "");
+  head.append(row(element("th", `${heading(ky)} \\ ${heading(kx)}`, { scope: "col" }),
+    ...xs.map((value) => element("th", clip(show(value), 18), { scope: "col", title: show(value) }))));
+  ys.forEach((value, i) => body.append(row(element("th", clip(show(value), 18), { scope: "row", title: show(value) }),
+    ...cells[i].map((each, j) => {
+      if (each === null) return element("td", "-");
+      const cell = element("td", show(Number(each.toPrecision(3))) + (each === top ? "*" : ""));
+      const better = (at(each) - low) / span;
+      [cell.style.background, cell.style.color] = shade(sign < 0 ? 1 - better : better);
+      cell.title = `${heading(metric)}: ${show(each)}, ${counts[i][j]} ${counts[i][j] === 1 ? "run" : "runs"}`;
+      return cell;
+    }))));
+  const best = cells.findIndex((each) => each.includes(top));
+  const told = top === null ? "No run has a value." :
+    `${heading(metric)} over ${heading(kx)} and ${heading(ky)}. Best: ${show(top)} at ${heading(kx)} ` +
+    `${show(xs[cells[best].indexOf(top)])}, ${heading(ky)} ${show(ys[best])}.`;
+  table.replaceChildren(element("caption", told), head, body);
 }
 function parameters() { if (window.Plotly) { drawParallel(); drawHeat(); } }
 function connectParameters() {
@@ -451,8 +466,7 @@ function drawPicture(plot) {
   } else if (picture.kind === "path") {
     const [sx, sy] = picture.solution, r = picture.radius, angles = Array.from({ length: 181 }, (_, i) => (i * Math.PI) / 90);
     Plotly.react(plot, [
-      { type: "contour", x: picture.axis, y: picture.axis, z: picture.levels, contours: { coloring: "lines" }, ncontours: 14,
-        colorscale: [[0, css("--line")], [1, css("--line")]], showscale: false, hoverinfo: "skip" },
+      { type: "scatter", mode: "lines", x: picture.contours[0], y: picture.contours[1], line: { color: css("--line"), width: 1 }, hoverinfo: "skip" },
       { type: "scatter", mode: "lines", x: angles.map((a) => r * Math.cos(a)), y: angles.map((a) => r * Math.sin(a)), line: { color: css("--soft") }, hoverinfo: "skip" },
       { type: "scatter", mode: "lines+markers", name: "path", x: picture.x, y: picture.y, text: picture.k.map((k) => `iteration ${k}`),
         line: { color: colour(0), width: 1.5 }, marker: { size: 5, color: colour(0) }, hovertemplate: "%{text}<br>(%{x:.4f}, %{y:.4f})" },
@@ -469,7 +483,7 @@ function whenSeen(elements, act) {
   elements.forEach((element) => watcher.observe(element));
 }
 function begin() {
-  // Run here and not by the parser, so that what the page says is on the screen before four megabytes are read.
+  // Run here and not by the parser, so that what the page says is on the screen before a megabyte is read.
   const script = document.createElement("script");
   script.textContent = $("plotly").textContent;
   document.head.append(script);
