@@ -45,6 +45,17 @@ def best(name: str, entries: Sequence[Entry], sign: int | None = None) -> list[E
     return [entry for entry in known if sign * entry.figures[name] == top]
 
 
+def best_first(entries: Sequence[Entry]) -> list[Entry]:
+    """By accuracy = max(gap, infeasibility), then by seconds; those that did not finish, or have no bound, last."""
+
+    def rank(entry: Entry) -> tuple[bool, float, float]:
+        accuracy = max(entry.figures["gap"], entry.figures["infeasibility"])
+        known = entry.finished and not math.isnan(accuracy)
+        return (not known, accuracy if known else 0.0, entry.figures["seconds"] if known else 0.0)
+
+    return sorted(entries, key=rank)
+
+
 def marks(names: Sequence[str], entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """Figure -> the runs to mark in it. Where there is no other value, there is nothing to mark.
 
