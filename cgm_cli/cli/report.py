@@ -74,7 +74,7 @@ def report(
     """
     from cgm_cli.reports.collect import collect
     from cgm_cli.reports.query import filtered, ordered
-    from cgm_cli.reports.ranking import asked_best
+    from cgm_cli.reports.ranking import asked_best, best_first
 
     # Before anything is read: a word that is wrong is told at once.
     chosen = _formats("pdf" if kinds is None else kinds)
@@ -89,14 +89,16 @@ def report(
     if best is not None and entries:
         entries = asked_best(best, entries)
     written: list[Path] = []
+    # In a legend, and among the eight that have a style, the best come first, unless another order was asked for.
+    ranked = best_first(entries) if sort is None else entries
     if html is not None:
         from cgm_cli.reports.html import page
 
-        _write(html, page(entries, found.faults), written, force)
+        _write(html, page(ranked, found.faults), written, force)
     if figures is not None:
         from cgm_cli.reports.figures import write_figures
 
-        written += write_figures(entries, figures, chosen, force)
+        written += write_figures(ranked, figures, chosen, force)
     if latex is not None:
         from cgm_cli.reports.latex import as_latex
 

@@ -19,10 +19,12 @@ from cgm_cli import __version__
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, columns, labels
 from cgm_cli.reports.collect import Unreadable
+from cgm_cli.reports.curves import logarithmic
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.material import axes_of, packed, read_runs, value_of
 from cgm_cli.reports.output import MARK
 from cgm_cli.reports.pictures import Image, plain
+from cgm_cli.reports.query import as_number
 from cgm_cli.reports.ranking import direction
 from cgm_cli.reports.sections import (
     FIRST,
@@ -31,6 +33,7 @@ from cgm_cli.reports.sections import (
     parameters,
     pictures_shown,
     provenance_shown,
+    race,
     runs_table,
     spec_table,
     summary,
@@ -63,6 +66,9 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         sections.append(Section("table", "Runs", runs_table(entries, names_, shown)))
     if found:
         sections.append(Section("convergence", "Convergence", convergence(found, entries, names_, reads)))
+    times = race(names_, reads)
+    if times:
+        sections.append(Section("race", "Seconds to accuracy", times))
     axes = axes_of(entries)
     if axes and len(entries) > 2:
         sections.append(Section("parameters", "Parameters and results", parameters(entries, axes)))
@@ -84,6 +90,7 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         "columns": [{"key": column.key, "heading": visible(column.heading)} for column in shown],
         "quantities": [vars(quantity) | {"beside": dict(quantity.beside)} for quantity in found],
         "axes": axes[:_AXES],
+        "logarithmic": [column.key for column in shown if _logarithmic(entries, column.key)],
         "metrics": {name: direction(name, entries) for name in names.figures(entries)},
         "pictures": [plain(picture) for picture in drawn],
         "first": PLOTTABLE,
@@ -99,6 +106,11 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         js=Markup(_file("page.js")),
         plotly=Markup(_plotly()),
     )
+
+
+def _logarithmic(entries: Sequence[Entry], key: str) -> bool:
+    values = [as_number(entry.value(key)) for entry in entries]
+    return logarithmic(value for value in values if value is not None)
 
 
 def _template() -> Template:

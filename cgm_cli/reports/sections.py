@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from cgm_cli.display.formatting import duration
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import Column, best_rows, cell, clipped, figure
 from cgm_cli.reports.collect import Unreadable
-from cgm_cli.reports.curves import Quantity
+from cgm_cli.reports.curves import LEVELS, Quantity
 from cgm_cli.reports.entry import FIGURES, Entry, flatten
 from cgm_cli.reports.images import png
 from cgm_cli.reports.material import WITH_PICTURES, Read
@@ -130,6 +131,43 @@ def _cell(entry: Entry, column: Column, label: str, best: bool) -> Cell:
         return Cell(text, full, heads=True)
     number = as_number(entry.value(column.key)) is not None
     return Cell(text, full, classes=" ".join(["number"] * number + ["best"] * best), best=best)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """text: the seconds. share: how long the bar is, in percent of its column; None where there is none."""
+
+    text: str
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Race:
+    """levels: the accuracies. first, others: label and bars of each run, those that are shown at once and the rest."""
+
+    levels: Sequence[str]
+    first: Sequence[tuple[str, Sequence[Bar]]]
+    others: Sequence[tuple[str, Sequence[Bar]]]
+
+
+def race(names_: Sequence[str], reads: Sequence[Read]) -> Race | None:
+    """Seconds to each accuracy that any run came to; None where none came to any."""
+    times = np.array([read.seconds_to for read in reads], dtype=float).reshape(len(reads), len(LEVELS))
+    reached = np.flatnonzero(np.isfinite(times).any(axis=0))
+    if reached.size == 0:
+        return None
+    longest = np.nanmax(times[:, reached], axis=0)
+    rows = [
+        (label, [_bar(seconds, most) for seconds, most in zip(own, longest, strict=True)])
+        for label, own in zip(names_, times[:, reached], strict=True)
+    ]
+    return Race([f"{LEVELS[level]:.0e}" for level in reached], rows[:FIRST], rows[FIRST:])
+
+
+def _bar(seconds: float, longest: float) -> Bar:
+    if math.isnan(seconds):
+        return Bar("not reached", None)
+    return Bar(duration(seconds), round(100.0 * seconds / longest, 1) if longest > 0.0 else 0.0)
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,11 @@ def test_two_hundred_runs(driver, sweep, tmp_path):
         gaps = driver.execute_script(f"{shown}.map((row) => data.runs[row.dataset.run].values.gap)")
         assert gaps == sorted(gaps, key=lambda gap: sign * gap)
     driver.find_element("id", "plot-first").click()
-    assert len(driver.find_elements("css selector", "#legend button")) == min(expected, 32)
+    assert len(driver.find_elements("css selector", "#legend button")) == 8
+    assert len(driver.find_elements("css selector", "#legend-more button")) == min(expected, 32) - 8
+    styles = "new Set(line.filter((each) => each.meta.kind === 'measured').map((each) => each.line.color)).size"
+    wait(driver, f"return {FIRST_PLOT}.data")
+    assert driver.execute_script(f"const line = {FIRST_PLOT}.data; return {styles}") == 9  # the last of them grey
     box.clear()
     box.send_keys("nope<1")
     assert "there is no single column called nope" in driver.find_element("id", "count").text
@@ -262,3 +266,26 @@ def test_one_run_with_its_picture(driver, three, tmp_path):
     wait(driver, f"return {plot}.data")
     assert driver.execute_script(f"return {plot}.data[0].type") == "bar"
     assert errors(driver) == []
+
+
+@needs_browser
+def test_on_paper_there_is_every_plot_in_dark_ink(driver, page_of_three):
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    open_page(driver, page_of_three)
+    driver.execute_script("addEventListener('beforeprint', () => { window.ink = css('--ink') + colour(0); })")
+    driver.execute_cdp_cmd("Page.printToPDF", {})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert driver.execute_script("return figures.every((figure) => figure.dataset.drawn)")
+    assert driver.execute_script("return window.ink.endsWith(LIGHT[0])")
+    assert errors(driver) == []
+
+
+@needs_browser
+def test_seconds_to_an_accuracy_are_bars(driver, page_of_three):
+    open_page(driver, page_of_three)
+    cells = driver.find_elements("css selector", "table.race tbody td")
+    # The gap is 4 / (k + 2) in the second run, and 4 / (1 + (k + 1)^1.3) in the third; a step takes 10 ms.
+    assert [each.text for each in cells] == ["not reached", "3.98s", "1.00s"]
+    widths = [each.size["width"] for each in driver.find_elements("css selector", "table.race .bar")]
+    assert widths[1] / widths[0] == pytest.approx(1.0 / 3.98, rel=0.1)

@@ -15,7 +15,8 @@ const DARK = ["#56b4e9", "#ff9f4a", "#2ed3a3", "#f08cc8", "#e5cf4b", "#c0c0c0", 
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
 const GLYPHS = ["●", "■", "◆", "▲", "✚", "✖", "★", "▼"];
 const DASHES = { bound: "dash", theory: "dot", floor: "dot", fit: "dashdot" };
-const colour = (index) => (dark.matches ? DARK : LIGHT)[index % LIGHT.length];
+const colour = (index) => (dark.matches && !printing ? DARK : LIGHT)[index % LIGHT.length];
+let printing = false;
 // A run keeps its colour and symbol while it is shown, whatever else is.
 const slots = new Map();
 function slot(run) {
@@ -82,18 +83,22 @@ function layout(x, y, extra = {}) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
     font: { color: css("--ink"), size: 13, family: "system-ui, sans-serif" }, margin: { l: 70, r: 15, t: 28, b: 45 },
+    ...(printing ? { width: 640, height: 260 } : {}), autosize: !printing,
     hoverlabel: { namelength: 60 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") }, xaxis: axis(x), yaxis: axis(y), ...extra,
   };
 }
 
+// Eight can be told apart; whatever else is plotted is a thin grey line, which the legend has behind a click.
+const STYLES = LIGHT.length;
 function line(run, name, kind, values, source) {
-  const index = slot(run), label = clip(data.runs[run].label);
+  const index = slot(run), label = clip(data.runs[run].label), plain_ = index >= STYLES;
+  const ink = plain_ ? css("--soft") : colour(index);
   return {
     type: "scatter", x: source[state.x], y: values, name: plain(kind === "fit" ? label + ", fit" : label + ": " + name),
-    mode: kind === "measured" ? "lines+markers" : "lines",
-    line: { color: colour(index), width: kind === "measured" ? 2 : 1.5, dash: DASHES[kind] || "solid" },
-    marker: { symbol: SYMBOLS[index % SYMBOLS.length], size: 7, maxdisplayed: 7, color: colour(index) },
-    opacity: kind === "measured" ? 1 : 0.85, connectgaps: false,
+    mode: kind === "measured" && !plain_ ? "lines+markers" : "lines",
+    line: { color: ink, width: plain_ ? 1 : kind === "measured" ? 2 : 1.5, dash: DASHES[kind] || "solid" },
+    marker: { symbol: SYMBOLS[index % SYMBOLS.length], size: 7, maxdisplayed: 7, color: ink },
+    opacity: plain_ ? 0.6 : kind === "measured" ? 1 : 0.85, connectgaps: false,
     hovertemplate: (state.x === "k" ? "iteration %{x}" : "%{x:.4g} s") + "<br>%{y:.6g}",
     meta: { run, name, kind },
   };
@@ -202,28 +207,34 @@ function redraw() {
 
 // ---------------------------------------------------------------- legend and controls
 function legend() {
-  const list = $("legend");
+  const list = $("legend"), more = $("legend-more");
   if (!list) return;
   for (const run of [...slots.keys()]) if (!state.runs.includes(run)) slots.delete(run);
-  list.replaceChildren(...state.runs.map((run) => {
-    const item = document.createElement("li"), button = document.createElement("button");
-    const index = slot(run), text = document.createElement("span"), sign = document.createElement("b");
-    sign.textContent = GLYPHS[index % GLYPHS.length];
-    sign.style.color = colour(index);
-    sign.setAttribute("aria-hidden", "true");
-    text.textContent = data.runs[run].label;
-    button.type = "button";
-    button.title = data.runs[run].label;
+  const styled = (run) => slot(run) < STYLES;
+  list.replaceChildren(...state.runs.filter(styled).map(entry));
+  const others = state.runs.filter((run) => !styled(run));
+  more.hidden = !others.length;
+  more.querySelector("summary").textContent = `and ${others.length} more, in grey`;
+  more.querySelector("ul").replaceChildren(...others.map(entry));
+}
+function entry(run) {
+  const item = document.createElement("li"), button = document.createElement("button");
+  const index = slot(run), text = document.createElement("span"), sign = document.createElement("b");
+  sign.textContent = index < STYLES ? GLYPHS[index] : "–";
+  if (index < STYLES) sign.style.color = colour(index);
+  sign.setAttribute("aria-hidden", "true");
+  text.textContent = data.runs[run].label;
+  button.type = "button";
+  button.title = data.runs[run].label;
+  button.setAttribute("aria-pressed", String(!state.hidden.has(run)));
+  button.append(sign, text);
+  button.addEventListener("click", () => {
+    if (!state.hidden.delete(run)) state.hidden.add(run);
     button.setAttribute("aria-pressed", String(!state.hidden.has(run)));
-    button.append(sign, text);
-    button.addEventListener("click", () => {
-      if (!state.hidden.delete(run)) state.hidden.add(run);
-      button.setAttribute("aria-pressed", String(!state.hidden.has(run)));
-      redraw();
-    });
-    item.append(button);
-    return item;
-  }));
+    redraw();
+  });
+  item.append(button);
+  return item;
 }
 function plotRuns(runs) {
   state.runs = runs;
@@ -331,15 +342,15 @@ function connectTable() {
 }
 
 // ---------------------------------------------------------------- parameters against results
-function scale(values) {
-  const logarithmic = values.every((value) => value > 0) && Math.max(...values) > 100 * Math.min(...values);
+function scale(key) {
+  const logarithmic = data.logarithmic.includes(key);
   return { logarithmic, at: logarithmic ? Math.log10 : (value) => value };
 }
 function dimension(key, runs) {
   const values = runs.map((run) => data.runs[run].values[key]);
   const numbers = values.filter(isNumber);
   if (numbers.length && numbers.length === values.filter((value) => value !== null && value !== undefined).length) {
-    const { at, logarithmic } = scale(numbers), places = numbers.map(at);
+    const { at, logarithmic } = scale(key), places = numbers.map(at);
     const low = Math.min(...places), high = Math.max(...places), span = high - low || 1;
     const back = (place) => (logarithmic ? 10 ** (low + place * span) : low + place * span);
     const distinct = [...new Set(numbers)].sort((a, b) => a - b);
@@ -353,7 +364,7 @@ function dimension(key, runs) {
   return { places: values.map(place), ticks };
 }
 function mix(part) {
-  const [from, to] = dark.matches ? [[255, 190, 60], [70, 130, 235]] : [[214, 95, 0], [20, 60, 150]];
+  const [from, to] = dark.matches && !printing ? [[255, 190, 60], [70, 130, 235]] : [[214, 95, 0], [20, 60, 150]];
   return `rgb(${from.map((value, i) => Math.round(value + part * (to[i] - value))).join(",")})`;
 }
 const heading = (key) => (data.columns.find((column) => column.key === key) || { heading: key }).heading;
@@ -420,7 +431,7 @@ function drawHeat() {
   }
   const known = cells.flat().filter((value) => value !== null);
   const top = known.length ? known.reduce((a, b) => (sign * b > sign * a ? b : a)) : null;
-  const { at } = scale(known.length ? known : [1]);
+  const { at } = scale(metric);
   const low = Math.min(...known.map(at)), span = Math.max(...known.map(at)) - low || 1;
   const row = (...cells) => { const tr = element("tr", ""); tr.append(...cells); return tr; };
   const head = element("thead", ""), body = element("tbody", "");
@@ -448,7 +459,7 @@ function connectParameters() {
 
 // ---------------------------------------------------------------- pictures
 function drawPicture(plot) {
-  const picture = data.pictures[plot.dataset.picture];
+  const picture = data.pictures[plot.dataset.picture], small = printing ? { width: 300, height: 300 } : {};
   if (picture.kind === "points") {
     const groups = [...new Set(picture.group)].sort((a, b) => a - b);
     const lines = groups.map((group, index) => {
@@ -459,10 +470,10 @@ function drawPicture(plot) {
         marker: { color: colour(index), symbol: SYMBOLS[(index + Math.floor(index / LIGHT.length)) % SYMBOLS.length], size: 6, opacity: 0.75 },
       };
     });
-    Plotly.react(plot, lines, layout({ zeroline: false }, { zeroline: false, scaleanchor: "x" }), CONFIG);
+    Plotly.react(plot, lines, layout({ zeroline: false }, { zeroline: false, scaleanchor: "x" }, small), CONFIG);
   } else if (picture.kind === "signal") {
     Plotly.react(plot, [{ type: "bar", x: picture.numbers, y: picture.values, marker: { color: colour(0) }, hovertemplate: "entry %{x}<br>%{y:.5g}<extra></extra>" }],
-      layout({ title: { text: "entry" }, showgrid: false }, {}), CONFIG);
+      layout({ title: { text: "entry" }, showgrid: false }, {}, small), CONFIG);
   } else if (picture.kind === "path") {
     const [sx, sy] = picture.solution, r = picture.radius, angles = Array.from({ length: 181 }, (_, i) => (i * Math.PI) / 90);
     Plotly.react(plot, [
@@ -471,7 +482,7 @@ function drawPicture(plot) {
       { type: "scatter", mode: "lines+markers", name: "path", x: picture.x, y: picture.y, text: picture.k.map((k) => `iteration ${k}`),
         line: { color: colour(0), width: 1.5 }, marker: { size: 5, color: colour(0) }, hovertemplate: "%{text}<br>(%{x:.4f}, %{y:.4f})" },
       { type: "scatter", mode: "markers", name: "solution", x: [sx], y: [sy], marker: { symbol: "star", size: 15, color: colour(1) }, hovertemplate: "(%{x:.4f}, %{y:.4f})" },
-    ], layout({ title: { text: "x_1" }, zeroline: false }, { title: { text: "x_2" }, zeroline: false, scaleanchor: "x" }), CONFIG);
+    ], layout({ title: { text: "x_1" }, zeroline: false }, { title: { text: "x_2" }, zeroline: false, scaleanchor: "x" }, small), CONFIG);
   }
 }
 
@@ -496,7 +507,18 @@ function begin() {
     parameters();
     all(".plot[data-picture][data-seen]").forEach(drawPicture);
   });
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
   document.documentElement.dataset.ready = "true";
+}
+// On paper everything is there that is unfolded, seen before or not, in dark ink and no wider than the paper.
+function paper(on) {
+  printing = on;
+  for (const each of all(".plot[data-picture], #parallel-plot, #heat-plot")) each.dataset.seen = "true";
+  legend();
+  figures.forEach(draw);
+  parameters();
+  all(".plot[data-picture]").forEach(drawPicture);
 }
 legend();
 connectPlots();
