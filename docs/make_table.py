@@ -30,7 +30,7 @@ def main() -> None:
     console.print(
         progress_table(result.sense, [*(r for r in records if r.k in _ROWS and r.k < result.record.k), result.record])
     )
-    show_result(console, result, outcome.summary)
+    show_result(console, result, outcome.summary, outcome.legend)
     console.save_svg(str(_DOCS / "table.svg"), title="cgm", unique_id="cgm")
 
 

@@ -14,7 +14,7 @@ from cgm_cli.text import quoted
 
 _LOW = ("gap", "infeasibility", "iterations", "seconds")
 """What every run has, and is the better the lower it is. Of its own figures a template says which way is better."""
-_CONVERGED = (Status.CONVERGED.value, Status.TARGET_REACHED.value)
+CONVERGED = (Status.CONVERGED.value, Status.TARGET_REACHED.value)
 
 
 def direction(name: str, entries: Sequence[Entry]) -> int:
@@ -63,7 +63,7 @@ def marks(names: Sequence[str], entries: Sequence[Entry]) -> dict[str, list[Entr
     """
     found = {}
     finished = [entry for entry in entries if entry.finished]
-    converged = all(entry.state in _CONVERGED for entry in finished)
+    converged = all(entry.state in CONVERGED for entry in finished)
     for name in names:
         values = {entry.figures.get(name, math.nan) for entry in finished}
         differ = len({value for value in values if not math.isnan(value)}) > 1

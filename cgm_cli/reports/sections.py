@@ -21,7 +21,7 @@ from cgm_cli.reports.images import png
 from cgm_cli.reports.material import WITH_PICTURES, Read
 from cgm_cli.reports.pictures import Image, Picture
 from cgm_cli.reports.query import as_number, as_text
-from cgm_cli.reports.ranking import marks
+from cgm_cli.reports.ranking import CONVERGED, marks
 from cgm_cli.reports.sparkline import sparkline
 
 FIRST = 8
@@ -33,7 +33,7 @@ _WITH_PROVENANCE = 12
 
 @dataclass(frozen=True)
 class Fact:
-    """A label with its value. status: good or bad. bound_is, winner: what stands behind and below the value."""
+    """A label with its value. status: good, spent or bad. bound_is, winner: what stands behind and below the value."""
 
     label: str
     value: Any
@@ -71,7 +71,8 @@ def summary(entries: Sequence[Entry], faults: Sequence[Unreadable], names_: Sequ
 
 
 def _single(entry: Entry) -> list[Fact]:
-    facts = [Fact("status", entry.state, status="good" if entry.finished else "bad")]
+    ended = "good" if entry.state in CONVERGED else "spent" if entry.finished else "bad"
+    facts = [Fact("status", entry.state, status=ended)]
     for name in names.figures([entry]):
         bound_is = _in_words(entry) if name == "bound" and entry.bound_is != "none" else ""
         label = name.removeprefix("metric_").replace("_", " ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ LEFT = "It was left at once, without a result."
 class Execution:
     """status: how the run ended. run: the folder. summary: the object that `--json` prints. fault: why the folder is
     incomplete, or None. result: None where there was nothing left to do for a run that had ended, or where it was left
-    before its first step.
+    before its first step. legend: what the metrics are, by their names.
     """
 
     status: Status
@@ -56,6 +56,7 @@ class Execution:
     run: Path
     summary: dict[str, Any]
     fault: CgmError | None = None
+    legend: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute(
@@ -220,7 +221,8 @@ def _solve(
     if fault is None and not wanted(result.status):
         # Not before the end is on the disk: whatever happens before goes on from the last checkpoint.
         checkpointer.discard()
-    return Execution(result.status, result, folder.path, summary, fault)
+    legend = {each.name: each.description for each in instance.template.measures}
+    return Execution(result.status, result, folder.path, summary, fault, legend)
 
 
 @contextmanager
