@@ -22,7 +22,7 @@ def main() -> None:
     records = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # the run folder goes to runs/ below the working directory
-        outcome = execute(_SPEC, observers=lambda sense: [SimpleNamespace(on_record=records.append)])
+        outcome = execute(_SPEC, observers=lambda sense, rules: [SimpleNamespace(on_record=records.append)])
         os.chdir(_DOCS)
     result = outcome.result
     console = Console(record=True, force_terminal=True, width=92, file=io.StringIO(), highlight=False)

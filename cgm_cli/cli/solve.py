@@ -107,7 +107,7 @@ def _solve(
             made or spec,
             overrides,
             out,
-            lambda sense: () if quiet else (stack.enter_context(Progress(sense, console, live)),),
+            lambda sense, rules: () if quiet else (stack.enter_context(Progress(sense, console, live, rules)),),
             should_stop,
             resume,
         )

@@ -20,10 +20,12 @@ from rich.text import Text
 
 from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, pretty, ratio
 from cgm_cli.display.meaning import colour, meaning
+from cgm_cli.display.remaining import Remaining
 from cgm_cli.methods.record import MARKS, IterationRecord
 
 if TYPE_CHECKING:
     from cgm_cli.display.live import PlotView
+    from cgm_cli.methods.stopping import StopRules
     from cgm_cli.solving.result import Result
 
 _LIVE_SECONDS = 0.25
@@ -99,11 +101,12 @@ class Progress:
     """An observer that shows the records as they come. Use as a context: leaving it shows the last one.
 
     A console that cannot be written to (any more) is let alone from then on: the run goes on without it. plot: curves
-    in place of the table, in a terminal.
+    in place of the table, in a terminal. rules: when the run ends, for the time that is left.
     """
 
-    def __init__(self, sense: str, console: Console, plot: bool = False):
+    def __init__(self, sense: str, console: Console, plot: bool = False, rules: StopRules | None = None):
         self._view = _view(sense, console, plot)
+        self._remaining = Remaining(rules)
         self._last: IterationRecord | None = None
         self._shown: IterationRecord | None = None
         self._due = -math.inf
@@ -116,6 +119,7 @@ class Progress:
             return
         self._last = record
         self._view.take(record)
+        self._remaining.take(record)
         if record.k >= self._mark:
             self._view.remember(record)
             self._mark = _next_mark(record.k)
@@ -123,7 +127,7 @@ class Progress:
             self._show(record)
 
     def _show(self, record: IterationRecord) -> None:
-        self._try(lambda: self._view.show(record))
+        self._try(lambda: self._view.show(record, self._remaining.in_words(record)))
         self._shown = record
         self._due = record.seconds + self._view.pause(record.seconds)
 
@@ -178,9 +182,10 @@ class _PlainView:
     def remember(self, record: IterationRecord) -> None:
         """Lines that were printed stay."""
 
-    def show(self, record: IterationRecord) -> None:
+    def show(self, record: IterationRecord, left: str) -> None:
         cells = {self._bound if heading == "bound" else heading: cell(record) for heading, cell in _COLUMNS.items()}
-        _print_plain(self._console, "  ".join(f"{heading} {cell}" for heading, cell in cells.items()))
+        parts = [f"{heading} {cell}" for heading, cell in cells.items()]
+        _print_plain(self._console, "  ".join([*parts, *filter(None, [left])]))
 
 
 class _LiveView:
@@ -206,10 +211,10 @@ class _LiveView:
     def remember(self, record: IterationRecord) -> None:
         self._history.append(record)
 
-    def show(self, record: IterationRecord) -> None:
+    def show(self, record: IterationRecord, left: str) -> None:
         newest = () if self._history and self._history[-1] is record else (record,)
         table = progress_table(self._sense, (*self._history, *newest), self._live.console.width)
-        self._live.update(table, refresh=True)
+        self._live.update(Group(table, Text(left, "dim")) if left else table, refresh=True)
 
 
 def show_result(
