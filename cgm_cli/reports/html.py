@@ -53,8 +53,10 @@ class Section:
     shown: Any
 
 
-def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
-    """The page of these runs: of a single one all that is known, of many a comparison."""
+def page(entries: Sequence[Entry], faults: Sequence[Unreadable], again: int | None = None) -> str:
+    """The page of these runs: of a single one all that is known, of many a comparison. again: seconds after which it
+    loads itself again, because runs go on.
+    """
     single = len(entries) == 1
     names_ = labels(entries)
     shown = columns(entries)
@@ -94,11 +96,13 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         "metrics": {name: direction(name, entries) for name in names.figures(entries)},
         "pictures": [plain(picture) for picture in drawn],
         "first": PLOTTABLE,
+        "again": again,
     }
     return _template().render(
         title=title,
         sections=sections,
         data=data,
+        again=again,
         mark=MARK,
         version=__version__,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

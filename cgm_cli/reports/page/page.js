@@ -520,7 +520,15 @@ function paper(on) {
   parameters();
   all(".plot[data-picture]").forEach(drawPicture);
 }
+// A page of runs that go on loads itself again, unless it is held; where one was on it is kept by the browser.
+function connectWatch() {
+  if (!data.again) return;
+  const hold = $("hold");
+  hold.addEventListener("click", () => hold.setAttribute("aria-pressed", String(hold.getAttribute("aria-pressed") !== "true")));
+  setInterval(() => { if (hold.getAttribute("aria-pressed") !== "true") location.reload(); }, 1000 * data.again);
+}
 legend();
+connectWatch();
 connectPlots();
 connectTable();
 connectParameters();
