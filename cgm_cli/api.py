@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import Any
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.display.answer import Answer
+from cgm_cli.display.bar import Bar, logging_console
 from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.method import Method
@@ -32,6 +34,7 @@ def solve(
     quiet: bool = True,
     resume: str | Path | None = None,
     *,
+    progress: Callable[..., Any] | None = None,
     method: str | Mapping[str, Any] | Method = "auto",
     stop: Mapping[str, Any] | StopRules | None = None,
     seed: int = 0,
@@ -44,7 +47,9 @@ def solve(
     other. overrides: as for `--set`, for instance ["solver.beta0=0.5"]; a single one may be given as it is. out: the
     run folder, else runs/<name>/<id> below the current folder. resume: instead, the folder of a run to go on with, as
     by `cgm solve --resume`; never beside `out`. on_record: called with each IterationRecord. quiet=False shows the
-    progress on standard error.
+    progress on standard error. progress: a bar of tqdm's kind, for instance `tqdm.auto.tqdm`: it is called with
+    total=iterations and then told by `update(steps)`, `set_postfix(objective=..., gap=..., infeasibility=...)` and
+    `close()`. The logger `cgm_cli` is told of the progress, too, every five seconds or more, at the level INFO.
 
     In place of a spec there may be a CompositeProblem, built of the blocks in Python: then `method` is what stands
     under `solver` in a spec, or the name of a method, or a Method, `stop` what stands under `stop`, or StopRules
@@ -55,16 +60,19 @@ def solve(
     """
     if on_record is not None and not callable(on_record):
         raise TypeError(f"on_record: expected a function of a record, not a value of type {type(on_record).__name__}")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress: expected a bar such as tqdm, not a value of type {type(progress).__name__}")
+    watch = _Watch(on_record, quiet, progress, logging.getLogger("cgm_cli").isEnabledFor(logging.INFO))
     if isinstance(spec, Mapping | str | Path):
         if stop is not None or method != "auto" or seed != 0:
             raise TypeError("a spec says `method`, `stop` and `seed` itself: change them by `overrides`")
         if spec == "":
             raise ProblemError("spec: expected the path of a file, got an empty text")
-        return _solve_spec(spec, overrides, out, on_record, quiet, resume)
+        return _solve_spec(spec, overrides, out, watch, resume)
     if isinstance(spec, CompositeProblem):
         if overrides or out is not None or resume is not None:
             raise TypeError("a problem built in Python has no spec to override, and no run folder")
-        return _solve_problem(spec, method, stop, seed, on_record, quiet)
+        return _solve_problem(spec, method, stop, seed, watch)
     raise TypeError(f"a spec is the path of a file or a mapping, not a value of type {type(spec).__name__}")
 
 
@@ -73,11 +81,11 @@ def _solve_problem(
     method: str | Mapping[str, Any] | Method,
     stop: Mapping[str, Any] | StopRules | None,
     seed: int,
-    on_record: Callable[[IterationRecord], None] | None,
-    quiet: bool,
+    watch: _Watch,
 ) -> Answer:
     with ExitStack() as stack:
-        observers = _observers(stack, problem.sense, on_record, quiet)
+        rules = stop if isinstance(stop, StopRules) else None
+        observers = watch.observers(stack, problem.sense, rules)
         result = solve_problem(problem, method, stop, seed=seed, observers=observers)
     return Answer.of(result, None)
 
@@ -86,8 +94,7 @@ def _solve_spec(
     spec: str | Path | Mapping[str, Any],
     overrides: Sequence[str],
     out: str | Path | None,
-    on_record: Callable[[IterationRecord], None] | None,
-    quiet: bool,
+    watch: _Watch,
     resume: str | Path | None,
 ) -> Answer:
     overrides = _overrides(overrides)
@@ -100,7 +107,7 @@ def _solve_spec(
             made or spec,
             overrides,
             out,
-            lambda sense: _observers(stack, sense, on_record, quiet),
+            lambda sense, rules: watch.observers(stack, sense, rules),
             resume=resume,
         )
     if outcome.result is None:
@@ -110,13 +117,29 @@ def _solve_spec(
     return Answer.of(outcome.result, outcome.run)
 
 
-def _observers(
-    stack: ExitStack, sense: str, on_record: Callable[[IterationRecord], None] | None, quiet: bool
-) -> list[Observer]:
-    chosen: list[Observer] = [] if quiet else [stack.enter_context(Progress(sense, error_console()))]
-    if on_record is not None:
-        chosen.append(_Callback(on_record))
-    return chosen
+@dataclass(frozen=True)
+class _Watch:
+    """Who is told of the records. logged: whether the logger is."""
+
+    on_record: Callable[[IterationRecord], None] | None
+    quiet: bool
+    progress: Callable[..., Any] | None
+    logged: bool
+
+    def observers(self, stack: ExitStack, sense: str, rules: StopRules | None) -> list[Observer]:
+        """They are closed with the stack."""
+        chosen: list[Observer] = []
+        if not self.quiet:
+            chosen.append(stack.enter_context(Progress(sense, error_console(), rules=rules)))
+        if self.progress is not None:
+            bar = Bar(self.progress(total=None if rules is None else rules.iterations))
+            stack.callback(bar.close)
+            chosen.append(bar)
+        if self.logged:
+            chosen.append(stack.enter_context(Progress(sense, logging_console(), rules=rules)))
+        if self.on_record is not None:
+            chosen.append(_Callback(self.on_record))
+        return chosen
 
 
 def _overrides(given: Sequence[str]) -> list[str]:

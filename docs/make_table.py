@@ -22,7 +22,7 @@ def main() -> None:
     records = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # the run folder goes to runs/ below the working directory
-        outcome = execute(_SPEC, observers=lambda sense: [SimpleNamespace(on_record=records.append)])
+        outcome = execute(_SPEC, observers=lambda sense, rules: [SimpleNamespace(on_record=records.append)])
         os.chdir(_DOCS)
     result = outcome.result
     console = Console(record=True, force_terminal=True, width=92, file=io.StringIO(), highlight=False)
@@ -30,7 +30,7 @@ def main() -> None:
     console.print(
         progress_table(result.sense, [*(r for r in records if r.k in _ROWS and r.k < result.record.k), result.record])
     )
-    show_result(console, result, outcome.summary)
+    show_result(console, result, outcome.summary, outcome.legend)
     console.save_svg(str(_DOCS / "table.svg"), title="cgm", unique_id="cgm")
 
 

@@ -400,3 +400,37 @@ def test_an_argument_that_is_none_is_refused_at_once_by_its_name(arguments, told
     with pytest.raises((TypeError, ProblemError), match=told):
         solve(**{"spec": spec(), **arguments})
     assert not list(tmp_path.iterdir())
+
+
+class FakeBar:
+    """What tqdm is asked for, kept."""
+
+    def __init__(self, total):
+        self.total, self.n, self.figures, self.closed = total, 0, {}, 0
+
+    def update(self, n):
+        self.n += n
+
+    def set_postfix(self, **figures):
+        self.figures = figures
+
+    def close(self):
+        self.closed += 1
+
+
+def test_a_bar_is_moved_and_closed(tmp_path):
+    bars = []
+    answer = solve(spec(), out=tmp_path / "run", progress=lambda **given: bars.append(FakeBar(**given)) or bars[0])
+    (bar,) = bars
+    assert bar.n == answer.iterations and bar.closed == 1 and bar.total >= bar.n
+    assert float(bar.figures["objective"]) == pytest.approx(answer.objective, rel=1e-3)
+    with pytest.raises(TypeError, match=r"^progress: expected a bar such as tqdm, not a value of type int$"):
+        solve(spec(), progress=3)
+
+
+def test_the_logger_is_told_of_the_progress_where_somebody_listens(tmp_path, caplog):
+    solve(spec(), out=tmp_path / "silent")
+    assert "lower bound" not in caplog.text
+    with caplog.at_level("INFO", logger="cgm_cli"):
+        solve(spec(), out=tmp_path / "told")
+    assert "iteration 0 " in caplog.text and "lower bound" in caplog.text

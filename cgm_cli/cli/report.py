@@ -15,7 +15,7 @@ from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
 
 if TYPE_CHECKING:
-    from cgm_cli.reports.collect import Unreadable
+    from cgm_cli.reports.collect import Collection, Unreadable
 
 _TOLD = 6
 _STDOUT = Path("-")
@@ -62,6 +62,9 @@ def report(
         Path | None, typer.Option(metavar="FILE", help="Write a table of all figures; - for standard output.")
     ] = None,
     json: Json = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write the page again whenever the runs have changed, until all have ended.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files, too, that no report of cgm has written.")
     ] = False,
@@ -72,31 +75,37 @@ def report(
     of the result (objective, bound, gap, infeasibility, iterations, seconds, status, a metric). Exit codes: 0 shown, 2
     usage, 3 there is no run to show, 4 a file cannot be written.
     """
-    from cgm_cli.reports.collect import collect
     from cgm_cli.reports.query import filtered, ordered
-    from cgm_cli.reports.ranking import asked_best
+    from cgm_cli.reports.ranking import asked_best, best_first
 
     # Before anything is read: a word that is wrong is told at once.
     chosen = _formats("pdf" if kinds is None else kinds)
     if kinds is not None and figures is None:
         raise typer.BadParameter("--format is that of figures: write --figures DIR as well")
+    if watch and (html is None or html == _STDOUT or json or any((figures, latex, csv, best))):
+        raise typer.BadParameter("--watch is that of a page in a file: write --html FILE, and no other output")
     files = [path for path in (html, latex, csv) if path is not None]
     _check(files, json, force)
-    places, unknown = _places(paths)
-    found = collect(places)
-    found.faults.extend(unknown)
+    if watch and html is not None:
+        from cgm_cli.reports.watch import follow
+
+        shown = follow(lambda: _found(paths), filters or (), sort, html, force, tell)
+        raise typer.Exit(0 if shown else 3)
+    found = _found(paths)
     entries = ordered(filtered(found.entries, filters or ()), sort) if found.entries else []
     if best is not None and entries:
         entries = asked_best(best, entries)
     written: list[Path] = []
+    # In a legend, and among the eight that have a style, the best come first, unless another order was asked for.
+    ranked = best_first(entries) if sort is None else entries
     if html is not None:
         from cgm_cli.reports.html import page
 
-        _write(html, page(entries, found.faults), written, force)
+        _write(html, page(ranked, found.faults), written, force)
     if figures is not None:
         from cgm_cli.reports.figures import write_figures
 
-        written += write_figures(entries, figures, chosen, force)
+        written += write_figures(ranked, figures, chosen, force)
     if latex is not None:
         from cgm_cli.reports.latex import as_latex
 
@@ -122,6 +131,15 @@ def report(
     if found.entries and not entries:
         tell(f"--filter leaves none of the {len(found.entries)} runs")
     raise typer.Exit(0 if entries else 3)
+
+
+def _found(paths: Sequence[str]) -> Collection:
+    from cgm_cli.reports.collect import collect
+
+    places, unknown = _places(paths)
+    found = collect(places)
+    found.faults.extend(unknown)
+    return found
 
 
 def _places(given: Sequence[str]) -> tuple[list[str], list[Unreadable]]:

@@ -107,7 +107,7 @@ def _solve(
             made or spec,
             overrides,
             out,
-            lambda sense: () if quiet else (stack.enter_context(Progress(sense, console, live)),),
+            lambda sense, rules: () if quiet else (stack.enter_context(Progress(sense, console, live, rules)),),
             should_stop,
             resume,
         )
@@ -117,7 +117,7 @@ def _solve(
         left = "was left before its first step" if outcome.status.resumable else "has ended and has nothing left to do"
         tell(f"{outcome.run} {left}: {outcome.status.sentence}")
     else:
-        show_result(console, outcome.result, outcome.summary)
+        show_result(console, outcome.result, outcome.summary, outcome.legend)
     code = outcome.status.exit_code
     text = ""
     if json:

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from cgm_cli.display.formatting import bound_label, duration, kind_in_words, number, pretty, ratio
+from cgm_cli.display.meaning import colour, meaning
+from cgm_cli.display.remaining import Remaining
 from cgm_cli.methods.record import MARKS, IterationRecord
 
 if TYPE_CHECKING:
     from cgm_cli.display.live import PlotView
+    from cgm_cli.methods.stopping import StopRules
     from cgm_cli.solving.result import Result
 
 _LIVE_SECONDS = 0.25
 _PLAIN_SECONDS = 5.0
 _HISTORY = 11
+_ROOM_FOR_LEGEND = 100
+"""Columns of a terminal in which there is room for what the figures are."""
 
 
 def error_console() -> Console:
@@ -96,11 +101,12 @@ class Progress:
     """An observer that shows the records as they come. Use as a context: leaving it shows the last one.
 
     A console that cannot be written to (any more) is let alone from then on: the run goes on without it. plot: curves
-    in place of the table, in a terminal.
+    in place of the table, in a terminal. rules: when the run ends, for the time that is left.
     """
 
-    def __init__(self, sense: str, console: Console, plot: bool = False):
+    def __init__(self, sense: str, console: Console, plot: bool = False, rules: StopRules | None = None):
         self._view = _view(sense, console, plot)
+        self._remaining = Remaining(rules)
         self._last: IterationRecord | None = None
         self._shown: IterationRecord | None = None
         self._due = -math.inf
@@ -113,6 +119,7 @@ class Progress:
             return
         self._last = record
         self._view.take(record)
+        self._remaining.take(record)
         if record.k >= self._mark:
             self._view.remember(record)
             self._mark = _next_mark(record.k)
@@ -120,7 +127,7 @@ class Progress:
             self._show(record)
 
     def _show(self, record: IterationRecord) -> None:
-        self._try(lambda: self._view.show(record))
+        self._try(lambda: self._view.show(record, self._remaining.in_words(record)))
         self._shown = record
         self._due = record.seconds + self._view.pause(record.seconds)
 
@@ -175,9 +182,10 @@ class _PlainView:
     def remember(self, record: IterationRecord) -> None:
         """Lines that were printed stay."""
 
-    def show(self, record: IterationRecord) -> None:
+    def show(self, record: IterationRecord, left: str) -> None:
         cells = {self._bound if heading == "bound" else heading: cell(record) for heading, cell in _COLUMNS.items()}
-        _print_plain(self._console, "  ".join(f"{heading} {cell}" for heading, cell in cells.items()))
+        parts = [f"{heading} {cell}" for heading, cell in cells.items()]
+        _print_plain(self._console, "  ".join([*parts, *filter(None, [left])]))
 
 
 class _LiveView:
@@ -203,33 +211,49 @@ class _LiveView:
     def remember(self, record: IterationRecord) -> None:
         self._history.append(record)
 
-    def show(self, record: IterationRecord) -> None:
+    def show(self, record: IterationRecord, left: str) -> None:
         newest = () if self._history and self._history[-1] is record else (record,)
         table = progress_table(self._sense, (*self._history, *newest), self._live.console.width)
-        self._live.update(table, refresh=True)
+        self._live.update(Group(table, Text(left, "dim")) if left else table, refresh=True)
 
 
-def show_result(console: Console, result: Result, summary: dict[str, Any]) -> None:
-    """The summary of a solve: a panel in a terminal, plain lines elsewhere, nothing where it cannot be written."""
+def show_result(
+    console: Console, result: Result, summary: dict[str, Any], legend: Mapping[str, str] | None = None
+) -> None:
+    """The summary of a solve: how it ended, what that means, and the figures. A panel in a terminal, plain lines
+    elsewhere, nothing where it cannot be written. legend: metric -> what it is.
+    """
     with suppress(OSError):
-        _show_rows(console, result, _result_rows(result, summary))
+        _show_parts(console, result, _told(result), _result_rows(result, summary, legend or {}))
 
 
-def _show_rows(console: Console, result: Result, rows: list[tuple[str, str]]) -> None:
+def _told(result: Result) -> list[str]:
+    """How it ended, and what it means."""
+    ended = " ".join(filter(None, (result.status.sentence, result.message)))
+    return [*filter(None, (ended, meaning(result)))]
+
+
+def _show_parts(console: Console, result: Result, told: list[str], rows: list[tuple[str, str, str]]) -> None:
     if not console.is_terminal:
-        for label, value in rows:
-            _print_plain(console, f"{label}: {value}" if label else value)
+        for line in told:
+            _print_plain(console, line)
+        for label, value, what in rows:
+            _print_plain(console, f"{label}: {value}" + (f"  ({what})" if what else ""))
         return
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    for label, value in rows:
+    legends = any(what for _, _, what in rows) and console.width >= _ROOM_FOR_LEGEND
+    if legends:
+        table.add_column(style="dim")
+    for label, value, what in rows:
         # Text, because a metric may have brackets in its name.
-        table.add_row(Text(label), Text(value))
-    good = result.status.exit_code == 0
-    console.print(
-        Panel(table, title=result.status.value, expand=False, border_style="green" if good else "red", padding=(0, 1))
-    )
+        table.add_row(Text(label), Text(value), *([Text(what)] if legends else []))
+    style = colour(result.status)
+    ended, *means = (Text(line) for line in told)
+    ended.stylize(f"bold {style}")
+    parts = Group(ended, *means, Text(""), table)
+    console.print(Panel(parts, title=result.status.value, expand=False, border_style=style, padding=(0, 1)))
 
 
 def result_line(summary: dict[str, Any]) -> str:
@@ -242,29 +266,28 @@ def result_line(summary: dict[str, Any]) -> str:
     return "  ".join([*parts, f"iterations {summary['iterations']}", summary["run"]])
 
 
-def _result_rows(result: Result, summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _result_rows(result: Result, summary: dict[str, Any], legend: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Label, value, and what it is."""
     record = result.record
-    rows = [("", " ".join(filter(None, (result.status.sentence, result.message))))]
-    rows.append(("objective", number(record.total, 8)))
+    rows = [("objective", number(record.total, 8), "")]
     if result.bound_is != "none":
         mark = MARKS.get(result.bound_is, "")
         kind = kind_in_words(result.bound_is, record.bound_failure)
-        rows.append((bound_label(result.sense), f"{mark}{number(record.bound, 8)} ({kind})"))
+        rows.append((bound_label(result.sense), f"{mark}{number(record.bound, 8)} ({kind})", ""))
         if (found := summary["certificate"]) is not None:
             cost = "no worse than" if found["cost"] <= 0.0 else f"{found['cost']:.2g} short of"
-            rows.append(
-                ("certificate", f"{cost} the estimate {number(found['estimate'], 8)}; {duration(found['seconds'])}")
-            )
-        rows.append(("gap", ratio(record.gap)))
-    rows += [(f"infeasibility of {pretty(name)}", ratio(value)) for name, value in record.infeasibilities.items()]
+            told = f"{cost} the estimate {number(found['estimate'], 8)}; {duration(found['seconds'])}"
+            rows.append(("certificate", told, ""))
+        rows.append(("gap", ratio(record.gap), "|objective - bound| / max(1, |objective|, |bound|)"))
+    for name, value in record.infeasibilities.items():
+        rows.append((f"infeasibility of {pretty(name)}", ratio(value), "|A x - p| / max(1, |p|), p nearest in the set"))
     if record.owed > 0.0:
-        rows.append(("owed to infeasibility", f"{ratio(record.owed)} of the objective"))
-    rows += [(pretty(name), _metric(value)) for name, value in result.metrics.items()]
-    rows.append(("iterations", f"{record.k} in {duration(record.seconds)}"))
+        rows.append(("owed to infeasibility", f"{ratio(record.owed)} of the objective", ""))
+    rows += [(pretty(name), _metric(value), legend.get(name, "")) for name, value in result.metrics.items()]
+    rows.append(("iterations", f"{record.k} in {duration(record.seconds)}", ""))
     if summary["method"]:
-        rows.append(("method", summary["method"]))
-    rows.append(("run", summary["run"]))
-    return rows
+        rows.append(("method", summary["method"], ""))
+    return [*rows, ("run", summary["run"], "")]
 
 
 def _metric(value: Any) -> str:

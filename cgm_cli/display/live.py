@@ -53,9 +53,10 @@ class PlotView:
             if len(self._kept) > _MOST:
                 self._kept = self._kept[::2]
 
-    def show(self, record: IterationRecord) -> None:
+    def show(self, record: IterationRecord, left: str) -> None:
         width, height = self._live.console.size
-        self._live.update(self.picture(record, width, height), refresh=True)
+        picture = self.picture(record, width, height)
+        self._live.update(Group(picture, Text(left, "dim")) if left else picture, refresh=True)
 
     def picture(self, record: IterationRecord, width: int, height: int) -> Group:
         """What stands in a terminal of this size."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,11 @@ from cgm_cli.reports.ranking import marks
 from cgm_cli.text import visible
 
 _LONGEST = 40
+HEADLINE = ("objective", "bound", "gap")
+"""What one looks for first."""
+_WORDS = ("method", "template")
+"""Parameters whose values say what they are."""
+_ALL_TOLD = 3
 
 
 @dataclass(frozen=True)
@@ -27,23 +33,73 @@ class Column:
 
 
 def columns(entries: Sequence[Entry]) -> list[Column]:
-    """The run, its varying parameters, how it ended, and its figures, as far as any run has them."""
+    """The run, how it ended, its headline figures, what varies, and every other figure, as far as any run has them."""
     shown = [name for name in names.figures(entries) if any(_known(entry, name) for entry in entries)]
     varying = names.varying(entries)
     short = names.short(varying, ("run", "status", *shown))
+    figures = [Column(name, name if name in FIGURES else name.removeprefix("metric_"), "figure") for name in shown]
     return [
         Column("run", "run", "run"),
-        *(Column(key, short[key], "param") for key in varying),
         Column("status", "status", "status"),
-        *(Column(name, name if name in FIGURES else name.removeprefix("metric_"), "figure") for name in shown),
+        *(column for column in figures if column.key in HEADLINE),
+        *(Column(key, short[key], "param") for key in varying),
+        *(column for column in figures if column.key not in HEADLINE),
     ]
 
 
 def labels(entries: Sequence[Entry]) -> list[str]:
-    """A short name for each run: of the spec where that tells them apart, else as much of the path as it takes."""
-    own = [entry.name for entry in entries]
-    if len(set(own)) == len(own):
-        return own
+    """A short name for each run: that of the spec where a person has given each its own, else what varies
+    (`cgal, beta0 = 5`), with as much of the path as it takes to tell apart what is left.
+    """
+    given = ["" if _is_numbered(entry) else entry.name for entry in entries]
+    if all(given) and len(set(given)) == len(given):
+        return given
+    if len(entries) == 1:
+        return [entries[0].name]
+    own = given if len(set(given)) > 1 else [""] * len(entries)
+    found = [", ".join(filter(None, parts)) for parts in zip(own, _what_varies(entries), strict=True)]
+    if len(set(found)) == len(found) and all(found):
+        return found
+    endings = _endings(entries)
+    again = Counter(found)
+    return [
+        label if label and again[label] == 1 else f"{label} ({end})" if label else end
+        for label, end in zip(found, endings, strict=True)
+    ]
+
+
+def _is_numbered(entry: Entry) -> bool:
+    """Whether it is called after the folder that a sweep has made for it."""
+    return entry.name in {f"point-{part}" for part in entry.path.parts[-2:]}
+
+
+def _what_varies(entries: Sequence[Entry]) -> list[str]:
+    """The values of what varies: of all of it where that is little, else of as much as tells the runs apart."""
+    keys = names.varying(entries)
+    short = names.short(keys)
+    keys.sort(key=lambda key: short[key] not in _WORDS)
+    said: list[list[str]] = [[] for _ in entries]
+    for count, key in enumerate(keys):
+        before = len({tuple(each) for each in said})
+        if count >= _ALL_TOLD and before == len(entries):
+            break
+        more = [_value(entry, key, short[key]) for entry in entries]
+        grown = [[*each, text] if text else each for each, text in zip(said, more, strict=True)]
+        if count < _ALL_TOLD or len({tuple(each) for each in grown}) > before:
+            said = grown
+    return [", ".join(each) for each in said]
+
+
+def _value(entry: Entry, key: str, name: str) -> str:
+    if key not in entry.params:
+        return ""
+    value = entry.params[key]
+    number_ = as_number(value)
+    text = clipped(as_text(value) if number_ is None else f"{number_:g}", _LONGEST // 2)
+    return text if name in _WORDS else f"{name} = {text}"
+
+
+def _endings(entries: Sequence[Entry]) -> list[str]:
     parts = [entry.path.absolute().parts for entry in entries]
     for depth in range(1, max(map(len, parts), default=1) + 1):
         endings = ["/".join(path[-depth:]) for path in parts]

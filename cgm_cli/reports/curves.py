@@ -51,10 +51,14 @@ class Quantity:
         return [self.name, *self.beside]
 
 
+ACCURACY = "accuracy"
+LEVELS = (1e-2, 1e-4, 1e-6)
+"""Accuracies whose time is told."""
 _FIXED = (
     Quantity("total", "objective with its bound", {"bound": "bound"}, log=False, fit=False),
     Quantity("gap", "relative gap between objective and bound"),
     Quantity("infeasibility", "largest relative infeasibility"),
+    Quantity(ACCURACY, "max(gap, infeasibility): how far point and bound are off, together"),
 )
 _THEORY = (
     Quantity(
@@ -75,6 +79,30 @@ _THEORY = (
 )
 FEW_RUNS = 50
 """Up to so many runs, everything is shown; of more, what every run has."""
+
+
+def with_accuracy(trace: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """The trace and max(gap, infeasibility), where that is another curve than the gap; nan where there is no bound."""
+    gap, infeasibility = (np.asarray(trace.get(name, ()), dtype=float) for name in ("gap", "infeasibility"))
+    if gap.size == 0 or gap.shape != infeasibility.shape or not (infeasibility > 0.0).any():
+        return trace
+    return {**trace, ACCURACY: np.maximum(gap, infeasibility)}
+
+
+def seconds_to(trace: Mapping[str, np.ndarray], levels: Sequence[float] = LEVELS) -> list[float]:
+    """When max(gap, infeasibility) was first at most each of the levels; nan where it never was."""
+    values = np.asarray(with_accuracy(trace).get(ACCURACY, trace.get("gap", ())), dtype=float)
+    found = [np.flatnonzero(values <= level) for level in levels]
+    return [float(trace["seconds"][rows[0]]) if rows.size else float("nan") for rows in found]
+
+
+def logarithmic(values: Iterable[float]) -> bool:
+    """Whether numbers belong on a logarithmic axis: a hundred times apart, or spaced by factors rather than steps."""
+    known = np.unique([value for value in values if np.isfinite(value)])
+    if known.size < 2 or known[0] <= 0.0 or known[-1] < 10.0 * known[0]:
+        return False
+    steps, factors = np.diff(known), np.diff(np.log(known))
+    return bool(known[-1] > 100.0 * known[0] or np.ptp(factors) / factors.mean() < np.ptp(steps) / steps.mean())
 
 
 def quantities(

@@ -9,6 +9,8 @@ import numpy as np
 from cgm_cli.reports.pictures import Image, Path, Picture, Points, Signal
 
 _MARKS = "osD^vPX*<>"
+# Okabe and Ito, "Color universal design"; without their yellow, which is hard to see on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 
 
 def draw(picture: Picture, axes: Any) -> None:
@@ -19,7 +21,7 @@ def draw(picture: Picture, axes: Any) -> None:
 
 
 def _image(picture: Image, axes: Any) -> None:
-    axes.imshow(
+    shown = axes.imshow(
         np.ma.masked_invalid(picture.array),
         cmap=picture.colours or "gray",
         vmin=picture.low,
@@ -29,6 +31,9 @@ def _image(picture: Image, axes: Any) -> None:
     axes.set_facecolor("#9fb4c8")
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
+    if picture.colours is not None:
+        # Values that a colour stands for; a photograph needs none.
+        axes.figure.colorbar(shown, ax=axes, shrink=0.8, aspect=25, pad=0.02)
 
 
 def _points(picture: Points, axes: Any) -> None:
@@ -57,13 +62,13 @@ def _path(picture: Path, axes: Any) -> None:
     axes.plot(picture.x, picture.y, "o-", color="#0072B2", markersize=2, linewidth=0.8)
     axes.plot(*picture.solution, "*", color="#D55E00", markersize=9)
     axes.set_aspect("equal")
-    axes.set(xlabel="x_1", ylabel="x_2")
+    axes.set(xlabel="$x_1$", ylabel="$x_2$")
     axes.grid(False)
 
 
 def _colours(count: int) -> list[Any]:
     from matplotlib import colormaps
 
-    if count <= 2:
-        return ["#0072B2", "#D55E00"][:count]
-    return list(colormaps["tab10" if count <= 10 else "viridis"](np.linspace(0, 1, count)))
+    if count <= len(COLOURS):
+        return list(COLOURS[:count])
+    return list(colormaps["viridis"](np.linspace(0, 1, count)))

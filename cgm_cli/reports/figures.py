@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
@@ -13,9 +13,9 @@ import numpy as np
 from cgm_cli.errors import ProblemError
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, labels
-from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, quantities
+from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, logarithmic, quantities, with_accuracy
 from cgm_cli.reports.declared import metric
-from cgm_cli.reports.draw import draw
+from cgm_cli.reports.draw import COLOURS, draw
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.output import MARK, ready
 from cgm_cli.reports.pictures import pictures
@@ -26,15 +26,29 @@ FORMATS = ("pdf", "png", "svg")
 _WIDTH = 3.35
 """Inches: a column of a two-column page."""
 _LEGEND = 8
+_HALF = 18
+"""Characters of a name of which two stand beside each other in a legend."""
+_RATE = 8
+"""Characters that its rate takes beside it."""
+_MARKED = 7
 _POINTS = 600
 _WITH_PICTURES = 12
 _LONGEST_NAME = 120
 """Of a file, less its ending: a metric may be called anything."""
-# Okabe and Ito, "Color universal design"; without their yellow, which is hard to see on white.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 # Not dotted: that is what bounds are.
 _STYLES = ("-", "--", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (7, 2)), (0, (7, 2, 1, 2)), (0, (3, 3)))
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_NAMES = {
+    "total": "objective $f(x)$ (dotted: bound)",
+    "gap": "relative gap",
+    "infeasibility": "infeasibility",
+    "accuracy": "max(gap, infeasibility)",
+    "theory_residual": r"$f(x_k) - f^\star$",
+    "theory_smoothed_gap": r"$f_\beta(x_k) - f^\star$",
+    "theory_distance": r"distance of $Ax$ from the set",
+    "fw_gap": r"$\langle v, x - s \rangle$",
+}
+"""What stands at the axis of a column of the trace; f is the objective with its finite penalties."""
 _SETTINGS: dict[Any, Any] = {
     # Type 42: text stays text, which journals ask for; type 3 fonts are refused by many.
     "pdf.fonttype": 42,
@@ -45,9 +59,9 @@ _SETTINGS: dict[Any, Any] = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
     "axes.linewidth": 0.6,
     "lines.linewidth": 1.1,
     "axes.grid": True,
@@ -93,11 +107,11 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], 
     return written
 
 
-def _trace(entry: Entry) -> dict[str, np.ndarray]:
+def _trace(entry: Entry) -> Mapping[str, np.ndarray]:
     from cgm_cli.errors import CgmError
 
     try:
-        return entry.open().trace
+        return with_accuracy(entry.open().trace)
     except CgmError:
         return {}
 
@@ -121,16 +135,21 @@ def _style() -> Iterator[Any]:
 def _convergence(
     plt: Any, quantity: Quantity, shown: Sequence[tuple[int, dict[str, Curve]]], entries: Sequence[Entry]
 ) -> Any:
-    figure, axes = plt.subplots(figsize=(_WIDTH, 0.72 * _WIDTH))
     names_ = labels(entries)
     many = len(shown) > _LEGEND
+    listed = not many and (len(entries) > 1 or quantity.fit)
+    rates = quantity.fit and quantity.log
+    across = 2 if max(map(len, names_)) + _RATE * rates <= _HALF else 1
+    # The legend is below the axes, and takes nothing from them.
+    lines = -(-len(shown) // across) if listed else 0
+    figure, axes = plt.subplots(figsize=(_WIDTH, 0.72 * _WIDTH + 0.17 * lines))
     shades, bar = _shades(entries) if many else ([], None)
     log = quantity.log and any((found[quantity.name].values > 0).any() for _, found in shown)
-    styles = list(islice(cycle(zip(cycle(_COLOURS), _STYLES, _MARKS, strict=False)), _LEGEND))
+    styles = list(islice(cycle(zip(cycle(COLOURS), _STYLES, _MARKS, strict=False)), _LEGEND))
     for order, (index, found) in enumerate(shown):
         curve = found[quantity.name]
         colour, style, mark = (shades[index], "-", "") if many else styles[order]
-        extra = {} if many else {"marker": mark, "markersize": 3, "markevery": 0.13}
+        extra = {} if many else {"marker": mark, "markersize": 3.5, "markevery": _marked(curve.k)}
         line = curve.line if quantity.fit and log and not many else None
         rate = "" if line is None else f" ($k^{{{line[0]:.2f}}}$)"
         label = None if many else _literal(clipped(names_[index], 32)) + rate
@@ -146,7 +165,7 @@ def _convergence(
             axes.plot(curve.k, curve.fitted(), color=colour, linestyle="-", linewidth=0.5, alpha=0.7)
     axes.set_xscale("log")
     axes.set_xlabel("iteration k")
-    axes.set_ylabel(_literal(quantity.name))
+    axes.set_ylabel(_axis(quantity.name))
     if log:
         axes.set_yscale("log")
     low, high = _range(quantity, [found for _, found in shown], log)
@@ -154,9 +173,21 @@ def _convergence(
         axes.set_ylim(low, high)
     if bar is not None:
         figure.colorbar(bar[0], ax=axes, label=bar[1])
-    elif len(entries) > 1 or quantity.fit:
-        axes.legend(frameon=False)
+    elif listed:
+        figure.legend(frameon=False, loc="outside lower center", ncols=across, handlelength=2.6, columnspacing=1.2)
     return figure
+
+
+def _axis(column: str) -> str:
+    """What a column of the trace is, in words and symbols."""
+    words = column.removeprefix("metric_").replace("infeasibility_", "infeasibility of ").replace("_", " ")
+    return _NAMES.get(column) or _literal(clipped(words))
+
+
+def _marked(k: np.ndarray) -> list[int]:
+    """The points that get a mark, evenly over a logarithmic axis."""
+    places = np.geomspace(max(1.0, k[0]), max(1.0, k[-1]), _MARKED)
+    return np.unique(np.minimum(np.searchsorted(k, places), k.size - 1)).tolist()
 
 
 def _literal(text: str) -> str:
@@ -193,11 +224,11 @@ def _shades(entries: Sequence[Entry]) -> tuple[list[Any], tuple[Any, str] | None
     varying = names.varying(entries)
     given = [as_number(entry.params.get(varying[0])) for entry in entries] if len(varying) == 1 else []
     numbers = [float(value) for value in given if value is not None]
-    label = varying[0] if numbers and len(numbers) == len(given) else "run"
-    values = numbers if label != "run" else [float(i + 1) for i in range(len(entries))]
-    spread = min(values) > 0 and max(values) > 50 * min(values) and label != "run"
-    norm = (LogNorm if spread else Normalize)(min(values), max(values))
+    known = bool(numbers) and len(numbers) == len(given)
+    values = numbers if known else [float(i + 1) for i in range(len(entries))]
+    norm = (LogNorm if known and logarithmic(values) else Normalize)(min(values), max(values))
     bar = ScalarMappable(norm, colormaps["cividis"])
+    label = _literal(names.short(varying)[varying[0]]) if known else "run"
     return [bar.to_rgba(cast(Any, value)) for value in values], (bar, label)
 
 

@@ -19,10 +19,12 @@ from cgm_cli import __version__
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, columns, labels
 from cgm_cli.reports.collect import Unreadable
+from cgm_cli.reports.curves import logarithmic
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.material import axes_of, packed, read_runs, value_of
 from cgm_cli.reports.output import MARK
 from cgm_cli.reports.pictures import Image, plain
+from cgm_cli.reports.query import as_number
 from cgm_cli.reports.ranking import direction
 from cgm_cli.reports.sections import (
     FIRST,
@@ -31,6 +33,7 @@ from cgm_cli.reports.sections import (
     parameters,
     pictures_shown,
     provenance_shown,
+    race,
     runs_table,
     spec_table,
     summary,
@@ -50,8 +53,10 @@ class Section:
     shown: Any
 
 
-def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
-    """The page of these runs: of a single one all that is known, of many a comparison."""
+def page(entries: Sequence[Entry], faults: Sequence[Unreadable], again: int | None = None) -> str:
+    """The page of these runs: of a single one all that is known, of many a comparison. again: seconds after which it
+    loads itself again, because runs go on.
+    """
     single = len(entries) == 1
     names_ = labels(entries)
     shown = columns(entries)
@@ -63,6 +68,9 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         sections.append(Section("table", "Runs", runs_table(entries, names_, shown)))
     if found:
         sections.append(Section("convergence", "Convergence", convergence(found, entries, names_, reads)))
+    times = race(names_, reads)
+    if times:
+        sections.append(Section("race", "Seconds to accuracy", times))
     axes = axes_of(entries)
     if axes and len(entries) > 2:
         sections.append(Section("parameters", "Parameters and results", parameters(entries, axes)))
@@ -84,14 +92,17 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         "columns": [{"key": column.key, "heading": visible(column.heading)} for column in shown],
         "quantities": [vars(quantity) | {"beside": dict(quantity.beside)} for quantity in found],
         "axes": axes[:_AXES],
+        "logarithmic": [column.key for column in shown if _logarithmic(entries, column.key)],
         "metrics": {name: direction(name, entries) for name in names.figures(entries)},
         "pictures": [plain(picture) for picture in drawn],
         "first": PLOTTABLE,
+        "again": again,
     }
     return _template().render(
         title=title,
         sections=sections,
         data=data,
+        again=again,
         mark=MARK,
         version=__version__,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -99,6 +110,11 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable]) -> str:
         js=Markup(_file("page.js")),
         plotly=Markup(_plotly()),
     )
+
+
+def _logarithmic(entries: Sequence[Entry], key: str) -> bool:
+    values = [as_number(entry.value(key)) for entry in entries]
+    return logarithmic(value for value in values if value is not None)
 
 
 def _template() -> Template:
@@ -122,9 +138,7 @@ def _template() -> Template:
 
 
 def _plotly() -> str:
-    # The file itself: importing the package takes longer than writing the page.
-    text = (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-    return text.replace("</script", "<\\/script")
+    return _file("plotly/plotly-basic.min.js").replace("</script", "<\\/script")
 
 
 def _file(name: str) -> str:

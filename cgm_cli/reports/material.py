@@ -13,7 +13,7 @@ import numpy as np
 from cgm_cli.errors import CgmError
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import Column
-from cgm_cli.reports.curves import POINTS, Curve, Quantity, column_names, curves, quantities
+from cgm_cli.reports.curves import POINTS, Curve, Quantity, column_names, curves, quantities, seconds_to, with_accuracy
 from cgm_cli.reports.declared import metric
 from cgm_cli.reports.entry import Entry
 from cgm_cli.reports.pictures import Picture, pictures
@@ -34,6 +34,7 @@ class Read:
     curves: dict[str, Curve] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     pictures: list[Picture] = field(default_factory=list)
+    seconds_to: list[float] = field(default_factory=list)
 
 
 def read_runs(entries: Sequence[Entry]) -> tuple[list[Read], list[Quantity]]:
@@ -47,7 +48,8 @@ def read_runs(entries: Sequence[Entry]) -> tuple[list[Read], list[Quantity]]:
         read = Read()
         run = entry.open()
         _try(lambda run=run, read=read: read.provenance.update(run.provenance))
-        trace = _try(lambda run=run: run.trace) or {}
+        trace = with_accuracy(_try(lambda run=run: run.trace) or {})
+        read.seconds_to = seconds_to(trace)
         available |= dict.fromkeys(column_names([trace]))
         wanted = [name for each in quantities(column_names([trace]), len(entries)) for name in each.columns]
         points = _CURVE_BYTES / (max(1, len(entries)) * (len(wanted) + 2) * _BYTES_PER_VALUE)

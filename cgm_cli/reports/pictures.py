@@ -24,6 +24,7 @@ from cgm_cli.templates.views import VECTORS, ErrorMap, Heatmap, Photograph, Scat
 _PIXELS = 400
 _POINTS = 1500
 _STEPS = 300
+_LEVELS = 14
 _GRID = 41
 """Lines of the grid that the level lines of an objective are drawn from."""
 _WRITTEN_OUT = 3000
@@ -264,7 +265,26 @@ def plain(picture: Picture) -> dict[str, Any]:
     """Points, signals and paths for a page; images are files of their own."""
     kind = type(picture).__name__.lower()
     values = {name: value for name, value in vars(picture).items() if name != "alt"}
+    if isinstance(picture, Path):
+        del values["axis"], values["levels"]
+        values["contours"] = contours(picture)
     return {"kind": kind, **{name: _short(value) for name, value in values.items()}}
+
+
+def contours(picture: Path) -> list[list[float | None]]:
+    """The level lines of the objective as one way: its two coordinates, with None where the pen is lifted."""
+    from contourpy import contour_generator
+    from matplotlib.ticker import MaxNLocator
+
+    lines = contour_generator(picture.axis, picture.axis, picture.levels)
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for level in MaxNLocator(_LEVELS).tick_values(picture.levels.min(), picture.levels.max()):
+        for line in lines.lines(level):
+            points = np.asarray(line)
+            x += [*(float(f"{value:.4g}") for value in points[:, 0]), None]
+            y += [*(float(f"{value:.4g}") for value in points[:, 1]), None]
+    return [x, y]
 
 
 def _short(value: Any) -> Any:

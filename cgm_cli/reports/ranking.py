@@ -14,7 +14,7 @@ from cgm_cli.text import quoted
 
 _LOW = ("gap", "infeasibility", "iterations", "seconds")
 """What every run has, and is the better the lower it is. Of its own figures a template says which way is better."""
-_CONVERGED = (Status.CONVERGED.value, Status.TARGET_REACHED.value)
+CONVERGED = (Status.CONVERGED.value, Status.TARGET_REACHED.value)
 
 
 def direction(name: str, entries: Sequence[Entry]) -> int:
@@ -45,6 +45,17 @@ def best(name: str, entries: Sequence[Entry], sign: int | None = None) -> list[E
     return [entry for entry in known if sign * entry.figures[name] == top]
 
 
+def best_first(entries: Sequence[Entry]) -> list[Entry]:
+    """By accuracy = max(gap, infeasibility), then by seconds; those that did not finish, or have no bound, last."""
+
+    def rank(entry: Entry) -> tuple[bool, float, float]:
+        accuracy = max(entry.figures["gap"], entry.figures["infeasibility"])
+        known = entry.finished and not math.isnan(accuracy)
+        return (not known, accuracy if known else 0.0, entry.figures["seconds"] if known else 0.0)
+
+    return sorted(entries, key=rank)
+
+
 def marks(names: Sequence[str], entries: Sequence[Entry]) -> dict[str, list[Entry]]:
     """Figure -> the runs to mark in it. Where there is no other value, there is nothing to mark.
 
@@ -52,7 +63,7 @@ def marks(names: Sequence[str], entries: Sequence[Entry]) -> dict[str, list[Entr
     """
     found = {}
     finished = [entry for entry in entries if entry.finished]
-    converged = all(entry.state in _CONVERGED for entry in finished)
+    converged = all(entry.state in CONVERGED for entry in finished)
     for name in names:
         values = {entry.figures.get(name, math.nan) for entry in finished}
         differ = len({value for value in values if not math.isnan(value)}) > 1

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from cgm_cli.display.formatting import duration
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import Column, best_rows, cell, clipped, figure
 from cgm_cli.reports.collect import Unreadable
-from cgm_cli.reports.curves import Quantity
+from cgm_cli.reports.curves import LEVELS, Quantity
 from cgm_cli.reports.entry import FIGURES, Entry, flatten
 from cgm_cli.reports.images import png
 from cgm_cli.reports.material import WITH_PICTURES, Read
 from cgm_cli.reports.pictures import Image, Picture
 from cgm_cli.reports.query import as_number, as_text
-from cgm_cli.reports.ranking import marks
+from cgm_cli.reports.ranking import CONVERGED, marks
 from cgm_cli.reports.sparkline import sparkline
 
 FIRST = 8
@@ -32,7 +33,7 @@ _WITH_PROVENANCE = 12
 
 @dataclass(frozen=True)
 class Fact:
-    """A label with its value. status: good or bad. bound_is, winner: what stands behind and below the value."""
+    """A label with its value. status: good, spent or bad. bound_is, winner: what stands behind and below the value."""
 
     label: str
     value: Any
@@ -70,7 +71,8 @@ def summary(entries: Sequence[Entry], faults: Sequence[Unreadable], names_: Sequ
 
 
 def _single(entry: Entry) -> list[Fact]:
-    facts = [Fact("status", entry.state, status="good" if entry.finished else "bad")]
+    ended = "good" if entry.state in CONVERGED else "spent" if entry.finished else "bad"
+    facts = [Fact("status", entry.state, status=ended)]
     for name in names.figures([entry]):
         bound_is = _in_words(entry) if name == "bound" and entry.bound_is != "none" else ""
         label = name.removeprefix("metric_").replace("_", " ")
@@ -130,6 +132,43 @@ def _cell(entry: Entry, column: Column, label: str, best: bool) -> Cell:
         return Cell(text, full, heads=True)
     number = as_number(entry.value(column.key)) is not None
     return Cell(text, full, classes=" ".join(["number"] * number + ["best"] * best), best=best)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """text: the seconds. share: how long the bar is, in percent of its column; None where there is none."""
+
+    text: str
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Race:
+    """levels: the accuracies. first, others: label and bars of each run, those that are shown at once and the rest."""
+
+    levels: Sequence[str]
+    first: Sequence[tuple[str, Sequence[Bar]]]
+    others: Sequence[tuple[str, Sequence[Bar]]]
+
+
+def race(names_: Sequence[str], reads: Sequence[Read]) -> Race | None:
+    """Seconds to each accuracy that any run came to; None where none came to any."""
+    times = np.array([read.seconds_to for read in reads], dtype=float).reshape(len(reads), len(LEVELS))
+    reached = np.flatnonzero(np.isfinite(times).any(axis=0))
+    if reached.size == 0:
+        return None
+    longest = np.nanmax(times[:, reached], axis=0)
+    rows = [
+        (label, [_bar(seconds, most) for seconds, most in zip(own, longest, strict=True)])
+        for label, own in zip(names_, times[:, reached], strict=True)
+    ]
+    return Race([f"{LEVELS[level]:.0e}" for level in reached], rows[:FIRST], rows[FIRST:])
+
+
+def _bar(seconds: float, longest: float) -> Bar:
+    if math.isnan(seconds):
+        return Bar("not reached", None)
+    return Bar(duration(seconds), round(100.0 * seconds / longest, 1) if longest > 0.0 else 0.0)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ _PADDING = 2
 _NAMED = 8
 _STYLE = "bold green"
 _CURVE = Column("curve", "gap over k", "curve")
-_DISPENSABLE = ("seconds", "iterations", "bound", "curve")
+_FOLDER = Column("folder", "folder", "folder")
+_DISPENSABLE = ("seconds", "iterations", "curve")
 _PARAMS = 3
 """Parameters that are kept before other columns are."""
 _WIDTH_OF_A_FILE = 10_000
@@ -59,7 +60,9 @@ def _print_table(entries: Sequence[Entry], console: Console) -> None:
     lines = [sparkline(entry.gaps) for entry in entries]
     if any(lines):
         cells = _after(cells, "gap", _CURVE, lines)
-    dropped = _fit(cells, entries, console.width) if console.is_terminal else []
+    cells[_FOLDER] = [clipped(str(entry.path), longest if console.is_terminal else None) for entry in entries]
+    said = names != [entry.name for entry in entries]  # the names have the parameters in them
+    dropped = _fit(cells, entries, console.width, 0 if said else _PARAMS) if console.is_terminal else []
     table = Table(box=None, padding=(0, _PADDING, 0, 0), header_style="bold")
     for column in cells:
         justify = "right" if column.kind == "figure" else "left"
@@ -88,8 +91,8 @@ def _after(cells: dict[Column, list[str]], key: str, column: Column, texts: list
     return grown
 
 
-def _fit(cells: dict[Column, list[str]], entries: Sequence[Entry], width: int) -> list[str]:
-    """Leave out what matters least until the table fits; -> the headings left out."""
+def _fit(cells: dict[Column, list[str]], entries: Sequence[Entry], width: int, params: int) -> list[str]:
+    """Leave out what matters least until the table fits, `params` parameters late; -> the headings left out."""
 
     def total() -> int:
         return sum(max(map(len, (column.heading, *texts))) + _PADDING for column, texts in cells.items())
@@ -98,10 +101,13 @@ def _fit(cells: dict[Column, list[str]], entries: Sequence[Entry], width: int) -
         return all(column.key in entry.params for entry in entries)
 
     last = list(reversed(cells))
-    order = [column for column in last if column.kind == "figure" and column.key not in FIGURES]
+    order = [_FOLDER]
+    order += [column for column in last if column.kind == "figure" and column.key not in FIGURES]
     order += [column for column in last if column.kind == "param" and not everywhere(column)]
     order += [column for name in _DISPENSABLE for column in last if column.key == name]
-    order += [column for column in last if column.kind == "param" and column not in order][:-_PARAMS]
+    left = [column for column in last if column.kind == "param" and column not in order]
+    order += left[: max(0, len(left) - params)]
+    # What is left then: the name, and what one looks for first.
     order += [column for column in last if column.kind != "run" and column not in order]
     dropped = []
     for column in order:

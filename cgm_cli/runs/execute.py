@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import threadpoolctl
 from cgm_cli.errors import CgmError, DataError, NumericalError, wrapped
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
+from cgm_cli.methods.stopping import StopRules
 from cgm_cli.numerics.threads import threads
 from cgm_cli.readers.kinds import MadeSpec
 from cgm_cli.runs import provenance
@@ -48,7 +49,7 @@ LEFT = "It was left at once, without a result."
 class Execution:
     """status: how the run ended. run: the folder. summary: the object that `--json` prints. fault: why the folder is
     incomplete, or None. result: None where there was nothing left to do for a run that had ended, or where it was left
-    before its first step.
+    before its first step. legend: what the metrics are, by their names.
     """
 
     status: Status
@@ -56,13 +57,14 @@ class Execution:
     run: Path
     summary: dict[str, Any]
     fault: CgmError | None = None
+    legend: Mapping[str, str] = field(default_factory=dict)
 
 
 def execute(
     source: str | Path | MadeSpec | Mapping[str, Any] | None,
     overrides: Sequence[str] = (),
     out: Path | None = None,
-    observers: Callable[[str], Sequence[Observer]] = lambda sense: (),
+    observers: Callable[[str, StopRules], Sequence[Observer]] = lambda sense, rules: (),
     should_stop: Callable[[], Status | None] | None = None,
     resume: Path | None = None,
 ) -> Execution:
@@ -71,10 +73,10 @@ def execute(
 
     out: the folder, else runs/<name>/<id> below the current one. resume: instead, the folder of a run to go on with; it
     is begun if it is not there yet, and `source` None stands for the spec it holds. observers: given the sense
-    ("minimise" or "maximise"), who shall be told of each record. should_stop: the request of a caller who listens to
-    signals already; without it, they are listened to from here to the end. Raises CgmError, in words that point into
-    the spec, and KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that fails during the solve
-    raises nothing: see `Execution.fault`.
+    ("minimise" or "maximise") and when the run ends, who shall be told of each record. should_stop: the request of a
+    caller who listens to signals already; without it, they are listened to from here to the end. Raises CgmError, in
+    words that point into the spec, and KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that
+    fails during the solve raises nothing: see `Execution.fault`.
     """
     former = None if resume is None else former_run(resume)
     handed: Handed | MadeSpec | None = None
@@ -117,7 +119,7 @@ def _solve(
     handed: Handed | MadeSpec | None,
     folder: RunDirectory,
     former: Run | None,
-    observers: Callable[[str], Sequence[Observer]],
+    observers: Callable[[str, StopRules], Sequence[Observer]],
     should_stop: Callable[[], Status | None],
     stack: ExitStack,
 ) -> Execution:
@@ -192,7 +194,7 @@ def _solve(
 
     try:
         result = instance.solve(
-            observers=[folder, log, *observers(instance.sense)],
+            observers=[folder, log, *observers(instance.sense, instance.rules)],
             should_stop=should_stop,
             resume=checkpoint,
             on_checkpoint=keep,
@@ -220,7 +222,8 @@ def _solve(
     if fault is None and not wanted(result.status):
         # Not before the end is on the disk: whatever happens before goes on from the last checkpoint.
         checkpointer.discard()
-    return Execution(result.status, result, folder.path, summary, fault)
+    legend = {each.name: each.description for each in instance.template.measures}
+    return Execution(result.status, result, folder.path, summary, fault, legend)
 
 
 @contextmanager

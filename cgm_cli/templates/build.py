@@ -12,6 +12,7 @@ from cgm_cli.errors import ProblemError, in_range, located
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Theory
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.form import Form, choose_form
@@ -54,6 +55,11 @@ class Instance:
     @property
     def theory(self) -> Theory | None:
         return self.solve.theory
+
+    @property
+    def rules(self) -> StopRules:
+        """When the solve ends."""
+        return self.solve.stop
 
     @property
     def sense(self) -> str:

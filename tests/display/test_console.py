@@ -10,6 +10,7 @@ from rich.console import Console
 from cgm_cli.display import console as module
 from cgm_cli.display.console import Progress, result_line, show_result
 from cgm_cli.display.formatting import duration
+from cgm_cli.display.meaning import colour, meaning
 from cgm_cli.methods.best_bound import Certificate
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.summary import summarise
@@ -154,6 +155,48 @@ def test_names_are_never_read_as_markup(tmp_path):
         show_result(console, result, summarise(result, tmp_path))
         assert "[red]a" in shown(console)
         assert "[bold]b" in shown(console)
+
+
+@pytest.mark.parametrize(
+    ("changes", "made", "parts"),
+    [
+        (
+            {"infeasibility": 0.0},
+            {"bound_is": "certified"},
+            ["has an objective below 0.75: this is proven.", "lower bound"],
+        ),
+        ({}, {"bound_is": "certified", "sense": "maximise"}, ["objective above 0.75: this is proven.", "by 2.5e-02"]),
+        ({}, {"bound_is": "estimated"}, ["an estimate, and not proven"]),
+        ({}, {"bound_is": "certified", "bound_rests_on": "radius"}, ["proven, within the `radius` that was assumed."]),
+        ({}, {"bound_is": "none"}, ["is not known. It misses"]),
+    ],
+)
+def test_what_a_result_means(changes, made, parts):
+    text = meaning(Result(record(3, **changes), **made))
+    assert all(part in text for part in parts)
+    assert ("misses" in text) == (changes == {})
+
+
+def test_of_a_run_that_failed_nothing_is_said_of_the_optimum():
+    assert meaning(Result(record(3), status=Status.INFEASIBLE)) == ""
+    assert meaning(Result(record(3, total=math.nan))) == ""
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_colours_go_by_what_they_mean(status):
+    reached = status in (Status.CONVERGED, Status.TARGET_REACHED)
+    failed = status in (Status.FAILED, Status.INFEASIBLE, Status.UNBOUNDED)
+    assert colour(status) == ("green" if reached else "red" if failed else "yellow")
+
+
+def test_the_metrics_have_a_legend_where_there_is_room():
+    for console, there in ((terminal(), True), (plain_console(), True), (Console(**NARROW), False)):
+        result = Result(record(3))
+        show_result(console, result, summarise(result, "runs/a"), {"error_rate": "how often it is wrong"})
+        assert ("how often it is wrong" in shown(console)) is there
+
+
+NARROW = {"file": io.StringIO(), "force_terminal": True, "width": 80, "height": 40, "_environ": {}}
 
 
 def test_long_metrics_are_cut(tmp_path):

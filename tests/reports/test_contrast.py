@@ -8,8 +8,8 @@ from importlib.resources import files
 import pytest
 
 CSS = files("cgm_cli.reports").joinpath("page/page.css").read_text(encoding="utf-8")
-COLOURS = re.findall(r"--(paper|panel|ink|soft|accent|good|bad): (#[0-9a-f]{6})", CSS)
-THEMES = [dict(COLOURS[start : start + 7]) for start in range(0, len(COLOURS), 7)]
+COLOURS = re.findall(r"--(paper|panel|ink|soft|accent|good|spent|bad): (#[0-9a-f]{6})", CSS)
+THEMES = [dict(COLOURS[start : start + 8]) for start in range(0, len(COLOURS), 8)]
 
 
 def luminance(colour: str) -> float:
@@ -29,7 +29,7 @@ def test_the_formula_at_its_ends():
 
 
 @pytest.mark.parametrize("ground", ["paper", "panel"])
-@pytest.mark.parametrize("text", ["ink", "soft", "accent", "good", "bad"])
+@pytest.mark.parametrize("text", ["ink", "soft", "accent", "good", "spent", "bad"])
 def test_text_stands_out_in_every_theme(text, ground):
     assert len(THEMES) >= 2
     for theme in THEMES:

@@ -10,7 +10,7 @@ import pytest
 from cgm_cli.methods.theory import fitted_slope
 from cgm_cli.reports import figures
 from cgm_cli.reports.collect import collect
-from cgm_cli.reports.curves import column_names, curves, quantities, thinned
+from cgm_cli.reports.curves import column_names, curves, logarithmic, quantities, seconds_to, thinned, with_accuracy
 from cgm_cli.reports.figures import write_figures
 from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures, plain
 from cgm_cli.spec.metrics import Metric
@@ -24,6 +24,34 @@ def test_thinning_keeps_the_ends(count, points):
     assert (np.diff(rows) > 0).all()
     if count:
         assert (rows[0], rows[-1]) == (0, count - 1)
+
+
+def test_accuracy_is_the_larger_of_gap_and_infeasibility():
+    trace = {"k": np.arange(4), "seconds": 0.5 * np.arange(4)}
+    trace |= {"gap": np.array([np.nan, 0.5, 1e-3, 1e-5]), "infeasibility": np.array([1.0, 1e-3, 5e-3, 1e-4])}
+    assert with_accuracy(trace)["accuracy"].tolist()[1:] == [0.5, 5e-3, 1e-4]
+    assert seconds_to(trace, [1e-2, 1e-4]) == [1.0, 1.5] and np.isnan(seconds_to(trace, [1e-6])[0])
+    free = trace | {"infeasibility": np.zeros(4)}
+    assert "accuracy" not in with_accuracy(free), "it is the gap"
+    assert seconds_to(free, [1e-4]) == [1.5]
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ([0.1, 1, 10], True),
+        ([1, 2, 4, 8, 16], True),
+        ([1, 1000], True),
+        ([1, 2, 3, 4], False),
+        ([2, 12, 22, 32], False),
+        ([0, 1, 100], False),
+        ([-1, 1, 100], False),
+        ([5, 5], False),
+        ([], False),
+    ],
+)
+def test_what_is_spaced_by_factors_is_on_a_logarithmic_axis(values, expected):
+    assert logarithmic(values) is expected
 
 
 def test_curves_leave_out_what_is_no_number_and_fit_the_rate():
@@ -174,7 +202,10 @@ def test_the_path_of_the_pathological_example(tmp_path):
     assert (path.x[0], path.y[0], path.radius, path.x.size) == (2.0, 0.0, 2.0, 31)
     assert path.solution == pytest.approx((-(2.0**0.5), -(2.0**0.5)))
     assert path.levels == pytest.approx(np.maximum(path.axis, path.axis[:, None]))
-    assert plain(path)["levels"][3][5] == pytest.approx(max(path.axis[3], path.axis[5]), rel=1e-4)
+    ways = [np.array(each, dtype=float) for each in plain(path)["contours"]]
+    heights = np.maximum(*ways)
+    pieces = np.split(heights, np.flatnonzero(np.isnan(heights)))
+    assert len(pieces) > 8 and all(np.ptp(piece[1:]) < 1e-2 for piece in pieces if piece.size > 2)
 
 
 def test_the_gallery_is_small_and_whole():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from importlib import resources
 
 import pytest
 
@@ -27,6 +29,16 @@ def evil(tmp_path_factory):
     make_run(folder / "b", spec("b", beta0=2.0, note="%{x} <i>note</i>"))
     found = collect([folder])
     return Collection(found.entries, [Unreadable(folder / "</ul><script>alert(5)", "because <b>")])
+
+
+def test_a_page_of_one_run_is_small(three):
+    assert len(page(collect([three / "beta1"]).entries, []).encode()) < 1_500_000
+
+
+def test_the_script_is_the_one_that_is_named():
+    folder = resources.files("cgm_cli.reports") / "page" / "plotly"
+    digest = hashlib.sha256((folder / "plotly-basic.min.js").read_bytes()).hexdigest()
+    assert digest in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_names_are_text_wherever_they_stand(evil):
@@ -59,7 +71,8 @@ def test_every_image_has_a_text_and_every_control_a_name(three):
             or (inside and f'for="{inside[1]}"' in text)
             or re.search(rf"<label>{re.escape(tag)}", text)
         )
-    assert text.count('role="img"') == text.count('role="img" aria-label="')
+    charts = re.findall(r"<div class=\"plot(?: tall)?\"[^>]*>", text)
+    assert charts and all("aria-label=" in tag and "role=" in tag for tag in charts)
 
 
 def test_a_page_without_runs_and_one_of_unfinished_ones(mixed, tmp_path):
@@ -184,16 +197,30 @@ def test_two_hundred_runs(driver, sweep, tmp_path):
         gaps = driver.execute_script(f"{shown}.map((row) => data.runs[row.dataset.run].values.gap)")
         assert gaps == sorted(gaps, key=lambda gap: sign * gap)
     driver.find_element("id", "plot-first").click()
-    assert len(driver.find_elements("css selector", "#legend button")) == min(expected, 32)
+    assert len(driver.find_elements("css selector", "#legend button")) == 8
+    assert len(driver.find_elements("css selector", "#legend-more button")) == min(expected, 32) - 8
+    styles = "new Set(line.filter((each) => each.meta.kind === 'measured').map((each) => each.line.color)).size"
+    wait(driver, f"return {FIRST_PLOT}.data")
+    assert driver.execute_script(f"const line = {FIRST_PLOT}.data; return {styles}") == 9  # the last of them grey
     box.clear()
     box.send_keys("nope<1")
     assert "there is no single column called nope" in driver.find_element("id", "count").text
     box.clear()
     box.send_keys(" ")
     driver.execute_script("document.getElementById('heat-plot').scrollIntoView()")
-    wait(driver, "return document.getElementById('heat-plot').data && document.getElementById('parallel-plot').data")
-    assert driver.execute_script("return document.getElementById('heat-plot').data[0].z.length") == 3
-    assert "Best:" in driver.find_element("id", "heat-plot").get_attribute("aria-label")
+    wait(
+        driver,
+        "return document.getElementById('heat-plot').rows.length && document.getElementById('parallel-plot').data",
+    )
+    cells = driver.execute_script(
+        "return [...document.getElementById('heat-plot').rows].map((row) => row.cells.length)"
+    )
+    assert cells == [8] * 4  # seven values of beta0, three steps, and their headings
+    best = driver.find_element("css selector", "#heat-plot caption").text
+    gaps = driver.execute_script("return data.runs.map((run) => run.values.gap)")
+    assert float(re.search(r"Best: ([^ ]+) at beta0 1, step line-search", best)[1]) == pytest.approx(
+        min(gaps), rel=1e-5
+    )
     keep_screenshot(driver, "sweep", tmp_path)
     assert errors(driver) == []
 
@@ -240,3 +267,26 @@ def test_one_run_with_its_picture(driver, three, tmp_path):
     wait(driver, f"return {plot}.data")
     assert driver.execute_script(f"return {plot}.data[0].type") == "bar"
     assert errors(driver) == []
+
+
+@needs_browser
+def test_on_paper_there_is_every_plot_in_dark_ink(driver, page_of_three):
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    open_page(driver, page_of_three)
+    driver.execute_script("addEventListener('beforeprint', () => { window.ink = css('--ink') + colour(0); })")
+    driver.execute_cdp_cmd("Page.printToPDF", {})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert driver.execute_script("return figures.every((figure) => figure.dataset.drawn)")
+    assert driver.execute_script("return window.ink.endsWith(LIGHT[0])")
+    assert errors(driver) == []
+
+
+@needs_browser
+def test_seconds_to_an_accuracy_are_bars(driver, page_of_three):
+    open_page(driver, page_of_three)
+    cells = driver.find_elements("css selector", "table.race tbody td")
+    # The gap is 4 / (k + 2) in the second run, and 4 / (1 + (k + 1)^1.3) in the third; a step takes 10 ms.
+    assert [each.text for each in cells] == ["not reached", "3.98s", "1.00s"]
+    widths = [each.size["width"] for each in driver.find_elements("css selector", "table.race .bar")]
+    assert widths[1] / widths[0] == pytest.approx(1.0 / 3.98, rel=0.1)

@@ -20,7 +20,7 @@ from cgm_cli.reports.cells import clipped, labels
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.latex import as_latex, escaped
 from cgm_cli.reports.query import filtered, ordered
-from cgm_cli.reports.ranking import best, direction
+from cgm_cli.reports.ranking import best, best_first, direction
 from cgm_cli.reports.sparkline import sparkline
 from cgm_cli.reports.table import print_report
 from cgm_cli.runs.directory import RunDirectory
@@ -37,7 +37,8 @@ def test_only_what_varies_is_shown_and_the_best_is_marked(cgm, three):
     code, out, err = cgm("report", three)
     assert (code, err) == (0, "")
     heading = out.splitlines()[0].split()
-    assert heading[:3] == ["run", "beta0", "status"] and "method" not in heading and "rank" in heading
+    assert heading[:5] == ["run", "status", "objective", "bound", "gap"] and heading.index("beta0") > 4
+    assert "method" not in heading and "rank" in heading
     assert [rows(out)[name].count("*") for name in ("beta0.1", "beta10")] == [0, 3]  # bound, gap and infeasibility
     assert not {"█", "▁"}.isdisjoint(rows(out)["beta1"])
     assert "3 runs: 3 finished" in out
@@ -218,7 +219,7 @@ def test_ranking_asks_only_the_templates_there_are(tmp_path):
     assert "  1*" in done.stdout
     loaded = set(done.stderr.split())
     assert {name for name in loaded if name.startswith("cgm_cli.templates.")} >= {"cgm_cli.templates.kmeans_sdp"}
-    assert not {"numba", "sklearn", "skimage", "matplotlib", "plotly", "cgm_cli.templates.max_margin"} & loaded
+    assert not {"numba", "sklearn", "skimage", "matplotlib", "cgm_cli.templates.max_margin"} & loaded
 
 
 def test_filters_on_text_and_missing_values(tmp_path):
@@ -238,6 +239,32 @@ def test_labels_are_as_short_as_they_may_be(tmp_path):
     for place in ("one/run", "two/run"):
         make_run(tmp_path / place, spec("same"))
     assert labels(collect([tmp_path]).entries) == ["one/run", "two/run"]
+
+
+def test_runs_are_called_by_what_varies(tmp_path):
+    for method, beta0 in (("hcgm", 1.0), ("cgal", 5.0), ("cgal", 0.5)):
+        make_run(tmp_path / f"{method}{beta0}", spec("same", method=method, beta0=beta0))
+    entries = collect([tmp_path]).entries
+    assert labels(entries) == ["cgal, beta0 = 0.5", "cgal, beta0 = 5", "hcgm, beta0 = 1"]
+    make_run(tmp_path / "twice", spec("same", method="hcgm", beta0=1.0))
+    assert labels(collect([tmp_path]).entries)[2:] == ["hcgm, beta0 = 1 (hcgm1.0)", "hcgm, beta0 = 1 (twice)"]
+    ranked = best_first(entries)
+    accuracies = [max(entry.figures["gap"], entry.figures["infeasibility"]) for entry in ranked]
+    assert accuracies == sorted(accuracies)
+
+
+def test_names_that_a_sweep_numbers_are_not_shown(tmp_path):
+    for number, beta0 in (("0a", 1.0), ("0b", 2.0)):
+        make_run(tmp_path / number / "run", spec(f"point-{number}", beta0=beta0))
+    assert labels(collect([tmp_path]).entries) == ["beta0 = 1", "beta0 = 2"]
+
+
+def test_of_much_that_varies_a_name_has_as_much_as_it_takes(tmp_path):
+    for number in range(4):
+        more = {f"key{each}": number // 2 for each in range(9)}
+        make_run(tmp_path / str(number), spec("same", method=("a", "b")[number % 2], **more))
+    found = labels(collect([tmp_path]).entries)
+    assert found == [f"{method}, key0 = {n}, key1 = {n}" for n in (0, 1) for method in "ab"]
 
 
 def test_a_narrow_terminal_gets_what_matters_and_no_escape_gets_through(tmp_path):

@@ -82,6 +82,8 @@ class Instance:
     sense: str = "minimise"
     context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
     form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
+    rules: Any = None
+    template: Any = field(default_factory=lambda: SimpleNamespace(measures=()))
     choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}, in_words="hcgm"))
 
     def solve(self, observers: list[Any], should_stop: Any, resume: Any, on_checkpoint: Any, rounding: Any) -> Result:

@@ -123,7 +123,7 @@ def test_a_run_ends_with_what_the_turn_began_with_whose_descent_is_broken_off(ki
     for k in (0, 3, 5):
         execute(spec, [f"solver.iterations={k}"], tmp_path / f"spent-{k}")
         stop = StopAt(k, Status.INTERRUPTED)
-        execute(spec, [], tmp_path / f"left-{k}", observers=lambda sense, stop=stop: [stop], should_stop=stop)
+        execute(spec, [], tmp_path / f"left-{k}", observers=lambda sense, rules, stop=stop: [stop], should_stop=stop)
         spent, left = load_run(tmp_path / f"spent-{k}"), load_run(tmp_path / f"left-{k}")
         assert left.trace["k"].tolist() == list(range(k + 1))
         for name in ("objective", "bound", "certified"):

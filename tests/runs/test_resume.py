@@ -64,7 +64,7 @@ class StopAt:
 
 def stopped(source, overrides, out, k):
     stop = StopAt(k)
-    return execute(source, overrides, out, observers=lambda sense: [stop], should_stop=stop)
+    return execute(source, overrides, out, observers=lambda sense, rules: [stop], should_stop=stop)
 
 
 def assert_same_end(one, other):
@@ -88,7 +88,7 @@ def check(source, overrides, tmp_path, ks=(1, 13)):
     stopped(source, overrides, parts, ks[0])
     for k in ks[1:]:
         stop = StopAt(k)
-        execute(source, overrides, observers=lambda sense, stop=stop: [stop], should_stop=stop, resume=parts)
+        execute(source, overrides, observers=lambda sense, rules, stop=stop: [stop], should_stop=stop, resume=parts)
     assert load_run(parts).status in (Status.PREEMPTED, load_run(whole).status)
     execute(None, resume=parts)
     assert_same_end(whole, parts)
@@ -121,7 +121,7 @@ def test_there_is_a_checkpoint_before_the_last_certificate_and_the_rounding(tmp_
     note(best_bound, "certify")
     note(MaxCut, "round")
     stop = StopAt(5, Status.INTERRUPTED)
-    run = execute(CUT, ["stop={}"], tmp_path / "run", observers=lambda sense: [stop], should_stop=stop)
+    run = execute(CUT, ["stop={}"], tmp_path / "run", observers=lambda sense, rules: [stop], should_stop=stop)
     assert run.status is Status.INTERRUPTED
     assert {name for name, _ in found} == {"certify", "round"}
     assert {k for _, k in found} == {run.result.record.k}

@@ -130,7 +130,7 @@ def test_listing_loads_no_library_that_only_a_few_blocks_need():
     code += "for family in FAMILIES: entries(family)\nprint(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "cgm_cli.templates.kmeans_sdp" in loaded
-    heavy = {"numba", "sklearn", "skimage", "matplotlib", "plotly", "h5py", "PIL", "scipy.optimize", "scipy.special"}
+    heavy = {"numba", "sklearn", "skimage", "matplotlib", "h5py", "PIL", "scipy.optimize", "scipy.special"}
     late = heavy & set(loaded)
     assert not late, "import it in the function that uses it, not at the head of the module"
 

@@ -80,7 +80,7 @@ class After:
 @pytest.mark.parametrize("spec", [LARGE, composed(PSD, **DIAGONAL)], ids=["large", "small"])
 def test_an_end_that_was_asked_for_is_not_checked_and_no_fault(spec, status, tmp_path):
     stop = After(5, status)
-    execute(spec, ["solver.iterations=30"], tmp_path / "run", observers=lambda sense: [stop], should_stop=stop)
+    execute(spec, ["solver.iterations=30"], tmp_path / "run", observers=lambda sense, rules: [stop], should_stop=stop)
     report = verify(tmp_path / "run")
     assert report.status == status.value and report.holds, report.sentence()
     assert row(report, "status").verdict is Verdict.UNCHECKED

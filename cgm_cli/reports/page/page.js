@@ -15,7 +15,8 @@ const DARK = ["#56b4e9", "#ff9f4a", "#2ed3a3", "#f08cc8", "#e5cf4b", "#c0c0c0", 
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down"];
 const GLYPHS = ["●", "■", "◆", "▲", "✚", "✖", "★", "▼"];
 const DASHES = { bound: "dash", theory: "dot", floor: "dot", fit: "dashdot" };
-const colour = (index) => (dark.matches ? DARK : LIGHT)[index % LIGHT.length];
+const colour = (index) => (dark.matches && !printing ? DARK : LIGHT)[index % LIGHT.length];
+let printing = false;
 // A run keeps its colour and symbol while it is shown, whatever else is.
 const slots = new Map();
 function slot(run) {
@@ -82,18 +83,22 @@ function layout(x, y, extra = {}) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
     font: { color: css("--ink"), size: 13, family: "system-ui, sans-serif" }, margin: { l: 70, r: 15, t: 28, b: 45 },
+    ...(printing ? { width: 640, height: 260 } : {}), autosize: !printing,
     hoverlabel: { namelength: 60 }, modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") }, xaxis: axis(x), yaxis: axis(y), ...extra,
   };
 }
 
+// Eight can be told apart; whatever else is plotted is a thin grey line, which the legend has behind a click.
+const STYLES = LIGHT.length;
 function line(run, name, kind, values, source) {
-  const index = slot(run), label = clip(data.runs[run].label);
+  const index = slot(run), label = clip(data.runs[run].label), plain_ = index >= STYLES;
+  const ink = plain_ ? css("--soft") : colour(index);
   return {
     type: "scatter", x: source[state.x], y: values, name: plain(kind === "fit" ? label + ", fit" : label + ": " + name),
-    mode: kind === "measured" ? "lines+markers" : "lines",
-    line: { color: colour(index), width: kind === "measured" ? 2 : 1.5, dash: DASHES[kind] || "solid" },
-    marker: { symbol: SYMBOLS[index % SYMBOLS.length], size: 7, maxdisplayed: 7, color: colour(index) },
-    opacity: kind === "measured" ? 1 : 0.85, connectgaps: false,
+    mode: kind === "measured" && !plain_ ? "lines+markers" : "lines",
+    line: { color: ink, width: plain_ ? 1 : kind === "measured" ? 2 : 1.5, dash: DASHES[kind] || "solid" },
+    marker: { symbol: SYMBOLS[index % SYMBOLS.length], size: 7, maxdisplayed: 7, color: ink },
+    opacity: plain_ ? 0.6 : kind === "measured" ? 1 : 0.85, connectgaps: false,
     hovertemplate: (state.x === "k" ? "iteration %{x}" : "%{x:.4g} s") + "<br>%{y:.6g}",
     meta: { run, name, kind },
   };
@@ -202,28 +207,34 @@ function redraw() {
 
 // ---------------------------------------------------------------- legend and controls
 function legend() {
-  const list = $("legend");
+  const list = $("legend"), more = $("legend-more");
   if (!list) return;
   for (const run of [...slots.keys()]) if (!state.runs.includes(run)) slots.delete(run);
-  list.replaceChildren(...state.runs.map((run) => {
-    const item = document.createElement("li"), button = document.createElement("button");
-    const index = slot(run), text = document.createElement("span"), sign = document.createElement("b");
-    sign.textContent = GLYPHS[index % GLYPHS.length];
-    sign.style.color = colour(index);
-    sign.setAttribute("aria-hidden", "true");
-    text.textContent = data.runs[run].label;
-    button.type = "button";
-    button.title = data.runs[run].label;
+  const styled = (run) => slot(run) < STYLES;
+  list.replaceChildren(...state.runs.filter(styled).map(entry));
+  const others = state.runs.filter((run) => !styled(run));
+  more.hidden = !others.length;
+  more.querySelector("summary").textContent = `and ${others.length} more, in grey`;
+  more.querySelector("ul").replaceChildren(...others.map(entry));
+}
+function entry(run) {
+  const item = document.createElement("li"), button = document.createElement("button");
+  const index = slot(run), text = document.createElement("span"), sign = document.createElement("b");
+  sign.textContent = index < STYLES ? GLYPHS[index] : "–";
+  if (index < STYLES) sign.style.color = colour(index);
+  sign.setAttribute("aria-hidden", "true");
+  text.textContent = data.runs[run].label;
+  button.type = "button";
+  button.title = data.runs[run].label;
+  button.setAttribute("aria-pressed", String(!state.hidden.has(run)));
+  button.append(sign, text);
+  button.addEventListener("click", () => {
+    if (!state.hidden.delete(run)) state.hidden.add(run);
     button.setAttribute("aria-pressed", String(!state.hidden.has(run)));
-    button.append(sign, text);
-    button.addEventListener("click", () => {
-      if (!state.hidden.delete(run)) state.hidden.add(run);
-      button.setAttribute("aria-pressed", String(!state.hidden.has(run)));
-      redraw();
-    });
-    item.append(button);
-    return item;
-  }));
+    redraw();
+  });
+  item.append(button);
+  return item;
 }
 function plotRuns(runs) {
   state.runs = runs;
@@ -331,15 +342,15 @@ function connectTable() {
 }
 
 // ---------------------------------------------------------------- parameters against results
-function scale(values) {
-  const logarithmic = values.every((value) => value > 0) && Math.max(...values) > 100 * Math.min(...values);
+function scale(key) {
+  const logarithmic = data.logarithmic.includes(key);
   return { logarithmic, at: logarithmic ? Math.log10 : (value) => value };
 }
 function dimension(key, runs) {
   const values = runs.map((run) => data.runs[run].values[key]);
   const numbers = values.filter(isNumber);
   if (numbers.length && numbers.length === values.filter((value) => value !== null && value !== undefined).length) {
-    const { at, logarithmic } = scale(numbers), places = numbers.map(at);
+    const { at, logarithmic } = scale(key), places = numbers.map(at);
     const low = Math.min(...places), high = Math.max(...places), span = high - low || 1;
     const back = (place) => (logarithmic ? 10 ** (low + place * span) : low + place * span);
     const distinct = [...new Set(numbers)].sort((a, b) => a - b);
@@ -353,7 +364,7 @@ function dimension(key, runs) {
   return { places: values.map(place), ticks };
 }
 function mix(part) {
-  const [from, to] = dark.matches ? [[255, 190, 60], [70, 130, 235]] : [[214, 95, 0], [20, 60, 150]];
+  const [from, to] = dark.matches && !printing ? [[255, 190, 60], [70, 130, 235]] : [[214, 95, 0], [20, 60, 150]];
   return `rgb(${from.map((value, i) => Math.round(value + part * (to[i] - value))).join(",")})`;
 }
 const heading = (key) => (data.columns.find((column) => column.key === key) || { heading: key }).heading;
@@ -390,9 +401,21 @@ function drawParallel() {
   plot.setAttribute("aria-label", `Parallel coordinates of ${runs.length} runs over ${keys.map(heading).join(", ")}. The table above has the same values.`);
 }
 
+// A table, because that is what a map of two parameters is: it is read, searched and printed like any other.
+const RAMP = [[253, 231, 37], [94, 201, 98], [33, 145, 140], [59, 82, 139], [68, 1, 84]];
+function shade(part) {
+  const at = part * (RAMP.length - 1), from = Math.min(RAMP.length - 2, Math.floor(at));
+  const rgb = RAMP[from].map((value, i) => Math.round(value + (at - from) * (RAMP[from + 1][i] - value)));
+  const [r, g, b] = rgb.map((value) => (value <= 10 ? value / 3295 : ((value / 255 + 0.055) / 1.055) ** 2.4));
+  // Black or white, whichever stands out more.
+  return [`rgb(${rgb.join(",")})`, 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff"];
+}
+function element(tag, text, more = {}) {
+  return Object.assign(document.createElement(tag), { textContent: text, ...more });
+}
 function drawHeat() {
-  const plot = $("heat-plot");
-  if (!plot || !plot.dataset.seen) return;
+  const table = $("heat-plot");
+  if (!table || !table.dataset.seen) return;
   const [kx, ky, metric] = ["heat-x", "heat-y", "heat-metric"].map((id) => $(id).value);
   const sign = data.metrics[metric] || -1;
   const runs = shownRuns().filter((run) => isNumber(data.runs[run].values[metric]));
@@ -407,24 +430,27 @@ function drawHeat() {
     if (cells[i][j] === null || sign * value > sign * cells[i][j]) cells[i][j] = value;
   }
   const known = cells.flat().filter((value) => value !== null);
-  const { at, logarithmic } = scale(known.length ? known : [1]);
-  const few = xs.length * ys.length <= 120;
-  Plotly.react(plot, [{
-    type: "heatmap", x: xs.map((value, i) => i), y: ys.map((value, i) => i), colorscale: "Viridis", reversescale: sign < 0, xgap: 1, ygap: 1,
-    z: cells.map((row) => row.map((value) => (value === null ? null : at(value)))),
-    text: cells.map((row) => row.map((value) => (value === null ? "" : show(Number(value.toPrecision(3)))))),
-    customdata: cells.map((row, i) => row.map((value, j) =>
-      `${plain(heading(kx))}: ${plain(show(xs[j]))}<br>${plain(heading(ky))}: ${plain(show(ys[i]))}<br>` +
-      `${plain(heading(metric))}: ${value === null ? "none" : show(value)}<br>${counts[i][j]} runs`)),
-    texttemplate: few ? "%{text}" : undefined, hovertemplate: "%{customdata}<extra></extra>",
-    colorbar: { title: { text: (logarithmic ? "log10 " : "") + plain(heading(metric)), side: "right" }, thickness: 14 },
-  }], layout(
-    { title: { text: plain(heading(kx)) }, tickvals: xs.map((value, i) => i), ticktext: xs.map((value) => plain(clip(show(value), 18))), showgrid: false, zeroline: false },
-    { title: { text: plain(heading(ky)) }, tickvals: ys.map((value, i) => i), ticktext: ys.map((value) => plain(clip(show(value), 18))), showgrid: false, zeroline: false }), CONFIG);
   const top = known.length ? known.reduce((a, b) => (sign * b > sign * a ? b : a)) : null;
-  const i = cells.findIndex((row) => row.includes(top)), j = i < 0 ? -1 : cells[i].indexOf(top);
-  plot.setAttribute("aria-label", top === null ? "Heat map without values." :
-    `Heat map of ${heading(metric)} over ${heading(kx)} and ${heading(ky)}. Best: ${show(top)} at ${heading(kx)} ${show(xs[j])}, ${heading(ky)} ${show(ys[i])}.`);
+  const { at } = scale(metric);
+  const low = Math.min(...known.map(at)), span = Math.max(...known.map(at)) - low || 1;
+  const row = (...cells) => { const tr = element("tr", ""); tr.append(...cells); return tr; };
+  const head = element("thead", ""), body = element("tbody", "");
+  head.append(row(element("th", `${heading(ky)} \\ ${heading(kx)}`, { scope: "col" }),
+    ...xs.map((value) => element("th", clip(show(value), 18), { scope: "col", title: show(value) }))));
+  ys.forEach((value, i) => body.append(row(element("th", clip(show(value), 18), { scope: "row", title: show(value) }),
+    ...cells[i].map((each, j) => {
+      if (each === null) return element("td", "-");
+      const cell = element("td", show(Number(each.toPrecision(3))) + (each === top ? "*" : ""));
+      const better = (at(each) - low) / span;
+      [cell.style.background, cell.style.color] = shade(sign < 0 ? 1 - better : better);
+      cell.title = `${heading(metric)}: ${show(each)}, ${counts[i][j]} ${counts[i][j] === 1 ? "run" : "runs"}`;
+      return cell;
+    }))));
+  const best = cells.findIndex((each) => each.includes(top));
+  const told = top === null ? "No run has a value." :
+    `${heading(metric)} over ${heading(kx)} and ${heading(ky)}. Best: ${show(top)} at ${heading(kx)} ` +
+    `${show(xs[cells[best].indexOf(top)])}, ${heading(ky)} ${show(ys[best])}.`;
+  table.replaceChildren(element("caption", told), head, body);
 }
 function parameters() { if (window.Plotly) { drawParallel(); drawHeat(); } }
 function connectParameters() {
@@ -433,7 +459,7 @@ function connectParameters() {
 
 // ---------------------------------------------------------------- pictures
 function drawPicture(plot) {
-  const picture = data.pictures[plot.dataset.picture];
+  const picture = data.pictures[plot.dataset.picture], small = printing ? { width: 300, height: 300 } : {};
   if (picture.kind === "points") {
     const groups = [...new Set(picture.group)].sort((a, b) => a - b);
     const lines = groups.map((group, index) => {
@@ -444,20 +470,19 @@ function drawPicture(plot) {
         marker: { color: colour(index), symbol: SYMBOLS[(index + Math.floor(index / LIGHT.length)) % SYMBOLS.length], size: 6, opacity: 0.75 },
       };
     });
-    Plotly.react(plot, lines, layout({ zeroline: false }, { zeroline: false, scaleanchor: "x" }), CONFIG);
+    Plotly.react(plot, lines, layout({ zeroline: false }, { zeroline: false, scaleanchor: "x" }, small), CONFIG);
   } else if (picture.kind === "signal") {
     Plotly.react(plot, [{ type: "bar", x: picture.numbers, y: picture.values, marker: { color: colour(0) }, hovertemplate: "entry %{x}<br>%{y:.5g}<extra></extra>" }],
-      layout({ title: { text: "entry" }, showgrid: false }, {}), CONFIG);
+      layout({ title: { text: "entry" }, showgrid: false }, {}, small), CONFIG);
   } else if (picture.kind === "path") {
     const [sx, sy] = picture.solution, r = picture.radius, angles = Array.from({ length: 181 }, (_, i) => (i * Math.PI) / 90);
     Plotly.react(plot, [
-      { type: "contour", x: picture.axis, y: picture.axis, z: picture.levels, contours: { coloring: "lines" }, ncontours: 14,
-        colorscale: [[0, css("--line")], [1, css("--line")]], showscale: false, hoverinfo: "skip" },
+      { type: "scatter", mode: "lines", x: picture.contours[0], y: picture.contours[1], line: { color: css("--line"), width: 1 }, hoverinfo: "skip" },
       { type: "scatter", mode: "lines", x: angles.map((a) => r * Math.cos(a)), y: angles.map((a) => r * Math.sin(a)), line: { color: css("--soft") }, hoverinfo: "skip" },
       { type: "scatter", mode: "lines+markers", name: "path", x: picture.x, y: picture.y, text: picture.k.map((k) => `iteration ${k}`),
         line: { color: colour(0), width: 1.5 }, marker: { size: 5, color: colour(0) }, hovertemplate: "%{text}<br>(%{x:.4f}, %{y:.4f})" },
       { type: "scatter", mode: "markers", name: "solution", x: [sx], y: [sy], marker: { symbol: "star", size: 15, color: colour(1) }, hovertemplate: "(%{x:.4f}, %{y:.4f})" },
-    ], layout({ title: { text: "x_1" }, zeroline: false }, { title: { text: "x_2" }, zeroline: false, scaleanchor: "x" }), CONFIG);
+    ], layout({ title: { text: "x_1" }, zeroline: false }, { title: { text: "x_2" }, zeroline: false, scaleanchor: "x" }, small), CONFIG);
   }
 }
 
@@ -469,7 +494,7 @@ function whenSeen(elements, act) {
   elements.forEach((element) => watcher.observe(element));
 }
 function begin() {
-  // Run here and not by the parser, so that what the page says is on the screen before four megabytes are read.
+  // Run here and not by the parser, so that what the page says is on the screen before a megabyte is read.
   const script = document.createElement("script");
   script.textContent = $("plotly").textContent;
   document.head.append(script);
@@ -482,9 +507,28 @@ function begin() {
     parameters();
     all(".plot[data-picture][data-seen]").forEach(drawPicture);
   });
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
   document.documentElement.dataset.ready = "true";
 }
+// On paper everything is there that is unfolded, seen before or not, in dark ink and no wider than the paper.
+function paper(on) {
+  printing = on;
+  for (const each of all(".plot[data-picture], #parallel-plot, #heat-plot")) each.dataset.seen = "true";
+  legend();
+  figures.forEach(draw);
+  parameters();
+  all(".plot[data-picture]").forEach(drawPicture);
+}
+// A page of runs that go on loads itself again, unless it is held; where one was on it is kept by the browser.
+function connectWatch() {
+  if (!data.again) return;
+  const hold = $("hold");
+  hold.addEventListener("click", () => hold.setAttribute("aria-pressed", String(hold.getAttribute("aria-pressed") !== "true")));
+  setInterval(() => { if (hold.getAttribute("aria-pressed") !== "true") location.reload(); }, 1000 * data.again);
+}
 legend();
+connectWatch();
 connectPlots();
 connectTable();
 connectParameters();
