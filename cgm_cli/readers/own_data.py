@@ -34,6 +34,9 @@ IN_WORDS: dict[Data, str] = {
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 
+FEWEST = 2
+"""Columns of numbers of what is taken for a table where nobody says so."""
+
 Given = dict[str, Any]
 """Parameters of a template."""
 
@@ -62,7 +65,9 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
         table = table_of(visible(str(path)), rows, are_headings(rows[0][1], ()), None)
     except DataError:
         return {}
-    return uses("ratings") if _are_ratings(table) else uses("table") if _numeric(table) else {}
+    if _are_ratings(table):
+        return uses("ratings")
+    return uses("table") if len(_numeric(table)) >= FEWEST else {}
 
 
 def uses(data: Data) -> dict[str, Use]:
