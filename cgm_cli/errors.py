@@ -50,6 +50,28 @@ class ProblemError(CgmError):
     exit_code = 2
 
 
+class MissingPart(ProblemError):
+    """Something that is only installed where it is asked for."""
+
+
+_PACKAGES = {"skimage": "scikit-image"}
+"""Of modules that are called otherwise."""
+
+
+@contextmanager
+def part(extra: str, needed_by: str) -> Iterator[None]:
+    """Around the imports of an optional part: MissingPart, with the command that installs it, where it is not there.
+
+    extra: its name in pyproject.toml. needed_by: what needs it, as the subject of a sentence.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "a package").partition(".")[0]
+        package = _PACKAGES.get(module, module)
+        raise MissingPart(f"{needed_by} needs {package}, which is not installed: pip install 'cgm[{extra}]'") from None
+
+
 class DataError(CgmError):
     """A data file is missing, unreadable, or holds something else than the spec says."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import DataError, part
 from cgm_cli.readers.adjacency import Graph, adjacency
 from cgm_cli.readers.cells import weight_of
 from cgm_cli.readers.checks import reason
@@ -47,10 +47,8 @@ def read_graphml(path: Path, name: str) -> Graph:
 
 
 def _read(path: Path, name: str, form: str, parse: str, **options: object) -> Graph:
-    try:
+    with part("graphs", f"{name}: {form}"):
         import networkx
-    except ImportError:
-        raise DataError(f"{name}: {form} is read by networkx, which is not here: `pip install networkx`") from None
     text = read_text(path, name)
     if form == "GML" and "multigraph" not in text:
         text = _GRAPH.sub(r"\g<0> multigraph 1 ", text, count=1)  # or edges given twice are refused

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import ProblemError, part
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, labels
 from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, logarithmic, quantities, with_accuracy
@@ -123,7 +123,8 @@ def _says(found: dict[str, Curve], quantity: Quantity) -> bool:
 @contextmanager
 def _style() -> Iterator[Any]:
     """matplotlib without a screen, with the settings of a paper, for the time of the `with`."""
-    import matplotlib
+    with part("reports", "a figure"):
+        import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt

@@ -6,6 +6,8 @@ import io
 
 import numpy as np
 
+from cgm_cli.errors import part
+
 
 def png(array: np.ndarray, low: float | None = None, high: float | None = None, colours: str | None = None) -> bytes:
     """A matrix (m, n) as a grey image, or (m, n, 3) in colours: `low` (the smallest entry) black, `high` (the largest)
@@ -31,7 +33,8 @@ def png(array: np.ndarray, low: float | None = None, high: float | None = None, 
         planes = levels if alpha is None else np.dstack([levels, alpha])
         Image.fromarray(planes).save(file, "PNG", optimize=True)
     else:
-        from matplotlib import colormaps
+        with part("reports", "a picture of a matrix"):
+            from matplotlib import colormaps
 
         palette = (255 * colormaps[colours](np.arange(256))[:, :3]).round().astype(np.uint8)
         image = Image.fromarray(levels, "P") if alpha is None else Image.fromarray(np.dstack([palette[levels], alpha]))

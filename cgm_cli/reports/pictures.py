@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.iterates import written_out
-from cgm_cli.errors import CgmError
+from cgm_cli.errors import CgmError, part
 from cgm_cli.readers.images import FORM
 from cgm_cli.reports.curves import thinned
 from cgm_cli.reports.declared import PREFIX, template_called
@@ -273,8 +273,9 @@ def plain(picture: Picture) -> dict[str, Any]:
 
 def contours(picture: Path) -> list[list[float | None]]:
     """The level lines of the objective as one way: its two coordinates, with None where the pen is lifted."""
-    from contourpy import contour_generator
-    from matplotlib.ticker import MaxNLocator
+    with part("reports", "a picture of level lines"):
+        from contourpy import contour_generator
+        from matplotlib.ticker import MaxNLocator
 
     lines = contour_generator(picture.axis, picture.axis, picture.levels)
     x: list[float | None] = []

@@ -16,7 +16,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.group_norm import GroupNorm
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import located
+from cgm_cli.errors import located, part
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
@@ -78,7 +78,9 @@ class LowRankDenoising(Template):
         def build(self, context: BuildContext) -> LowRankDenoising:
             clean = seen = None
             if self.image is not None:
-                with located("image"):
+                with located("image"), part("images", "a clean image, which the result is compared with,"):
+                    import skimage.metrics  # noqa: F401  # so that a run does not begin without it
+
                     clean = photograph(self.image, self.size, context, self.grey)
             if self.observed is not None:
                 with located("observed"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgm_cli.blocks.fitting import named
-from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.errors import DataError, ProblemError, part
 from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.readers.images import ALPHA, FORM, Picture
 from cgm_cli.spec.fields import ArrayField
@@ -44,7 +44,8 @@ def photograph(source: ArrayField | str, size: int | list[int] | None, context: 
     anything but a picture with some contrast, ProblemError if it is too small to be compared.
     """
     if source == CAMERA:
-        from skimage.data import camera
+        with part("images", f"the photograph `{CAMERA}`"):
+            from skimage.data import camera
 
         name, found = CAMERA, Picture(camera() / 255.0)
     else:
@@ -74,7 +75,8 @@ def photograph(source: ArrayField | str, size: int | list[int] | None, context: 
 
 
 def _resized(levels: np.ndarray, shape: tuple[int, int], context: BuildContext) -> np.ndarray:
-    from skimage.transform import resize
+    with part("images", "`size`"):
+        from skimage.transform import resize
 
     context.reserve("resized image", 8 * shape[0] * shape[1] * (levels.shape[2] if levels.ndim == 3 else 1))
     # Linear interpolation stays between its neighbours; the clip is for the rounding errors.

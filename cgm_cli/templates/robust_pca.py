@@ -19,7 +19,7 @@ from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.errors import DataError, ProblemError, located, part
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.solving.rounding import Rounding
@@ -95,7 +95,9 @@ class RobustPCA(Template):
         def build(self, context: BuildContext) -> RobustPCA:
             clean = seen = None
             if self.image is not None:
-                with located("image"):
+                with located("image"), part("images", "a clean image, which the result is compared with,"):
+                    import skimage.metrics  # noqa: F401  # so that a run does not begin without it
+
                     clean = photograph(self.image, self.size, context, self.grey)
             if self.observed is not None:
                 with located("observed"):

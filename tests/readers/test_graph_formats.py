@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from cgm_cli.errors import DataError
+from cgm_cli.errors import DataError, MissingPart
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.spec.fields import FileArray, GraphFile
@@ -203,5 +203,5 @@ def test_refusals(tmp_path, name, text, match):
 def test_without_networkx_its_name_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     (tmp_path / "g.gml").write_text(SPELLINGS["g.gml"])
-    with pytest.raises(DataError, match="pip install networkx"):
+    with pytest.raises(MissingPart, match=r"g.gml: GML needs networkx, .* pip install 'cgm\[graphs\]'"):
         read_graph(tmp_path / "g.gml")

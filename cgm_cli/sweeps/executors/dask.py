@@ -17,7 +17,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import ProblemError, part
 from cgm_cli.sweeps.executors.local import QueuedPoint, SweepObserver, order_of
 from cgm_cli.sweeps.manifest import Manifest, ManifestRow
 from cgm_cli.sweeps.model import DaskSpec
@@ -139,10 +139,8 @@ def _ending(future: Any) -> AttemptEnding:
 @contextmanager
 def client_of(spec: DaskSpec, workers: int) -> Iterator[Client]:
     """A client of the scheduler that `spec` names, or of a cluster that lives as long as the `with`."""
-    try:
+    with part("cluster", "the executor `dask`"):
         import distributed
-    except ImportError:
-        raise ProblemError("the executor `dask` needs dask: pip install 'cgm[cluster]'") from None
     logging.getLogger("distributed").setLevel(logging.ERROR)
     with ExitStack() as stack:
         try:
@@ -187,9 +185,8 @@ def _without_ctrl_c() -> Iterator[None]:
 def _queue(spec: DaskSpec) -> Any:
     ctrl_c = signal.getsignal(signal.SIGINT)
     try:
-        import dask_jobqueue
-    except ImportError:
-        raise ProblemError("`dask.queue` needs dask-jobqueue: pip install 'cgm[cluster]'") from None
+        with part("cluster", "`dask.queue`"):
+            import dask_jobqueue
     finally:
         # Its import lets Ctrl-C end the process at once.
         signal.signal(signal.SIGINT, ctrl_c)

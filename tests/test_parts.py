@@ -1,0 +1,55 @@
+"""Optional parts: a sentence with the command that installs one, where it is missing, before anything is computed."""
+
+import sys
+
+import pytest
+
+from cgm_cli.cli import main
+from cgm_cli.errors import MissingPart, part
+
+
+def cgm(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "told"),
+    [
+        (
+            "skimage.metrics",
+            "solve low-rank-denoising.yaml",
+            ("scikit-image", "images"),
+        ),
+        (
+            "matplotlib",
+            "report runs --figures f",
+            ("matplotlib", "reports"),
+        ),
+        (
+            "distributed",
+            "sweep sweep.yaml --executor dask",
+            ("distributed", "cluster"),
+        ),
+    ],
+)
+def test_a_missing_part_is_named(tmp_path, monkeypatch, capsys, module, line, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweep.yaml").write_text("base: minimax-ball.yaml\nsweep: {seed: [0, 1]}\n")
+    for template in ("low-rank-denoising", "minimax-ball"):
+        assert cgm("init", template) == 0
+    assert cgm("solve", "minimax-ball.yaml", "-q") == 0
+    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, module, None)
+    assert cgm(*line.split()) == 2
+    package, extra = told
+    said = f"needs {package}, which is not installed: pip install 'cgm[{extra}]'"
+    assert said in capsys.readouterr().err
+
+
+def test_other_errors_are_left_alone():
+    with pytest.raises(ZeroDivisionError), part("images", "a picture"):
+        _ = 1 / 0
+    with pytest.raises(MissingPart, match="a picture needs nowhere_at_all"), part("images", "a picture"):
+        import nowhere_at_all  # noqa: F401
