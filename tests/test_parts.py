@@ -36,7 +36,7 @@ def cgm(*arguments):
 )
 def test_a_missing_part_is_named(tmp_path, monkeypatch, capsys, module, line, told):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sweep.yaml").write_text("base: minimax-ball.yaml\nsweep: {seed: [0, 1]}\n")
+    (tmp_path / "sweep.yaml").write_text("base: minimax-ball.yaml\nsweep: {grid: {seed: [0, 1]}}\n")
     for template in ("low-rank-denoising", "minimax-ball"):
         assert cgm("init", template) == 0
     assert cgm("solve", "minimax-ball.yaml", "-q") == 0
