@@ -18,6 +18,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.adjacency import Graph, adjacency
+from cgm_cli.readers.frames import FRAMES, frame_rows
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.matrix_table import matrix_in
 from cgm_cli.readers.memory import check_fits
@@ -83,9 +84,12 @@ def read_edges(
     headings (source, target, weight; from, to; u, v; ...), else the first two and, of three, the third; what was taken
     without a heading that says so is told. DataError with line and column for what is no edge.
     """
-    lines = [_bare(line) for line in read_lines(path, name)]
-    check_fits(name, 300 * len(lines))
-    rows = checked_rows(lines, None, name)
+    if path.suffix.lower() in FRAMES:
+        rows = checked_rows(frame_rows(path, name), name)
+    else:
+        lines = [_bare(line) for line in read_lines(path, name)]
+        check_fits(name, 300 * len(lines))
+        rows = checked_rows(rows_of(lines, None, name), name)
     given = columns is not None or weight is not None
     found = _given(name, rows, columns, weight) if given else _called(rows)
     if found is None:

@@ -265,7 +265,7 @@ class TableOptions(StrictModel):
 
 
 class TableArray(FileArray, TableOptions):
-    """Columns of a table in a file (.csv, .tsv, .txt): a matrix; or one of them, a vector."""
+    """Columns of a table in a file (.csv, .tsv, .txt, .parquet, .feather, .xlsx): a matrix; or one, a vector."""
 
     column: ColumnName | None = Field(None, description="heading or number of one column: a vector")
 
