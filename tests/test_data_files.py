@@ -306,6 +306,37 @@ def test_what_is_nothing_known_is_told_what_it_looks_like(here, content, words):
         recognise(here / "what")
 
 
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("city,east,north\nUlm,10,48\nBonn,7,51\nKiel,10,54\n", "kmeans-sdp"),
+        ("a,b\n1,2\n", "kmeans-sdp"),
+        ("1,2\n", "kmeans-sdp"),
+        ("1,20\n2,30\n3,40\n", "kmeans-sdp"),
+        ("city,east,length\nUlm,10,48\nBonn,7,51\n", "kmeans-sdp"),
+        ("who,what\nann,tea\nbob,milk\n", "max-cut"),
+    ],
+)
+def test_a_table_is_no_graph_unless_it_says_so(here, text, offered):
+    (here / "t.csv").write_text(text)
+    with pytest.raises(
+        DataError, match=rf"t.csv: is a table, .*:\n +cgm init {offered} (?s:.*) cgm init max-cut|max-cut"
+    ):
+        recognise(here / "t.csv")
+    (here / "spec.yaml").write_text("problem: {template: max-cut, graph: {file: t.csv}}\nstop: {iterations: 2}\n")
+    assert solve("spec.yaml").record.k == 2  # where there has to be a graph, it is one
+
+
+@pytest.mark.parametrize(
+    "text", ["from,to\n1,2\n", "u;v;w\n1;2;0.5\n", "node1,node2\na,b\n", "1,2\n2,3\n", "a\tb\nb\tc\n"]
+)
+def test_edges_by_their_headings_or_nodes_that_recur(here, text):
+    (here / "t.csv").write_text(text)
+    made = recognise(here / "t.csv")
+    assert made is not None
+    assert made.kind == "a list of edges"
+
+
 def test_solve_says_what_the_file_was_taken_for(here, capsys):
     (here / "c5.col").write_text(CYCLE)
     assert cgm("solve", "c5.col", "--out", "run") == 0

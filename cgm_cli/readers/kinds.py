@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers import assignment, graphs, programs, svmlight
+from cgm_cli.readers import assignment, edge_list, graphs, programs, svmlight
 from cgm_cli.readers.appearance import appearance
 from cgm_cli.readers.files import FILE, PIPE, file_kind
 from cgm_cli.readers.head import Head
@@ -139,12 +139,12 @@ def _made(path: Path, kind: str, draft: Draft) -> MadeSpec:
 
 def _unsaid(path: Path, templates: list[str]) -> str:
     """What may be made of a file that does not say what problem it is."""
-    data = USES[templates[0]].data
     shown = shlex.quote(visible(str(path)))
     offers = "\n".join(
         f"    cgm init {each} --from {shown}".ljust(60) + f"  {USES[each].purpose}" for each in templates
     )
-    told = "has ratings" if data == "ratings" else f"is a {data}"
+    data = USES[templates[0]].data
+    told = {"ratings": "has ratings", "picture": "is a picture"}.get(data, "is a table")
     return (
         f"{path}: {told}, which does not say what is wanted. One of these writes a spec for it; "
         f"then `cgm solve` that:\n{offers}"
@@ -225,7 +225,12 @@ KINDS = (
     Kind(SOLUTION, (".sln",), assignment.looks_like_solution, _solution),
     Kind("samples in the format of LIBSVM", (".svm", ".libsvm", ".svmlight"), svmlight.looks_like, _samples),
     *(
-        Kind(each.name, each.suffixes, each.looks_like, _theta if each is graphs.DIMACS else _cut)
+        Kind(
+            each.name,
+            each.suffixes,
+            edge_list.says_so if each is graphs.EDGES else each.looks_like,
+            _theta if each is graphs.DIMACS else _cut,
+        )
         for each in graphs.FORMATS
     ),
 )

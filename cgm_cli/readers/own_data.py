@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers import edge_list
 from cgm_cli.readers.frames import FRAMES
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
@@ -70,7 +71,9 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
         table = table_of(name, rows, are_headings(rows[0][1], ()), None)
     except DataError:
         return {}
-    return uses("ratings") if _are_ratings(table) else uses("table") if _numeric(table) else {}
+    if _are_ratings(table):
+        return uses("ratings")
+    return (uses("table") if _numeric(table) else {}) | (uses("graph") if edge_list.looks_like(head) else {})
 
 
 def uses(data: Data) -> dict[str, Use]:
