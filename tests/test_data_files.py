@@ -6,9 +6,13 @@ import gzip
 import json
 import os
 import re
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cgm_cli.api import solve
 from cgm_cli.cli import main
@@ -238,10 +242,8 @@ def test_what_is_not_there_is_told_as_before(here, capsys):
     [
         b"hello\n",
         b"\x89PNG\r\n\x00\xff",
-        b"1,2,3,4\n5,6,7,8\n",
         b"0.5\n0.25\n",
-        b"0.5,1.5\n2.5,3.5\n",
-        b"1 2 3 4 5\n" * 9,
+        b"1,2,3,4\n5,6,7\n",
     ],
 )
 def test_what_is_nothing_known_is_told_what_was_looked_for(here, content):
@@ -295,7 +297,7 @@ def test_solutions_of_assignment_problems_are_named(here, capsys, text):
     ("content", "words"),
     [
         (b"\x89PNG\r\n\x00\xff", "binary data"),
-        (b"1,2,3,4\n5,6,7,8\n", "a table of numbers, 4 in a line"),
+        (b"1\n5\n", "a table of numbers, 1 in a line"),
         (b"1 2 3\n4 5 6 7\n", "numbers, 3 to 4 of them in a line"),
         (b"hello there\n", "a text that begins with 'hello there'"),
     ],
@@ -323,7 +325,7 @@ def test_a_table_is_no_graph_unless_it_says_so(here, text, offered):
         DataError, match=rf"t.csv: is a table, .*:\n +cgm init {offered} (?s:.*) cgm init max-cut|max-cut"
     ):
         recognise(here / "t.csv")
-    (here / "spec.yaml").write_text("problem: {template: max-cut, graph: {file: t.csv}}\nstop: {iterations: 2}\n")
+    (here / "spec.yaml").write_text("problem: {template: max-cut, graph: {file: t.csv}}\nsolver: {iterations: 2}\n")
     assert solve("spec.yaml").record.k == 2  # where there has to be a graph, it is one
 
 
@@ -412,14 +414,82 @@ def test_init_names_a_file_elsewhere_by_its_whole_path(here, capsys):
         (("--from", "none.col"), 3, "none.col: there is nothing, and a data file is needed"),
         (("--from", "."), 3, "there is a folder"),
         (("--from", "spec.yaml"), 3, "spec.yaml: is a spec, or empty"),
-        (("max-cut", "--from", "spec.yaml"), 2, "either a template, or a data file"),
-        ((), 2, "either a template, or a data file"),
+        (("max-margin", "--from", "spec.yaml"), 3, "has no place for a file of its own kind"),
+        (("max-cup", "--from", "spec.yaml"), 2, "did you mean `max-cut`"),
+        ((), 2, "give a template, or a data file with --from, or both"),
     ],
 )
 def test_init_refuses(here, capsys, arguments, code, match):
     (here / "spec.yaml").write_text("name: x\n")
     assert cgm("init", *arguments) == code
     assert re.search(match, capsys.readouterr().err)
+
+
+BLOBS = "a,b,kind\n" + "".join(
+    f"{x + 10 * side},{x},{'left' if side else 'right'}\n" for x in range(4) for side in (0, 1)
+)
+RATINGS = "userId,movieId,rating\n" + "".join(f"u{i},m{j},{1 + (i * j) % 5}\n" for i in range(6) for j in range(5))
+
+
+@pytest.mark.parametrize(
+    ("content", "templates"),
+    [
+        (BLOBS, ["kmeans-sdp", "sparse-regression", "elastic-net", "least-absolute-deviations", "svm"]),
+        ("0.5,1.5\n2.5,3.5\n", ["kmeans-sdp", "sparse-regression"]),
+        (RATINGS, ["matrix-completion"]),
+    ],
+)
+def test_what_does_not_say_its_problem_is_offered_templates(here, content, templates):
+    (here / "own data.csv").write_text(content)
+    with pytest.raises(DataError, match="does not say what is wanted") as caught:
+        recognise(here / "own data.csv")
+    for template in templates:
+        assert f"cgm init {template} --from '{here}/own data.csv'" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("template", "content", "expected"),
+    [
+        ("kmeans-sdp", BLOBS, {"clusters": 2, "points": {"columns": ["a", "b"]}, "labels": {"column": "kind"}}),
+        ("kmeans-sdp", "0,1\n0.5,1\n7,8\n7,9\n", {"clusters": 3}),
+        ("elastic-net", BLOBS, {"data": {"target": "b", "except": ["kind"]}}),
+        ("sparse-regression", "y,x\n1,2\n2,4.5\n3,5.5\n4,8\n5,10\n", {"data": {"target": "y"}}),
+        ("matrix-completion", RATINGS, {"ratings": {"user": "userId", "value": "rating"}, "held_out": 0.1}),
+        ("lovasz-theta", "source,target\na,b\nb,c\n", {"graph": {}}),
+    ],
+)
+def test_a_template_and_a_file_make_a_spec_that_runs(here, template, content, expected):
+    (here / "own.csv").write_text(content)
+    assert cgm("init", template, "--from", "own.csv", "--out", "spec.yaml") == 0
+    written = yaml.safe_load((here / "spec.yaml").read_text())["problem"]
+
+    def holds(part, whole):
+        return all(holds(each, whole[key]) for key, each in part.items()) if isinstance(part, dict) else part == whole
+
+    assert holds({"template": template} | expected, written)
+    assert cgm("solve", "spec.yaml", "--out", "run", "--quiet") == 0
+
+
+def test_a_composed_problem_to_begin_with(here):
+    assert cgm("init", "composed") == 0
+    assert solve(here / "composed.yaml").status is Status.CONVERGED
+
+
+def test_init_asks_at_a_terminal(here):
+    """What stands on the screen is not compared, but what is written."""
+    (here / "own.csv").write_text(BLOBS)
+    screen, terminal = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cgm_cli", "init"], stdin=terminal, stdout=terminal, stderr=terminal, cwd=here
+    )
+    os.close(terminal)
+    os.write(screen, b"1\n1\nown.csv\n")
+    with suppress(OSError):  # of a terminal that nobody holds any more
+        while os.read(screen, 1000):
+            pass
+    assert process.wait(60) == 0
+    os.close(screen)
+    assert load(here / "own.yaml").problem.template == "kmeans-sdp"
 
 
 def test_every_kind_has_a_row():

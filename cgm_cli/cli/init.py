@@ -8,13 +8,15 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
 
 from cgm_cli.cli import completion
 from cgm_cli.cli.streams import tell
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 COMPOSED = "composed"
 """What stands in place of a template for a problem that is made of blocks."""
@@ -82,6 +84,8 @@ def init(
 
 def _asked() -> tuple[str, Path | None]:
     """A template and a file, by two or three questions on standard error."""
+    from rich.prompt import Prompt
+
     from cgm_cli.readers.own_data import IN_WORDS, uses
 
     kinds = list(IN_WORDS)
@@ -90,17 +94,26 @@ def _asked() -> tuple[str, Path | None]:
         return COMPOSED, None
     found = uses(kinds[data])
     template = list(found)[_chosen("What is wanted?", [f"{use.purpose} ({name})" for name, use in found.items()])]
-    return template, Path(typer.prompt("The file", err=True))
+    return template, Path(Prompt.ask("The file", console=_console()).strip())
 
 
 def _chosen(question: str, answers: list[str]) -> int:
     """Which of the answers somebody takes, from 0. There is no question where there is one answer."""
+    from rich.prompt import IntPrompt
+
     if len(answers) == 1:
         return 0
     tell(question)
     for number, answer in enumerate(answers, start=1):
         tell(f"  {number}  {answer}")
-    return typer.prompt("Number", type=click.IntRange(1, len(answers)), err=True) - 1
+    numbers = [str(number) for number in range(1, len(answers) + 1)]
+    return IntPrompt.ask("Number", choices=numbers, show_choices=False, console=_console()) - 1
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 def _of_template(template: str) -> str:

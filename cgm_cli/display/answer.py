@@ -58,12 +58,12 @@ class Answer(Result):
 
     @property
     def gap(self) -> float:
-        """|objective - bound| / max(1, |objective|, |bound|)."""
+        """|objective - bound| / max(|objective|, |bound|)."""
         return self.record.gap
 
     @property
     def infeasibility(self) -> float:
-        """The largest |A x - p| / max(1, |p|) of a constraint, p the projection onto its set."""
+        """The largest |A x - p| / |p| of a constraint, p the projection onto its set."""
         return self.record.infeasibility
 
     @property

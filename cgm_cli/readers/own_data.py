@@ -36,6 +36,9 @@ IN_WORDS: dict[Data, str] = {
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 
+FEWEST = 2
+"""Columns of numbers of what is taken for a table where nobody says so."""
+
 Given = dict[str, Any]
 """Parameters of a template."""
 
@@ -73,7 +76,8 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
         return {}
     if _are_ratings(table):
         return uses("ratings")
-    return (uses("table") if _numeric(table) else {}) | (uses("graph") if edge_list.looks_like(head) else {})
+    rows_of_numbers = uses("table") if len(_numeric(table)) >= FEWEST else {}
+    return rows_of_numbers | (uses("graph") if edge_list.looks_like(head) else {})
 
 
 def uses(data: Data) -> dict[str, Use]:

@@ -59,7 +59,7 @@ def test_edges(written, tmp_path):
 
 
 def test_without_a_spec_the_templates_that_take_it_are_listed(written, tmp_path):
-    path = tmp_path / written({"kind": ["x", "y", "x"], "a": [0.1, 0.2, 3.0]})
+    path = tmp_path / written({"kind": ["x", "y", "x"], "a": [0.1, 0.2, 3.0], "b": [1, 2, 2]})
     with pytest.raises(DataError, match=r"is a table, which does not say what is wanted.*\n +cgm init kmeans-sdp"):
         recognise(path)
     assert "column: kind" in made_for("kmeans-sdp", path).text
