@@ -21,7 +21,8 @@ import numpy as np
 from cgm_cli.errors import DataError
 from cgm_cli.readers import assignment, edge_list, graphs, programs, svmlight
 from cgm_cli.readers.appearance import appearance
-from cgm_cli.readers.files import FILE, PIPE, file_kind
+from cgm_cli.readers.context import data_folders
+from cgm_cli.readers.files import FILE, NOTHING, PIPE, file_kind
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.own_data import USES, uses_of
 from cgm_cli.spec.environment import escaped
@@ -85,14 +86,26 @@ class MadeSpec:
             raise
 
 
+def data_file(path: Path) -> Path:
+    """The file that a name stands for: from the working folder, else where a spec would find it; the name itself where
+    there is none.
+    """
+    if path.is_absolute() or file_kind(path) != NOTHING:
+        return path
+    return next((folder / path for folder in data_folders(None) if file_kind(folder / path) == FILE), path)
+
+
 def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
     """The spec of a data file; None of a spec, and of what is refused as one: a file that is empty, or not there.
+
+    A file that is not in the working folder is looked for in the folders of data, as `data_file` does.
 
     beside: the folder that the spec is for: a file in it is named from there, so that both can be moved together; any
     other file, and without `beside` every file, is named by its absolute path. Raises DataError for a file that is
     nothing known, with what it looks like and what was looked for; for one that may be of two kinds, with both; and for
     one that no template takes.
     """
+    path = data_file(path)
     found = file_kind(path)
     if found == PIPE and not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
         # Nobody may ever write to it; what a shell hands over as one stands in /dev or /proc.
@@ -128,6 +141,7 @@ def made_for(template: str, path: Path, beside: Path | None = None) -> MadeSpec:
         raise DataError(
             f"template {template} has no place for a file of its own kind; those that have one: {', '.join(USES)}"
         )
+    path = data_file(path)
     given, remarks = USES[template].given(path, _name_for(path, beside))
     return _made(path, f"data for {template}", Draft(template, given, remarks))
 
