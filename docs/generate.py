@@ -81,14 +81,15 @@ Where the type is *array*, there stands a number, a list of numbers, a list of r
 """
 
 _TABLE = """\
-Of a table with headings (.csv, .tsv, .txt) columns may be asked for, as in `{file: people.csv, columns: [age, c..f]}`
+Of a table with headings (.csv, .tsv, .txt; .parquet, .feather and .xlsx by `pip install 'cgm[tables]'`) columns may be
+asked for, as in `{file: people.csv, columns: [age, c..f]}`
 or `{file: people.csv, column: age, decimal: ","}`:
 """
 
 _ARRAY_TAIL = """\
-Known files: .mat, .npy, .npz, .csv, .txt, .h5, .hdf5, .mtx, .png, .jpg, .tif. A relative path is looked up beside the
-spec, then in each folder of `$CGM_DATA` (separated as in `$PATH`), then in `data/` of the working directory, then in
-`data/` of the project.
+Known files: .mat, .npy, .npz, .csv, .txt, .parquet, .feather, .xlsx, .h5, .hdf5, .mtx, .png, .jpg, .tif. A relative
+path is looked up beside the spec, then in each folder of `$CGM_DATA` (separated as in `$PATH`), then in `data/` of the
+working directory, then in `data/` of the project.
 
 A graph may be in other files as well: [files.md](files.md#graphs) has them, and what holds for all of them.
 

@@ -237,6 +237,25 @@ def test_what_is_not_there_is_told_as_before(here, capsys):
     assert "none.yaml: cannot be read" in capsys.readouterr().err
 
 
+def test_data_files_are_found_where_a_spec_finds_them(here, tmp_path_factory, monkeypatch, capsys):
+    shared = tmp_path_factory.mktemp("shared")
+    monkeypatch.setenv("CGM_DATA", str(shared))
+    (shared / "c5.csv").write_text("a,b\nb,c\nc,d\nd,e\ne,a\n")
+    (here / "data").mkdir()
+    (here / "data" / "c3.csv").write_text("a,b\nb,c\nc,a\n")
+    assert cgm("solve", "c5.csv", "-q") == 0
+    assert solve("c3.csv").record.bound == pytest.approx(2.25, abs=1e-3)
+    assert cgm("init", "--from", "c5.csv") == 0
+    assert load(here / "c5.yaml").problem.graph.file == str(shared / "c5.csv")
+    assert cgm("init", "lovasz-theta", "--from", "c3.csv", "--out", "theta.yaml") == 0
+    assert load(here / "theta.yaml").problem.graph.file == "data/c3.csv"
+    capsys.readouterr()
+    assert cgm("init", "--from", "c7.csv") == 3
+    assert (
+        f"c7.csv: there is nothing, and a data file is needed; looked in ., {shared}, data" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -306,6 +325,37 @@ def test_what_is_nothing_known_is_told_what_it_looks_like(here, content, words):
     (here / "what").write_bytes(content)
     with pytest.raises(DataError, match=f"It looks like {words}"):
         recognise(here / "what")
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("city,east,north\nUlm,10,48\nBonn,7,51\nKiel,10,54\n", "kmeans-sdp"),
+        ("a,b\n1,2\n", "kmeans-sdp"),
+        ("1,2\n", "kmeans-sdp"),
+        ("1,20\n2,30\n3,40\n", "kmeans-sdp"),
+        ("city,east,length\nUlm,10,48\nBonn,7,51\n", "kmeans-sdp"),
+        ("who,what\nann,tea\nbob,milk\n", "max-cut"),
+    ],
+)
+def test_a_table_is_no_graph_unless_it_says_so(here, text, offered):
+    (here / "t.csv").write_text(text)
+    with pytest.raises(
+        DataError, match=rf"t.csv: is a table, .*:\n +cgm init {offered} (?s:.*) cgm init max-cut|max-cut"
+    ):
+        recognise(here / "t.csv")
+    (here / "spec.yaml").write_text("problem: {template: max-cut, graph: {file: t.csv}}\nsolver: {iterations: 2}\n")
+    assert solve("spec.yaml").record.bound > 0.0  # where there has to be a graph, it is one
+
+
+@pytest.mark.parametrize(
+    "text", ["from,to\n1,2\n", "u;v;w\n1;2;0.5\n", "node1,node2\na,b\n", "1,2\n2,3\n", "a\tb\nb\tc\n"]
+)
+def test_edges_by_their_headings_or_nodes_that_recur(here, text):
+    (here / "t.csv").write_text(text)
+    made = recognise(here / "t.csv")
+    assert made is not None
+    assert made.kind == "a list of edges"
 
 
 def test_solve_says_what_the_file_was_taken_for(here, capsys):

@@ -141,13 +141,17 @@ def _known(template: str) -> str:
 def _of_file(source: Path, template: str | None, folder: Path) -> str:
     """The spec of a data file, for a spec in that folder."""
     from cgm_cli.errors import DataError
-    from cgm_cli.readers.files import FILE, file_kind
-    from cgm_cli.readers.kinds import made_for, recognise
+    from cgm_cli.readers.context import data_folders
+    from cgm_cli.readers.files import FILE, NOTHING, file_kind
+    from cgm_cli.readers.kinds import data_file, made_for, recognise
 
     template = None if template is None else _known(template)
+    source = data_file(source)
     found = file_kind(source)
     if found != FILE:
-        raise DataError(f"{source}: there is {found}, and a data file is needed")
+        nowhere = found == NOTHING and not source.is_absolute()
+        looked = f"; looked in {', '.join(map(str, (Path(), *data_folders(None))))}" if nowhere else ""
+        raise DataError(f"{source}: there is {found}, and a data file is needed{looked}")
     made = recognise(source, folder) if template is None else made_for(template, source, folder)
     if made is None:
         raise DataError(f"{source}: is a spec, or empty; a data file is needed")

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from cgm_cli.errors import DataError
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.readers.checks import finished
+from cgm_cli.readers.frames import FRAMES
 
 # suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name; such files may be
 # packed, and their readers ask for `copies`, too.
@@ -28,6 +29,7 @@ _READERS = {
     ".h5": ("cgm_cli.readers.hdf5:read_hdf5", True),
     ".hdf5": ("cgm_cli.readers.hdf5:read_hdf5", True),
     ".mtx": ("cgm_cli.readers.market:read_market", False),
+    **dict.fromkeys(FRAMES, ("cgm_cli.readers.frames:read_frame", False)),
     **dict.fromkeys(IMAGES, _IMAGE),
 }
 

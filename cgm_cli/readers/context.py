@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +37,8 @@ from cgm_cli.spec.fields import (
 )
 from cgm_cli.spec.model import SourceSpec, Spec
 from cgm_cli.text import WHOLE, quoted, visible
+
+_Array = TypeVar("_Array", np.ndarray, sp.csr_array, np.ndarray | sp.csr_array)
 
 _PROJECT = Path(__file__).parents[2]
 
@@ -109,10 +111,11 @@ class BuildContext:
         that is not known: so written in a file, or missing in a column of a table.
         """
         if isinstance(value, TableArray):
-            return self._columns(value, takes_nan)
+            return _scaled(self._columns(value, takes_nan), value)
         if isinstance(value, FileArray):
             path = self.find(value.file)
-            return read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
+            found = read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
+            return _scaled(found, value)
         _check_rows(value)
         array = np.array(value, dtype=float)
         if array.size == 0:
@@ -125,6 +128,8 @@ class BuildContext:
         """An image in a file, with its colours; grey levels of any other array, or of columns of a file."""
         if not isinstance(value, FileArray) or Path(value.file).suffix.lower() not in IMAGES:
             return Picture(self.array(value), bits=0)
+        if value.scale != 1.0:
+            raise DataError(f"{called(value)}: an image has levels from 0 to 1, and no `scale`")
         found = read_picture(self.find(value.file), called(value))
         if not value.transpose:
             return found
@@ -182,6 +187,7 @@ class BuildContext:
         with located("points"):
             found = finished(called(points), table.numbers(places), points.transpose)
             assert isinstance(found, np.ndarray)
+            found = _scaled(found, points)
         return found.reshape(-1) if single else found, classes
 
     def table(self, file: str, options: TableOptions, asked: tuple[ColumnName, ...] = ()) -> Table:
@@ -217,7 +223,8 @@ class BuildContext:
                 raise ProblemError(f"the real part is {_size(real)}, but the imaginary part is {_size(imaginary)}")
             return joined(real, imaginary)
         if isinstance(value, FileArray):
-            return read_array(self.find(value.file), value.key, value.transpose, called(value), takes_complex=True)
+            found = read_array(self.find(value.file), value.key, value.transpose, called(value), takes_complex=True)
+            return _scaled(found, value)
         return self.matrix(value)
 
     def graph(self, value: GraphFile | ArrayField) -> Graph:
@@ -232,7 +239,7 @@ class BuildContext:
             return Graph(adjacency_of(name, self.matrix(value)))
         found = read_graph(self.find(value.file), name, columns, weight)
         self.remarks += found.remarks
-        return found
+        return replace(found, adjacency=_scaled(found.adjacency, value))
 
     def reserve(self, what: str, nbytes: int) -> None:
         """Account for memory about to be allocated; ProblemError with the estimate if the sum is more than there is."""
@@ -272,6 +279,17 @@ class BuildContext:
                 f"{path}: is not the file that the spec was written for: its SHA-256 is {digest}, "
                 f"not {expected}. {source.advice}"
             )
+
+
+def _scaled(array: _Array, value: FileArray) -> _Array:
+    """The entries by the `scale` of the field. DataError where that makes one infinite."""
+    if value.scale == 1.0:
+        return array
+    with np.errstate(over="ignore"):
+        found = array * value.scale
+    if np.isinf(found.data if is_sparse(found) else found).any():
+        raise DataError(f"{called(value)}: an entry times the `scale` {value.scale:g} is too large for a number")
+    return found
 
 
 def _size(matrix: Matrix) -> str:

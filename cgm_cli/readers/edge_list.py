@@ -18,6 +18,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.adjacency import Graph, adjacency
+from cgm_cli.readers.frames import FRAMES, frame_rows
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.matrix_table import matrix_in
 from cgm_cli.readers.memory import check_fits
@@ -69,6 +70,21 @@ def looks_like(head: Head) -> bool:
     return bool(rows) and all(_is_node(cells[at]) for _, cells in rows for at in found.nodes) and None not in numbers
 
 
+def says_so(head: Head) -> bool:
+    """Whether a list of edges is known for one by itself, and not only where there has to be one: its headings name
+    both nodes, or half of the nodes in one of the columns, or more, are in the other one as well.
+    """
+    rows = _rows(head)
+    if not looks_like(head):
+        return False
+    tails, heads, _ = _meant(rows)
+    if len(tails) == len(heads) == 1:
+        return True
+    found = _called(rows) or _by_place(rows)
+    one, other = ({cells[at] for _, cells in rows[found.headed :]} for at in found.nodes)
+    return 2 * len(one & other) >= min(len(one), len(other))
+
+
 def resembles(head: Head) -> bool:
     """A table of two columns or more, by any separator: what a graph may be in, where there has to be one."""
     return bool(_rows(head))
@@ -83,9 +99,12 @@ def read_edges(
     headings (source, target, weight; from, to; u, v; ...), else the first two and, of three, the third; what was taken
     without a heading that says so is told. DataError with line and column for what is no edge.
     """
-    lines = [_bare(line) for line in read_lines(path, name)]
-    check_fits(name, 300 * len(lines))
-    rows = checked_rows(lines, None, name)
+    if path.suffix.lower() in FRAMES:
+        rows = checked_rows(frame_rows(path, name), name)
+    else:
+        lines = [_bare(line) for line in read_lines(path, name)]
+        check_fits(name, 300 * len(lines))
+        rows = checked_rows(rows_of(lines, None, name), name)
     given = columns is not None or weight is not None
     found = _given(name, rows, columns, weight) if given else _called(rows)
     if found is None:
@@ -141,13 +160,10 @@ def _given(name: str, rows: list[Row], columns: Sequence[ColumnName] | None, wei
 
 def _called(rows: list[Row]) -> _Columns | None:
     """By headings that say what their columns are; None where there are none."""
-    names = [re.sub(r"[^a-z0-9]", "", cell.casefold()) for cell in rows[0][1]]
-    tails, heads, weights = (
-        [place for place, each in enumerate(names) if pattern.fullmatch(each)]
-        for pattern in (_SOURCE, _TARGET, _WEIGHT)
-    )
+    tails, heads, weights = _meant(rows)
+    width = len(rows[0][1])
     if len(tails) == len(heads) == 1:
-        rest = set(range(len(names))) - {tails[0], heads[0]}
+        rest = set(range(width)) - {tails[0], heads[0]}
         if len(weights) == 1:
             return _Columns((tails[0], heads[0]), weights[0], True)
         last = next(iter(rest)) if len(rest) == 1 and not weights else None
@@ -155,11 +171,21 @@ def _called(rows: list[Row]) -> _Columns | None:
             number_in(cells[last].replace(",", ".")) is not None for _, cells in rows[1:]
         )
         return _Columns((tails[0], heads[0]), last if numbers else None, True, sure=not rest)
-    if len(names) == 3 and len(weights) == 1 and rows[1:]:
+    if width == 3 and len(weights) == 1 and rows[1:]:
         tail, head = (place for place in range(3) if place != weights[0])
         if all(number_in(cells[weights[0]].replace(",", ".")) is not None for _, cells in rows[1:]):
             return _Columns((tail, head), weights[0], True)
     return None
+
+
+def _meant(rows: list[Row]) -> tuple[list[int], list[int], list[int]]:
+    """The columns whose headings may be those of the first nodes, of the second ones, and of weights."""
+    names = [re.sub(r"[^a-z0-9]", "", cell.casefold()) for cell in rows[0][1]]
+    tails, heads, weights = (
+        [place for place, each in enumerate(names) if pattern.fullmatch(each)]
+        for pattern in (_SOURCE, _TARGET, _WEIGHT)
+    )
+    return tails, heads, weights
 
 
 def _by_place(rows: list[Row]) -> _Columns:

@@ -10,6 +10,7 @@ from cgm_cli.errors import DataError
 from cgm_cli.readers import dimacs, edge_list, graph6, gset, networks
 from cgm_cli.readers.adjacency import Graph, adjacency_of
 from cgm_cli.readers.checks import finished
+from cgm_cli.readers.frames import FRAMES
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.market import looks_like as looks_like_market
 from cgm_cli.readers.market import read_market
@@ -62,6 +63,8 @@ def read_graph(
     DataError, with the line where there is one, for what is damaged; what looks like nothing is read as G-set.
     """
     name = name or str(path)
+    if path.suffix.lower() in FRAMES:
+        return edge_list.read_edges(path, name, columns, weight)
     head = Head.of(path, name)
     found = next((each for each in FORMATS if each.looks_like(head)), None)
     found = found or next((each for each in FORMATS if head.suffix in each.suffixes), None)

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers import assignment, graphs, programs, svmlight
+from cgm_cli.readers import assignment, edge_list, graphs, programs, svmlight
 from cgm_cli.readers.appearance import appearance
-from cgm_cli.readers.files import FILE, PIPE, file_kind
+from cgm_cli.readers.context import data_folders
+from cgm_cli.readers.files import FILE, NOTHING, PIPE, file_kind
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.own_data import USES, uses_of
 from cgm_cli.spec.environment import escaped
@@ -85,14 +86,26 @@ class MadeSpec:
             raise
 
 
+def data_file(path: Path) -> Path:
+    """The file that a name stands for: from the working folder, else where a spec would find it; the name itself where
+    there is none.
+    """
+    if path.is_absolute() or file_kind(path) != NOTHING:
+        return path
+    return next((folder / path for folder in data_folders(None) if file_kind(folder / path) == FILE), path)
+
+
 def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
     """The spec of a data file; None of a spec, and of what is refused as one: a file that is empty, or not there.
+
+    A file that is not in the working folder is looked for in the folders of data, as `data_file` does.
 
     beside: the folder that the spec is for: a file in it is named from there, so that both can be moved together; any
     other file, and without `beside` every file, is named by its absolute path. Raises DataError for a file that is
     nothing known, with what it looks like and what was looked for; for one that may be of two kinds, with both; and for
     one that no template takes.
     """
+    path = data_file(path)
     found = file_kind(path)
     if found == PIPE and not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
         # Nobody may ever write to it; what a shell hands over as one stands in /dev or /proc.
@@ -128,6 +141,7 @@ def made_for(template: str, path: Path, beside: Path | None = None) -> MadeSpec:
         raise DataError(
             f"template {template} has no place for a file of its own kind; those that have one: {', '.join(USES)}"
         )
+    path = data_file(path)
     given, remarks = USES[template].given(path, _name_for(path, beside))
     return _made(path, f"data for {template}", Draft(template, given, remarks))
 
@@ -139,12 +153,12 @@ def _made(path: Path, kind: str, draft: Draft) -> MadeSpec:
 
 def _unsaid(path: Path, templates: list[str]) -> str:
     """What may be made of a file that does not say what problem it is."""
-    data = USES[templates[0]].data
     shown = shlex.quote(visible(str(path)))
     offers = "\n".join(
         f"    cgm init {each} --from {shown}".ljust(60) + f"  {USES[each].purpose}" for each in templates
     )
-    told = "has ratings" if data == "ratings" else f"is a {data}"
+    data = USES[templates[0]].data
+    told = {"ratings": "has ratings", "picture": "is a picture"}.get(data, "is a table")
     return (
         f"{path}: {told}, which does not say what is wanted. One of these writes a spec for it; "
         f"then `cgm solve` that:\n{offers}"
@@ -225,7 +239,12 @@ KINDS = (
     Kind(SOLUTION, (".sln",), assignment.looks_like_solution, _solution),
     Kind("samples in the format of LIBSVM", (".svm", ".libsvm", ".svmlight"), svmlight.looks_like, _samples),
     *(
-        Kind(each.name, each.suffixes, each.looks_like, _theta if each is graphs.DIMACS else _cut)
+        Kind(
+            each.name,
+            each.suffixes,
+            edge_list.says_so if each is graphs.EDGES else each.looks_like,
+            _theta if each is graphs.DIMACS else _cut,
+        )
         for each in graphs.FORMATS
     ),
 )

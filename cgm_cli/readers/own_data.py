@@ -15,9 +15,11 @@ from typing import Any, Literal
 import numpy as np
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers import edge_list
+from cgm_cli.readers.frames import FRAMES
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
-from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, table_of
+from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, rows_in, rows_of, table_of
 from cgm_cli.spec.fields import TableOptions
 from cgm_cli.text import visible
 
@@ -58,16 +60,24 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
     """
     if head.suffix in PICTURES:
         return uses("picture")
-    if head.binary:
+    name = visible(str(path))
+    if head.suffix in FRAMES:
+        rows = rows_in(path, None, name)
+    elif head.binary:
         return {}
+    else:
+        try:
+            rows = checked_rows(rows_of(head.lines, None, name), name)
+        except DataError:
+            return {}
     try:
-        rows = checked_rows(head.lines, None, visible(str(path)))
-        table = table_of(visible(str(path)), rows, are_headings(rows[0][1], ()), None)
+        table = table_of(name, rows, are_headings(rows[0][1], ()), None)
     except DataError:
         return {}
     if _are_ratings(table):
         return uses("ratings")
-    return uses("table") if len(_numeric(table)) >= FEWEST else {}
+    rows_of_numbers = uses("table") if len(_numeric(table)) >= FEWEST else {}
+    return rows_of_numbers | (uses("graph") if edge_list.looks_like(head) else {})
 
 
 def uses(data: Data) -> dict[str, Use]:

@@ -1,4 +1,5 @@
-"""Tables with headings (.csv, .tsv, .txt): the columns that a spec asks for, by heading, by number or by range.
+"""Tables with headings (.csv, .tsv, .txt; Parquet, Feather, Excel): the columns that a spec asks for, by heading, by
+number or by range.
 
 Cells are separated by `;`, `,`, tabs, `::` or blanks, and may stand in quotes; `#` at the beginning of a line makes a
 comment of it. The first line is one of headings if a column that is asked for is called so there, or if it has no
@@ -10,7 +11,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +19,13 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
+from cgm_cli.readers.frames import FRAMES, frame_rows
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import number_in, read_lines
 from cgm_cli.spec.fields import ColumnName, TableOptions
 from cgm_cli.text import did_you_mean, quoted
 
-SUFFIXES = (".csv", ".tsv", ".txt")
+SUFFIXES = (".csv", ".tsv", ".txt", *FRAMES)
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _COLONS = "::"  # of MovieLens; csv.reader knows separators of one character only, and such tables have no quotes
@@ -147,16 +149,23 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     """The table in a file. asked: single columns that are wanted of it. DataError for what is none: it is empty, or
     its rows are of different lengths.
     """
-    rows = checked_rows(read_lines(path, name), options.decimal, name)
+    rows = rows_in(path, options.decimal, name)
     first = rows[0][1]
     several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
     ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
     return table_of(name, rows, are_headings(first, (*asked, *several, *ends)), options.decimal)
 
 
-def checked_rows(lines: list[str], decimal: str | None, name: str) -> list[Row]:
+def rows_in(path: Path, decimal: str | None, name: str) -> list[Row]:
+    """All rows of a file, as `checked_rows`."""
+    if path.suffix.lower() in FRAMES:
+        return checked_rows(frame_rows(path, name), name)
+    return checked_rows(rows_of(read_lines(path, name), decimal, name), name)
+
+
+def checked_rows(found: Iterable[Row], name: str) -> list[Row]:
     """All rows, that of headings included. DataError for a table that is empty, or has rows of different lengths."""
-    rows = list(rows_of(lines, decimal, name))
+    rows = list(found)
     if not rows:
         raise DataError(f"{name}: is empty")
     for row in rows:

@@ -237,6 +237,7 @@ class FileArray(StrictModel):
     file: str = Field(min_length=1, description="path of the file")
     key: str | None = Field(None, description="name of the array inside a .mat, .npz or .h5 file")
     transpose: bool = Field(False, description="use the transpose of the stored matrix")
+    scale: Positive = Field(1.0, description="what every entry is multiplied by, such as 1e-4 where that is their unit")
 
 
 ColumnName = str | Size
@@ -265,7 +266,7 @@ class TableOptions(StrictModel):
 
 
 class TableArray(FileArray, TableOptions):
-    """Columns of a table in a file (.csv, .tsv, .txt): a matrix; or one of them, a vector."""
+    """Columns of a table in a file (.csv, .tsv, .txt, .parquet, .feather, .xlsx): a matrix; or one, a vector."""
 
     column: ColumnName | None = Field(None, description="heading or number of one column: a vector")
 
@@ -394,6 +395,9 @@ def _by_keys(models: list[type[StrictModel]], value: dict[str, Any]) -> type[Str
         forms = ["{" + ", ".join(_keys(model, required=True)) + "}" for model in models]
         told = " or ".join(dict.fromkeys(forms))
         raise PydanticCustomError("form_type", "expected a mapping with the keys {forms}", {"forms": told})
+    if not value.keys() <= set(_keys(best)):
+        # Who is told which keys there are is told all of them.
+        best = max((model for model in models if issubclass(model, best)), key=lambda model: len(_keys(model)))
     return best
 
 

@@ -17,7 +17,7 @@ from cgm_cli.readers import context as module
 from cgm_cli.readers import memory
 from cgm_cli.readers.context import BuildContext, data_folders
 from cgm_cli.readers.memory import human
-from cgm_cli.spec.fields import FileArray
+from cgm_cli.spec.fields import FileArray, GraphFile, TableArray
 from cgm_cli.spec.model import SourceSpec
 
 
@@ -134,6 +134,39 @@ def test_arrays(tmp_path):
     assert isinstance(context.matrix(FileArray(file="s.npz")), sp.csr_array)
     np.testing.assert_array_equal(context.array(FileArray(file="s.npz")), np.eye(3))
     assert all(context.array(value).dtype == np.float64 for value in (1, [1], FileArray(file="a.npy")))
+
+
+def test_scale(tmp_path):
+    given = np.array([[0.0, 2.0], [2.0, 0.5]])
+    np.savetxt(tmp_path / "dense.csv", given, delimiter=",")
+    np.save(tmp_path / "complex.npy", given * (1 + 1j))
+    sp.save_npz(tmp_path / "sparse.npz", sp.csr_array(given))
+    (tmp_path / "named.csv").write_text("a,b,kind\n0,2,x\n2,0.5,y\n")
+    (tmp_path / "edges.csv").write_text("from,to,weight\na,b,2\nb,b,0.5\n")
+    context = BuildContext((tmp_path,))
+    scaled = 1e-4 * given
+    np.testing.assert_array_equal(context.array(FileArray(file="dense.csv", scale=1e-4)), scaled)
+    named = TableArray(file="named.csv", columns=["a", "b"], missing="drop", scale=1e-4)
+    np.testing.assert_array_equal(context.matrix(named), scaled)
+    points, labels = context.labelled(named, TableArray(file="named.csv", column="kind"))
+    np.testing.assert_array_equal(points, scaled)
+    assert labels.tolist() == [0.0, 1.0]
+    sparse = context.matrix(FileArray(file="sparse.npz", scale=1e-4))
+    assert sp.issparse(sparse)
+    np.testing.assert_array_equal(sparse.toarray(), scaled)
+    found = context.complex_matrix(FileArray(file="complex.npy", scale=1e-4))
+    np.testing.assert_allclose(found, scaled * (1 + 1j), rtol=1e-15)
+    graph = context.graph(GraphFile(file="edges.csv", scale=1e-4))
+    whole = context.graph(GraphFile(file="edges.csv"))
+    np.testing.assert_array_equal(graph.adjacency.toarray(), 1e-4 * whole.adjacency.toarray())
+    assert graph.labels == ["a", "b"]
+    with pytest.raises(DataError, match=r"dense\.csv: an entry times the `scale` 1e\+308 is too large"):
+        context.array(FileArray(file="dense.csv", scale=1e308))
+
+
+def test_an_image_has_no_scale(tmp_path):
+    with pytest.raises(DataError, match=r"a\.png: an image has levels from 0 to 1, and no `scale`"):
+        BuildContext((tmp_path,)).picture(FileArray(file="a.png", scale=2.0))
 
 
 def test_sparse_that_does_not_fit_as_an_array(tmp_path, monkeypatch):

@@ -57,6 +57,13 @@ def test_good():
     assert spec.source["x.npy"].from_ == "https://example.org/x.npy"
 
 
+def test_every_key_of_a_file_is_named():
+    """Also those of its columns, where none of them is given."""
+    fault = one_fault(GOOD.replace("{file: x.npy}", "{file: x.npy, factor: 2}"))
+    assert fault.message == "unknown key `factor`"
+    assert {"scale", "columns", "column", "except", "decimal", "missing"} < set(re.split("[ ,]+", fault.hint))
+
+
 def test_defaults():
     spec = loads(TEMPLATE)
     assert spec.problem.rounds == 100

@@ -43,7 +43,7 @@ def test_catalogue():
     (entry,) = [entry for entry in catalogue.entries("templates") if entry.name == "max-cut"]
     assert entry.description == "The max-cut relaxation."
     graph, rounds, centred = entry.parameters
-    assert (graph.name, graph.type, graph.required) == ("graph", "mapping (file, key, transpose)", True)
+    assert (graph.name, graph.type, graph.required) == ("graph", "mapping (file, key, transpose, scale)", True)
     assert (rounds.type, rounds.default, rounds.description) == ("whole number > 0", 100, "random cuts tried")
     assert (centred.type, centred.default, centred.required) == ("true or false", False, False)
     (box,) = [entry for entry in catalogue.entries("domains") if entry.name == "box"]
