@@ -41,6 +41,7 @@ PENALTIES = {
     "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
     "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
     "huber": "cgm_cli.blocks.penalties.huber:Huber",
+    "epsilon-insensitive": "cgm_cli.blocks.penalties.epsilon_insensitive:EpsilonInsensitive",
     "quantile": "cgm_cli.blocks.penalties.quantile:Quantile",
     "support": "cgm_cli.blocks.penalties.support_of_set:SupportOfSet",
 }

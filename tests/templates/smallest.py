@@ -356,6 +356,10 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
             lambda u, r: {"kind": "quantile", "scale": u, "q": 0.25},
             [(np.array([-0.25 * row, 0.75 * row]), nothing) for row in one],
         ),
+        "epsilon-insensitive": (
+            lambda u, r: {"kind": "epsilon-insensitive", "scale": u, "epsilon": 0.25 * r},
+            [(np.array([row, -row, 0.0 * row]), np.array([-0.25, -0.25, 0.0])) for row in one],
+        ),
         "max": (lambda u, r: {"kind": "max", "scale": u}, [(one, np.zeros(n))]),
         "l1 moved": (
             lambda u, r: {"kind": "l1", "scale": u, "offset": (r * shift).tolist()},
