@@ -109,7 +109,7 @@ def _corners_of_blocks(domain: PSDBlocks) -> float:
 def _corners(domain: Simplex | PSDTrace) -> float:
     """Between r e_i and r e_j, or unit vectors' r u u^T; in one dimension, between 0 and r if at all."""
     at_most = domain.at_most if isinstance(domain, Simplex) else not domain.fixed_trace
-    return domain.radius * (math.sqrt(2.0) if domain.shape[0] > 1 else float(at_most))
+    return domain.radius * (math.sqrt(2.0) if math.prod(domain.shape) > 1 else float(at_most))
 
 
 def _across(domain: Domain) -> float:

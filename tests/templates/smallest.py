@@ -99,7 +99,9 @@ def _face(count: int, matrix: np.ndarray) -> float:
 
 def bodies() -> list[Body]:
     """Every domain at its smallest."""
-    found = []
+    found = [
+        _hull("simplex 1 x 2", lambda r: {"kind": "simplex", "size": [1, 2], "radius": r}, [[[1.0, 0.0]], [[0.0, 1.0]]])
+    ]
     for n in (1, 2):
         corners = [list(signs) for signs in itertools.product((-1.0, 1.0), repeat=n)]
         axes = [_unit(n, i) for i in range(n)]
