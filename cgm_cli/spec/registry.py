@@ -24,6 +24,7 @@ DOMAINS = {
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
+    "polytope": "cgm_cli.blocks.domains.polytope:Polytope",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {

@@ -102,6 +102,13 @@ def bodies() -> list[Body]:
     found = [
         _hull("simplex 1 x 2", lambda r: {"kind": "simplex", "size": [1, 2], "radius": r}, [[[1.0, 0.0]], [[0.0, 1.0]]])
     ]
+    found.append(
+        _hull(
+            "polytope",
+            lambda r: {"kind": "polytope", "matrix": [[1, 1], [-1, 0], [0, -1]], "at_most": [2.0 * r, 0.0, 0.0]},
+            [[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]],
+        )
+    )
     for n in (1, 2):
         corners = [list(signs) for signs in itertools.product((-1.0, 1.0), repeat=n)]
         axes = [_unit(n, i) for i in range(n)]
