@@ -212,7 +212,9 @@ class SourceSpec(StrictModel):
 
 
 class ComposedProblem(StrictModel):
-    """Minimise objective(x) + sum of penalties over x in `domain`, subject to the constraints."""
+    """Minimise objective(x) + sum of penalties over x in `domain`, subject to the constraints; or maximise a linear
+    objective(x) less them.
+    """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["domain"]}, {"required": ["domains"]}]})
 
@@ -223,6 +225,10 @@ class ComposedProblem(StrictModel):
         default=None, description="in place of `domain`: X is the intersection of these, each reached on its own"
     )
     objective: LossField | None = Field(default=None, description="the smooth loss f; zero when left out")
+    sense: Literal["minimise", "maximise"] = Field(
+        default="minimise",
+        description="maximise: a `linear` objective, from which penalties are then subtracted; bounds are upper ones",
+    )
     constraints: list[ConstraintField] = Field(default_factory=list, description="sets that A x - offset must lie in")
     penalties: list[PenaltyField] = Field(default_factory=list, description="finite functions of A x - offset")
     start: ArrayField | None = Field(
@@ -238,6 +244,19 @@ class ComposedProblem(StrictModel):
             raise PydanticCustomError("missing_key", "missing key `{key}`", {"key": "domain", "hint": hint})
         if self.domain is not None and self.domains is not None:
             raise ValueError("x lies in one `domain` or in several `domains`: give one of the two keys")
+        return self
+
+    @model_validator(mode="after")
+    def _only_linear_objectives_are_maximised(self):
+        if self.sense == "minimise":
+            return self
+        if self.objective is None:
+            raise ValueError("`sense: maximise` has nothing to maximise: give an `objective` of the kind `linear`")
+        if self.objective.kind != "linear":
+            raise ValueError(
+                "only an objective of the kind `linear` can be maximised, since no bound is known on the maximum of "
+                f"another convex function, such as `{self.objective.kind}`: leave out `sense`, to minimise it"
+            )
         return self
 
 

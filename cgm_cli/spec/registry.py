@@ -24,6 +24,7 @@ DOMAINS = {
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
+    "polytope": "cgm_cli.blocks.domains.polytope:Polytope",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {
@@ -41,6 +42,7 @@ PENALTIES = {
     "group-norm": "cgm_cli.blocks.penalties.group_norm:GroupNorm",
     "hinge": "cgm_cli.blocks.penalties.hinge:Hinge",
     "huber": "cgm_cli.blocks.penalties.huber:Huber",
+    "epsilon-insensitive": "cgm_cli.blocks.penalties.epsilon_insensitive:EpsilonInsensitive",
     "quantile": "cgm_cli.blocks.penalties.quantile:Quantile",
     "support": "cgm_cli.blocks.penalties.support_of_set:SupportOfSet",
 }

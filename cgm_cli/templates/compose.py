@@ -34,7 +34,8 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
     faults = ErrorCollector()
     if spec.objective is not None:
         with faults.part("objective"):
-            loss = spec.objective.build(context, shape)
+            maximised = {"negated": True} if spec.sense == "maximise" else {}
+            loss = spec.objective.build(context, shape, **maximised)
     for family in ("constraints", "penalties"):
         for index, term in enumerate(getattr(spec, family)):
             with faults.part(family, index):
@@ -45,11 +46,12 @@ def compose(spec: ComposedProblem, context: BuildContext) -> Template:
             starts = [starting_point(point, *pair) for pair in zip(domains, (d.kind for d in given), strict=True)]
     faults.raise_all()
     if not needs_splitting(domains, terms):
-        return Composed(CompositeProblem(domains[0], loss, tuple(terms), None if starts is None else starts[0]))
+        start = None if starts is None else starts[0]
+        return Composed(CompositeProblem(domains[0], loss, tuple(terms), start, spec.sense))
     names = [term.name for term in terms]
     for domain in (spec.domains or [])[1:]:
         names.append(_free(f"in-{domain.kind}", names))
-    return Split(domains, names[len(terms) :], loss, terms, starts)
+    return Split(domains, names[len(terms) :], loss, terms, starts, spec.sense)
 
 
 def _domains(spec: ComposedProblem, context: BuildContext) -> list[Domain]:

@@ -45,6 +45,7 @@ class Split(Template):
         loss: Loss | None,
         terms: Sequence[Term],
         starts: Sequence[Atom] | None,
+        sense: str,
     ):
         """names: of the constraints x = xi_2, ... starts: of x and its copies; None for each block's own."""
         slack = [term.penalty.domain for term in terms if isinstance(term.penalty, InDomain)]
@@ -66,7 +67,7 @@ class Split(Template):
         if loss is not None:
             loss = copy(loss)
             loss.map = _of_x(loss.map, product)
-        self.problem = CompositeProblem(product, loss, tuple(lifted), start)
+        self.problem = CompositeProblem(product, loss, tuple(lifted), start, sense)
 
     def round(
         self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

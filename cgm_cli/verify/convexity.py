@@ -25,6 +25,7 @@ from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.polytope import Polytope
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
@@ -109,7 +110,7 @@ def _corners_of_blocks(domain: PSDBlocks) -> float:
 def _corners(domain: Simplex | PSDTrace) -> float:
     """Between r e_i and r e_j, or unit vectors' r u u^T; in one dimension, between 0 and r if at all."""
     at_most = domain.at_most if isinstance(domain, Simplex) else not domain.fixed_trace
-    return domain.radius * (math.sqrt(2.0) if domain.shape[0] > 1 else float(at_most))
+    return domain.radius * (math.sqrt(2.0) if math.prod(domain.shape) > 1 else float(at_most))
 
 
 def _across(domain: Domain) -> float:
@@ -143,5 +144,6 @@ DIAMETERS: dict[type, Callable[..., float]] = {
     Fantope: lambda domain: _projections(domain.shape[0], domain.rank),
     FantopeFace: lambda domain: _projections(domain.shape[0] - 1, domain.rank - 1),
     Birkhoff: _permutations,
+    Polytope: lambda domain: float(norm(domain.upper - domain.lower)),
     Product: lambda domain: math.hypot(*map(diameter, domain.blocks)),
 }

@@ -22,6 +22,7 @@ from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.polytope import Polytope
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
@@ -192,6 +193,17 @@ def _birkhoff(domain: Birkhoff, point: SavedPoint) -> float:
     return max(-x.min(), *(np.abs(x.sum(axis=axis) - 1.0).max() for axis in (0, 1)))
 
 
+def _polytope(domain: Polytope, point: SavedPoint) -> float:
+    """The largest distance from a row's half-space or hyperplane, and from the box."""
+    x, given = _entries(point), domain.program
+    worst = max((domain.lower - x).max(), (x - domain.upper).max())
+    for matrix, right, both in ((given.a, given.b, False), (given.c, given.d, True)):
+        for row, value in zip(extended(matrix.toarray()), right, strict=True):
+            excess, length = row @ x - value, norm(row)
+            worst = max(worst, (abs(excess) if both else excess) / (length if length > 0.0 else 1.0))
+    return worst
+
+
 def _product(domain: Product, point: SavedPoint) -> float:
     x = point.written_out()
     worst = 0.0
@@ -216,5 +228,6 @@ MEMBERSHIP: dict[type, Callable[..., float]] = {
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,
+    Polytope: _polytope,
     Product: _product,
 }

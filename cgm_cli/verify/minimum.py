@@ -18,6 +18,7 @@ from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.nuclear import NuclearBall
+from cgm_cli.blocks.domains.polytope import Polytope
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
@@ -29,6 +30,9 @@ ORDER = 4000
 
 ASSIGNED = 500
 """Largest order of an assignment: up to 20 seconds."""
+
+POLYTOPE = 1000
+"""Largest number of entries of a point of a polytope: up to 20 seconds."""
 
 Minimum = tuple[Total, float]
 """A minimum, and the error that a decomposition may have made in it."""
@@ -151,6 +155,31 @@ def _row_potentials(cost: np.ndarray) -> np.ndarray:
     return u
 
 
+def _polytope(domain: Polytope, v: np.ndarray) -> Minimum:
+    """By the dual problem, posed as a linear program of its own: max l s - u t - <b, y> - <d, w> over y, s, t >= 0 with
+    v + A^T y + C^T w = s - t, whose y and w are then taken as they are.
+    """
+    from scipy.optimize import linprog
+
+    given, n = domain.program, v.size
+    if n > POLYTOPE:
+        raise Unchecked(f"n = {n} is too large for a linear program")
+    ends = np.concatenate([domain.upper, -domain.lower])
+    unit, far = float(np.abs(v).max()) or 1.0, float(np.abs(ends).max()) or 1.0
+    a, c = given.a.toarray(), given.c.toarray()
+    found = linprog(
+        np.concatenate([given.b, given.d, ends]) / far,
+        A_eq=np.hstack([a.T, c.T, np.eye(n), -np.eye(n)]),
+        b_eq=-(v / unit).astype(float),
+        bounds=[(0, None)] * len(a) + [(None, None)] * len(c) + [(0, None)] * (2 * n),
+    )
+    if found.status != 0 or found.x is None:
+        raise Unchecked("the dual linear program was not solved")
+    y, w = (unit * extended(part) for part in np.split(found.x[: len(a) + len(c)], [len(a)]))
+    slopes = v + extended(a).T @ y + extended(c).T @ w
+    return _exact(total(np.minimum(slopes * domain.lower, slopes * domain.upper), -given.b * y, -given.d * w))
+
+
 def _product(domain: Product, v: np.ndarray) -> Minimum:
     value, error = ZERO, 0.0
     for block, start in zip(domain.blocks, domain.starts[:-1], strict=True):
@@ -180,5 +209,6 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,
+    Polytope: _polytope,
     Product: _product,
 }

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.blocks.penalties.base import Penalty
+from cgm_cli.blocks.penalties.epsilon_insensitive import EpsilonInsensitive
 from cgm_cli.blocks.penalties.group_norm import GroupNorm
 from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.huber import Huber
@@ -127,6 +128,12 @@ PENALTIES: dict[type, PenaltyFormulas] = {
         _huber_value,
         lambda g, y: np.minimum(np.maximum(y, -g.scale), g.scale),
         lambda g, y: total(0.5 * g.delta * y * (y / g.scale)),
+    ),
+    # The distance to the box of size e: with |y_i| <= c, g* is the support function of the box.
+    EpsilonInsensitive: PenaltyFormulas(
+        lambda g, z: total(g.factor * np.abs(z - np.minimum(np.maximum(z, -g.epsilon), g.epsilon))),
+        lambda g, y: np.minimum(np.maximum(y, -g.factor), g.factor),
+        lambda g, y: total(np.maximum(g.epsilon * y, -g.epsilon * y)),
     ),
     Quantile: PenaltyFormulas(
         # An absolute value, tilted: max(-q t, (1 - q) t) = |t| / 2 + (1/2 - q) t.

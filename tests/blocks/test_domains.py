@@ -222,6 +222,12 @@ def polytope_twin(example, g):
         return linprog(np.r_[g, -g], A_ub=np.ones((1, 2 * n)), b_ub=[radius], bounds=(0, None)).fun
     if kind == "linf-ball":
         return linprog(g, bounds=(-radius, radius)).fun
+    if kind == "polytope":
+        bounds = [(example.get("lower"), example.get("upper"))] * n
+        equations = {"A_eq": example["equations"], "b_eq": np.zeros(1)} if "equations" in example else {}
+        rows = np.array(example["matrix"], dtype=float)
+        right = np.broadcast_to(example["at_most"], len(rows))
+        return linprog(g, A_ub=rows, b_ub=right, bounds=bounds, **equations).fun
     if kind == "birkhoff":
         eye, ones = np.eye(example["size"]), np.ones(example["size"])
         return linprog(g, A_eq=np.vstack([np.kron(eye, ones), np.kron(ones, eye)]), b_eq=[1.0] * (2 * len(eye))).fun
@@ -244,7 +250,7 @@ def blocks_twin(sizes, g):
 def value_twin(example, g):
     """min <g, x> over the domain of an example, g flat; None for a kind that is tested elsewhere."""
     kind = example["kind"]
-    if kind in ("simplex", "l1-ball", "linf-ball", "box", "birkhoff"):
+    if kind in ("simplex", "l1-ball", "linf-ball", "box", "birkhoff", "polytope"):
         return polytope_twin(example, g)
     radius = example.get("radius", 1.0)
     if kind == "l2-ball":

@@ -363,6 +363,17 @@ def penalty_twin(example, z, step):
                 for e in z
             ]
         )
+    if kind == "epsilon-insensitive":
+        width = example.get("epsilon", 0.1)
+        s = s / z.size if example.get("reduction") == "mean" else s
+        return np.array(
+            [
+                scalar_minimum(
+                    lambda p, e=e: s * max(0.0, p - width, -p - width) + 0.5 * (p - e) ** 2, -abs(e) - 1, abs(e) + 1
+                )
+                for e in z
+            ]
+        )
     if kind == "huber":
         d = example.get("delta", 1.0)
         return np.array(
@@ -502,6 +513,7 @@ def test_projection_against_a_twin(example, seed):
         ("penalty", {"kind": "hinge", "reduction": "max"}, "sum"),
         ("penalty", {"kind": "huber", "delta": 0.0}, "greater than 0"),
         ("penalty", {"kind": "quantile", "q": 1.0}, "less than 1"),
+        ("penalty", {"kind": "epsilon-insensitive", "epsilon": 0.0}, "greater than 0"),
         ("set", {"kind": "box"}, "constrains nothing"),
         ("set", {"kind": "box", "lower": 2.0, "upper": [3.0, 1.0]}, "lower bound 2 exceeds the upper bound 1"),
         ("set", {"kind": "l1-ball", "radius": 0.0}, "greater than 0"),

@@ -17,6 +17,7 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.penalties.balls import L2BallSet
 from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.penalties.epsilon_insensitive import EpsilonInsensitive
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.huber import Huber
@@ -78,6 +79,7 @@ def test_a_start_may_be_an_array_and_terms_a_list():
     [
         (lambda size: Huber((3,), size, 1.0), "the scale of a penalty"),
         (lambda size: Huber((3,), 1.0, size), "the delta of a Huber penalty"),
+        (lambda size: EpsilonInsensitive((3,), 1.0, size), "the epsilon of an epsilon-insensitive penalty"),
         (lambda size: L1Norm((3,), size), "the scale of a penalty"),
         (lambda size: Hinge((3,), size, np.ones(3)), "the scale of a penalty"),
         (lambda size: L2BallSet((3,), size), "the radius of a ball"),

@@ -18,6 +18,7 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.balls import L1BallSet, L2BallSet
 from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.penalties.epsilon_insensitive import EpsilonInsensitive
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.huber import Huber
@@ -77,7 +78,8 @@ def random_penalty(shape, rng):
         Hinge(shape, 0.5, np.where(rng.standard_normal(shape) > 0, 1.0, -1.0)),
         Huber(shape, 0.8, 0.3),
         Quantile(shape, 0.6, 0.2),
-    ][rng.integers(7)]
+        EpsilonInsensitive(shape, 0.7, 0.4),
+    ][rng.integers(8)]
     return Shifted(inner, rng.standard_normal(shape)) if rng.random() < 0.3 else inner
 
 
@@ -148,6 +150,7 @@ def test_no_bound_passes_a_feasible_objective(example, terms):
         L2Norm((4,)),
         LinfNorm((4,)),
         Huber((4,), 1.0, 0.5),
+        EpsilonInsensitive((4,), 1.0, 0.5),
         BoxSet((4,), 1.0, 2.0),
         L1BallSet((4,), 2.0),
         Equals((4,), np.ones(4)),

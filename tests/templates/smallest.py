@@ -99,7 +99,16 @@ def _face(count: int, matrix: np.ndarray) -> float:
 
 def bodies() -> list[Body]:
     """Every domain at its smallest."""
-    found = []
+    found = [
+        _hull("simplex 1 x 2", lambda r: {"kind": "simplex", "size": [1, 2], "radius": r}, [[[1.0, 0.0]], [[0.0, 1.0]]])
+    ]
+    found.append(
+        _hull(
+            "polytope",
+            lambda r: {"kind": "polytope", "matrix": [[1, 1], [-1, 0], [0, -1]], "at_most": [2.0 * r, 0.0, 0.0]},
+            [[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]],
+        )
+    )
     for n in (1, 2):
         corners = [list(signs) for signs in itertools.product((-1.0, 1.0), repeat=n)]
         axes = [_unit(n, i) for i in range(n)]
@@ -355,6 +364,10 @@ def _penalties(n: int) -> dict[str, tuple[Callable[[float, float], Problem], lis
         "quantile": (
             lambda u, r: {"kind": "quantile", "scale": u, "q": 0.25},
             [(np.array([-0.25 * row, 0.75 * row]), nothing) for row in one],
+        ),
+        "epsilon-insensitive": (
+            lambda u, r: {"kind": "epsilon-insensitive", "scale": u, "epsilon": 0.25 * r},
+            [(np.array([row, -row, 0.0 * row]), np.array([-0.25, -0.25, 0.0])) for row in one],
         ),
         "max": (lambda u, r: {"kind": "max", "scale": u}, [(one, np.zeros(n))]),
         "l1 moved": (

@@ -1,7 +1,8 @@
-"""The simplex: non-negative vectors whose entries sum to a radius, or to at most that."""
+"""The simplex: non-negative vectors, or arrays of any shape, whose entries sum to a radius, or to at most that."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,39 +11,42 @@ from pydantic import Field
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
 from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.fitting import ShapeField, as_shape
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, safe_norm
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import BlockSpec, Positive, Size
+from cgm_cli.spec.fields import BlockSpec, Positive
 
 
 class Simplex(Domain):
-    """{x in R^n : x >= 0, sum x = r}, or sum x <= r with `sum: at-most`."""
+    """{x : x >= 0, sum x = r}, or sum x <= r with `sum: at-most`, for vectors or arrays of any shape."""
 
     projects = True
 
     class Spec(BlockSpec):
         kind: Literal["simplex"]
-        size: Size = Field(..., description="number of entries")
+        size: ShapeField = Field(..., description="number of entries, or shape of a point")
         radius: Positive = Field(1.0, description="what the entries sum to")
         sum: Literal["equal", "at-most"] = Field("equal", description="whether the sum is the radius or at most that")
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"kind": "simplex", "size": 5},
             {"kind": "simplex", "size": 4, "radius": 2.5, "sum": "at-most"},
+            {"kind": "simplex", "size": [2, 3], "radius": 2.0},
             {"kind": "simplex", "size": 1, "radius": 3.0},
             {"kind": "simplex", "size": 1, "radius": 3.0, "sum": "at-most"},
         ]
 
         def build(self, context: BuildContext) -> Simplex:
-            return Simplex(self.size, self.radius, self.sum == "at-most")
+            return Simplex(as_shape(self.size), self.radius, self.sum == "at-most")
 
-    def __init__(self, size: int, radius: float = 1.0, at_most: bool = False):
-        self.shape = (size,)
+    def __init__(self, shape: int | tuple[int, ...], radius: float = 1.0, at_most: bool = False):
+        """shape: of a point, or the number of its entries."""
+        self.shape = (shape,) if isinstance(shape, int) else shape
         self.radius = radius
         self.at_most = at_most
         # Two vertices r e_i, r e_j are sqrt(2) r apart; with a single entry what is left is one point, or the segment
         # [0, r].
-        self.diameter = float(np.sqrt(2.0) * radius) if size > 1 else radius * at_most
+        self.diameter = float(np.sqrt(2.0) * radius) if math.prod(self.shape) > 1 else radius * at_most
 
     @property
     def sizing(self) -> str | None:
@@ -50,7 +54,7 @@ class Simplex(Domain):
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = r min_i g_i at r e_i (the lowest such i), or 0 at zero if the sum may be less and g >= 0."""
-        g = direction.dense()
+        g = direction.dense().reshape(-1)
         index = int(np.argmin(g))
         if self.at_most and g[index] >= 0.0:
             return OracleAnswer(SparseAtom.zero(self.shape), 0.0, 0.0, exact=True)
@@ -70,4 +74,4 @@ class Simplex(Domain):
         """Zero where allowed, otherwise the centre r/n (1, ..., 1)."""
         if self.at_most:
             return SparseAtom.zero(self.shape)
-        return DenseAtom(np.full(self.shape, self.radius / self.shape[0]))
+        return DenseAtom(np.full(self.shape, self.radius / math.prod(self.shape)))

@@ -34,12 +34,15 @@ class Linear(Loss):
             {"kind": "linear", "cost": 0.0},
         ]
 
-        def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Linear:
+        def build(self, context: BuildContext, in_shape: tuple[int, ...], negated: bool = False) -> Linear:
+            """negated: -f, which is minimised where f is maximised."""
             cost = context.matrix(self.cost)
             if not is_sparse(cost):
                 context.reserve("cost", 8 * math.prod(in_shape))
                 context.reserve("direction", 8 * math.prod(in_shape))  # as large as the cost, whatever the iterate
-            return Linear(cost, in_shape)
+                if negated:
+                    context.reserve("negative of the cost", 8 * math.prod(in_shape))
+            return Linear(-cost if negated else cost, in_shape)
 
     def __init__(self, cost: Cost, in_shape: tuple[int, ...]):
         self.map = InnerProduct(cost, in_shape)
