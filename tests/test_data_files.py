@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+import termios
 from contextlib import suppress
 from pathlib import Path
 
@@ -475,6 +477,7 @@ def test_what_does_not_say_its_problem_is_offered_templates(here, content, templ
         ("sparse-regression", "y,x\n1,2\n2,4.5\n3,5.5\n4,8\n5,10\n", {"data": {"target": "y"}}),
         ("matrix-completion", RATINGS, {"ratings": {"user": "userId", "value": "rating"}, "held_out": 0.1}),
         ("lovasz-theta", "source,target\na,b\nb,c\n", {"graph": {}}),
+        ("svm", "1 1:0.5 2:1\n-1 1:2\n1 2:3\n-1 1:1 2:-1\n1 1:1\n", {"test_fraction": 0.2}),
     ],
 )
 def test_a_template_and_a_file_make_a_spec_that_runs(here, template, content, expected):
@@ -487,6 +490,46 @@ def test_a_template_and_a_file_make_a_spec_that_runs(here, template, content, ex
 
     assert holds({"template": template} | expected, written)
     assert cgm("solve", "spec.yaml", "--out", "run", "--quiet") == 0
+
+
+@pytest.mark.parametrize(
+    ("template", "content", "match"),
+    [
+        ("max-cut", LP_BLOCK, "line 1"),
+        ("standard-sdp", BLOBS, "expected the number of constraints"),
+        ("quadratic-assignment", BLOBS, "does not begin with the order of its matrices"),
+        ("matrix-completion", "a,b\n1,2\n2,3\n", "has 2 columns, and ratings are three"),
+        ("low-rank-denoising", BLOBS, "not a readable image|cannot identify"),
+        ("svm", "a,b\nx,1\ny,2\n", "two columns of numbers, or more"),
+    ],
+)
+def test_a_template_and_a_file_it_cannot_take(here, capsys, template, content, match):
+    (here / "own.data").write_text(content)
+    assert cgm("init", template, "--from", "own.data") == 3
+    assert re.search(match, capsys.readouterr().err)
+    assert not (here / "own.yaml").exists()
+
+
+@pytest.mark.parametrize(("typed", "code"), [(b"\x03", 130), (b"\x04", 2)])
+def test_a_question_that_is_not_answered(here, typed, code):
+    screen, terminal = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cgm_cli", "init"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        cwd=here,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(terminal)
+    shown = b""
+    while b"Number" not in shown:
+        shown += os.read(screen, 1000)
+    os.write(screen, typed)
+    assert process.wait(60) == code
+    os.close(screen)
+    assert not list(here.iterdir())
 
 
 def test_a_composed_problem_to_begin_with(here):

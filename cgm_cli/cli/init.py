@@ -56,7 +56,12 @@ def init(
     if template is None and source is None:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise typer.BadParameter("give a template, or a data file with --from, or both", param_hint="TEMPLATE")
-        template, source = _asked()
+        try:
+            template, source = _asked()
+        except EOFError:
+            raise ProblemError("nothing was answered, and nothing is written") from None
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
     path = out
     if source is not None:
         path = path or Path(f"{spec_name(source)}.yaml")

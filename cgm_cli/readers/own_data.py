@@ -15,9 +15,13 @@ from typing import Any, Literal
 import numpy as np
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers import edge_list
+from cgm_cli.readers import edge_list, svmlight
+from cgm_cli.readers.assignment import read_assignment
 from cgm_cli.readers.frames import FRAMES
+from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.head import Head
+from cgm_cli.readers.images import read_picture
+from cgm_cli.readers.programs import read_program
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, rows_in, rows_of, table_of
 from cgm_cli.spec.fields import TableOptions
@@ -35,6 +39,9 @@ IN_WORDS: dict[Data, str] = {
 }
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
+
+RATING_COLUMNS = (3, 4)
+"""Of a table that is taken for ratings, though its headings do not say so."""
 
 FEWEST = 2
 """Columns of numbers of what is taken for a table where nobody says so."""
@@ -84,8 +91,14 @@ def uses(data: Data) -> dict[str, Use]:
     return {template: use for template, use in USES.items() if use.data == data}
 
 
-def _named_file(key: str) -> Callable[[Path, str], tuple[Given, tuple[str, ...]]]:
-    return lambda path, name: ({key: {"file": name}}, ())
+def _named_file(key: str, read: Callable[[Path, str], object]) -> Callable[[Path, str], tuple[Given, tuple[str, ...]]]:
+    """The file as it is, once it has been read as what it is to be."""
+
+    def given(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+        read(path, visible(str(path)))
+        return {key: {"file": name}}, ()
+
+    return given
 
 
 def _points(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
@@ -109,7 +122,9 @@ def _points(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
 
 
 def _samples(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
-    """The last column of numbers is the target, as in most tables, unless one is called so."""
+    """The last column of numbers is the target, as in most tables, unless one is called so. Lines of LIBSVM have it."""
+    if svmlight.looks_like(Head.of(path)):
+        return {"data": {"file": name}, "test_fraction": 0.2}, ()
     table = _table(path)
     numeric, words = _numeric(table), _words(table)
     if len(numeric) < 2:
@@ -125,10 +140,27 @@ def _samples(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
     )
 
 
+def _noisy(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+    read_picture(path, visible(str(path)))
+    return {"observed": {"file": name}, "tv": 0.1}, ("The larger `tv`, the smoother the picture becomes.",)
+
+
+def _with_holes(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+    read_picture(path, visible(str(path)))
+    remarks = (
+        "`missing: 0.2` takes a fifth of the pixels away, to see what comes back. In place of it",
+        "`mask: {file: mask.png}` says which ones are missing: those where the mask is black.",
+    )
+    return {"observed": {"file": name}, "missing": 0.2}, remarks
+
+
 def _ratings(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
     table = _table(path)
-    if table.width < 3:
-        raise DataError(f"{visible(str(path))}: ratings are three columns: a user, an item, a number")
+    if table.width not in RATING_COLUMNS and not _are_ratings(table):
+        raise DataError(
+            f"{visible(str(path))}: has {table.width} columns, and ratings are three, a user, an item and a number, "
+            "and perhaps a time"
+        )
     user, item, value = (_called(table, place) for place in range(3))
     found, _ = read_ratings(path, RatingsFile(file=name, user=user, item=item, value=value), visible(str(path)))
     size = math.sqrt(float(np.square(found.values).mean())) * math.sqrt(math.prod(found.shape))
@@ -176,11 +208,11 @@ USES: dict[str, Use] = {
     "least-absolute-deviations": Use("table", "the same, not minding outliers", _samples),
     "svm": Use("table", "tell two classes apart", _samples),
     "matrix-completion": Use("ratings", "fill in the ratings that are not there", _ratings),
-    "low-rank-denoising": Use("picture", "take the noise off", _named_file("image")),
-    "robust-pca": Use("picture", "fill in pixels that are missing", _named_file("image")),
-    "max-cut": Use("graph", "part its nodes in two", _named_file("graph")),
-    "lovasz-theta": Use("graph", "bound its largest independent set", _named_file("graph")),
-    "standard-sdp": Use("program", "solve it", _named_file("program")),
-    "quadratic-assignment": Use("assignment", "solve it", _named_file("data")),
+    "low-rank-denoising": Use("picture", "take the noise off", _noisy),
+    "robust-pca": Use("picture", "fill in pixels that are missing", _with_holes),
+    "max-cut": Use("graph", "part its nodes in two", _named_file("graph", read_graph)),
+    "lovasz-theta": Use("graph", "bound its largest independent set", _named_file("graph", read_graph)),
+    "standard-sdp": Use("program", "solve it", _named_file("program", read_program)),
+    "quadratic-assignment": Use("assignment", "solve it", _named_file("data", read_assignment)),
 }
 """In the order in which they are offered."""

@@ -28,6 +28,7 @@ from cgm_cli.text import did_you_mean, quoted
 SUFFIXES = (".csv", ".tsv", ".txt", *FRAMES)
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 _COLONS = "::"  # of MovieLens; csv.reader knows separators of one character only, and such tables have no quotes
 _CELL_BYTES = 80
 
@@ -109,6 +110,11 @@ class Table:
         for row, (line, cells) in enumerate(self.rows):
             for column, place in enumerate(places):
                 value = self._number(cells[place])
+                if value is None and self.decimal == "," and number_in(cells[place]) is not None:
+                    raise DataError(
+                        f"{self.at(line, place)}: '{quoted(cells[place])}' has a point, but numbers of this table have "
+                        'decimal commas; `decimal: "."` says otherwise'
+                    )
                 if value is None:
                     hint = " (`columns` names those that are wanted, `except` those that are not)"
                     raise DataError(
@@ -128,7 +134,10 @@ class Table:
     def _number(self, cell: str) -> float | None:
         if cell.casefold() in _MISSING:
             return math.nan
-        return number_in(cell.replace(",", ".") if self.decimal == "," else cell)
+        if self.decimal == ",":
+            # A point may be one between thousands.
+            return None if "." in cell else number_in(cell.replace(",", "."))
+        return number_in(cell)
 
     def _range(self, wanted: ColumnName) -> list[int]:
         if isinstance(wanted, str) and ".." in wanted and wanted not in (self.headings or []):
@@ -180,9 +189,15 @@ def table_of(name: str, rows: list[Row], headed: bool, decimal: str | None) -> T
     rows = rows[headed:]
     if not rows:
         raise DataError(f"{name}: has headings, and no rows")
-    sample = next((cell for _, cells in rows for cell in cells if _COMMA.fullmatch(cell)), None)
-    if decimal is None and sample is not None:
-        return Table(name, headings, rows, ",", (commas_told(name, sample),))
+    if decimal is None:
+        commas = [cell for _, cells in rows for cell in cells if _COMMA.fullmatch(cell) or _THOUSANDS.fullmatch(cell)]
+        if commas and all(map(_THOUSANDS.fullmatch, commas)):
+            raise DataError(
+                f"{name}: '{commas[0]}' may be {commas[0].replace(',', '')} or {commas[0].replace(',', '.', 1)}: "
+                '`decimal: ","` says the latter; commas between thousands are to be left out of the file'
+            )
+        if commas:
+            return Table(name, headings, rows, ",", (commas_told(name, commas[0]),))
     return Table(name, headings, rows, decimal or ".")
 
 

@@ -97,6 +97,7 @@ def execute(
     if former is not None:
         check_unchanged(former, spec)
         if former.is_final:
+            _ = former.trace  # DataError where the log is lost or damaged: then there is no result to show
             return Execution(former.status, None, former.path, former.summary or {})
     with ExitStack() as stack:
         if should_stop is None:

@@ -54,6 +54,23 @@ def test_decimal_commas_are_recognised_and_told(tmp_path):
     assert remarks == ["t.csv: read with decimal commas: 1,5 as 1.5."]
 
 
+def test_points_beside_decimal_commas_are_refused(tmp_path):
+    """1.234 is 1234 to whoever writes 2,5."""
+    for options in ({}, {"decimal": ","}):
+        with pytest.raises(DataError, match=r"line 2, column 1 \(`a`\): '1.234' has a point"):
+            read(tmp_path, "a;b\n1.234;2,5\n3.000;4,5\n", columns=["a", "b"], **options)
+
+
+def test_commas_that_may_be_between_thousands_are_refused(tmp_path):
+    text = 'a,b\n"1,234",2\n"2,500",3\n'
+    with pytest.raises(DataError, match=r"'1,234' may be 1234 or 1\.234: `decimal: \",\"` says the latter"):
+        read(tmp_path, text, columns=["a", "b"])
+    found, _ = read(tmp_path, text, columns=["a", "b"], decimal=",")
+    np.testing.assert_array_equal(found, [[1.234, 2.0], [2.5, 3.0]])
+    found, _ = read(tmp_path, "a;b\n1,234;0,5\n", columns=["a", "b"])
+    np.testing.assert_array_equal(found, [[1.234, 0.5]])
+
+
 def test_decimal_commas_of_one_column(tmp_path):
     found, _ = read(tmp_path, "1,5\n2,25\n", column=1, decimal=",")
     np.testing.assert_array_equal(found, [1.5, 2.25])
