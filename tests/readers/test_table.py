@@ -62,7 +62,7 @@ def test_points_beside_decimal_commas_are_refused(tmp_path):
 
 
 def test_commas_that_may_be_between_thousands_are_refused(tmp_path):
-    text = 'a,b\n"1,234",2\n"2,500",3\n'
+    text = '"a","b"\n"1,234",2\n"2,500",3\n'
     with pytest.raises(DataError, match=r"'1,234' may be 1234 or 1\.234: `decimal: \",\"` says the latter"):
         read(tmp_path, text, columns=["a", "b"])
     found, _ = read(tmp_path, text, columns=["a", "b"], decimal=",")
