@@ -278,7 +278,13 @@ def _result_rows(result: Result, summary: dict[str, Any], legend: Mapping[str, s
             cost = "no worse than" if found["cost"] <= 0.0 else f"{found['cost']:.2g} short of"
             told = f"{cost} the estimate {number(found['estimate'], 8)}; {duration(found['seconds'])}"
             rows.append(("certificate", told, ""))
-        rows.append(("gap", ratio(record.gap), "|objective - bound| / max(|objective|, |bound|)"))
+        rows.append(
+            (
+                "gap",
+                ratio(record.gap),
+                "|objective - bound| over the larger of both; near zero, over 1e-8 of what it may change by",
+            )
+        )
     for name, value in record.infeasibilities.items():
         rows.append((f"infeasibility of {pretty(name)}", ratio(value), "|A x - p| / |p|, p nearest in the set"))
     if record.owed > 0.0:

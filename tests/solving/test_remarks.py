@@ -14,6 +14,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.penalties.huber import Huber
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.status import Status
 from cgm_cli.solving.direct import solve_problem
@@ -37,6 +38,17 @@ def test_a_radius_that_binds_is_told_and_one_that_does_not_is_not(kind):
         binds = radius < least
         assert result.active_bounds == (("radius",) if binds else ())
         assert ("`radius` of the domain stops the objective" in result.message) == binds
+
+
+def test_a_radius_that_is_far_is_not_told_where_the_objective_is_zero():
+    """There v is but what cancellation leaves, and a ball of this size makes much of it."""
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((60, 8))
+    offset = matrix @ rng.standard_normal(8)
+    term = Term("fit", MatrixMap(matrix, (8,)), Huber((60,), 1.0), offset=offset)
+    result = solve_problem(CompositeProblem(L2Ball((8,), 100.0), None, (term,)))
+    assert result.status is Status.CONVERGED and 0.0 < result.record.total < 1e-4
+    assert result.active_bounds == ()
 
 
 @pytest.mark.parametrize("sense", ["minimise", "maximise"])
