@@ -21,9 +21,9 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Convolution(MatrixMap):
     """x -> h * x, (h * x)_i = sum_k h_k x_(i + s - k), along one axis or two, with x zero outside.
 
-    `same` is of the shape of x, with s = (K - 1) / 2 rounded down for K entries of h; `valid`, with s = K - 1, is what x
-    need not be continued for. The modes are those of scipy.signal.convolve. It is a matrix with as many entries as h has for every entry of the
-    image. The adjoint is the correlation with h.
+    `same` is of the shape of x, with s = (K - 1) / 2 rounded down for K entries of h; `valid`, with s = K - 1, is what
+    x need not be continued for. The modes are those of scipy.signal.convolve. It is a matrix with as many entries as h
+    has for every entry of the image. The adjoint is the correlation with h.
     """
 
     # It has a matrix, but is written in another way.

@@ -22,8 +22,8 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 class Kronecker(LinearMap):
     """X -> A X B^T for an (m, n) matrix X, with A (p, m) and B (q, n). The adjoint is Y -> A^T Y B.
 
-    The norm is |A| |B|: on the entries of X in C order it is the Kronecker product of A and B, whose singular values are all products of one
-    of A and one of B.
+    The norm is |A| |B|: on the entries of X in C order it is the Kronecker product of A and B, whose singular values
+    are all products of one of A and one of B.
     """
 
     class Spec(BlockSpec):
