@@ -392,6 +392,8 @@ def matrix_of(block: Block | None, shape: Shape, blocks: list[tuple[int, Shape]]
         return sp.csr_array((np.ones(len(at)), (np.arange(len(at)), at)), (len(at), n)), (len(at),)
     if kind == "row-sums":
         return sp.csr_array(sp.kron(sp.eye_array(shape[0]), np.ones((1, shape[1])))), (shape[0],)
+    if kind == "column-sums":
+        return sp.csr_array(sp.kron(np.ones((1, shape[0])), sp.eye_array(shape[1]))), (shape[1],)
     if kind == "diagonal":
         at = np.arange(shape[0]) * (shape[1] + 1)
         return sp.csr_array((np.ones(len(at)), (np.arange(len(at)), at)), (len(at), n)), (len(at),)
@@ -472,8 +474,15 @@ def penalty(program: Program, block: Block, z: Affine, shape: Shape) -> None:
         kind, scale, z = block["kind"], scale * radius, stacked(z, *below)
         m = len(z)
     if kind == "l1":
-        t = program.variables(m, scale)
+        t, z = program.variables(m, scale), z.times(_full(block.get("weights", 1.0), shape))
         program.add("positive", t.minus(z), t.plus(z))
+    elif kind == "quantile":
+        t, q = program.variables(m, scale), float(block.get("q", 0.5))
+        program.add("positive", t.plus(z.times(q)), t.minus(z.times(1.0 - q)))
+    elif kind == "epsilon-insensitive":
+        t = program.variables(m, scale / (m if block.get("reduction", "sum") == "mean" else 1))
+        epsilon = float(block.get("epsilon", 0.1))
+        program.add("positive", t, t.minus(z).plus(epsilon), t.plus(z).plus(epsilon))
     elif kind == "l2":
         program.length(program.variables(1, scale), z)
     elif kind == "linf":

@@ -132,7 +132,8 @@ def linear_map(rng: Rng, place: Room, rows: int, kinds: tuple[str, ...] = ()) ->
 
     n, square = math.prod(place.shape), len(place.shape) == 2 and place.shape[0] == place.shape[1]
     kinds = kinds or ("identity", "matrix", "matrix", "matrix", "sampling", "differences", "stack")
-    kinds += (("row-sums", "matrices", "matrices") if len(place.shape) == 2 else ()) + (("diagonal",) if square else ())
+    kinds += ("row-sums", "column-sums", "matrices", "matrices") if len(place.shape) == 2 else ()
+    kinds += ("diagonal",) if square else ()
     kinds += ("block", "block", "block-difference") if place.blocks else ()
     kind = str(rng.choice(kinds))
     made: Block = {"kind": kind}
@@ -196,7 +197,7 @@ def objective(rng: Rng, place: Room, unit: float, rows: int) -> Block | None:
     return {"kind": kind, "map": made, "labels": np.where(noisy > 0, 1.0, -1.0).tolist()}
 
 
-PENALTIES = ("l1", "l2", "linf", "max", "group-norm", "hinge", "huber", "support")
+PENALTIES = ("l1", "l2", "linf", "max", "group-norm", "hinge", "huber", "quantile", "epsilon-insensitive", "support")
 
 
 def penalty(rng: Rng, place: Room, unit: float, rows: int) -> Block:
@@ -207,6 +208,12 @@ def penalty(rng: Rng, place: Room, unit: float, rows: int) -> Block:
         block["offset"] = (image + (float(np.abs(image).mean()) + 1e-3) * rng.standard_normal(image.shape)).tolist()
     if kind == "group-norm":
         block["groups"] = _partition(rng, m)
+    elif kind == "l1" and rng.random() < 0.3:
+        block["weights"] = rng.uniform(0, 2, image.shape).tolist()
+    elif kind == "quantile":
+        block["q"] = float(rng.uniform(0.05, 0.95))
+    elif kind == "epsilon-insensitive":
+        block |= {"epsilon": float(10.0 ** rng.uniform(-2, 1)), "reduction": str(rng.choice(["sum", "mean"]))}
     elif kind == "huber":
         block["delta"] = float(10.0 ** rng.uniform(-2, 1))
     elif kind == "hinge":

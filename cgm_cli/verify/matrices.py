@@ -17,10 +17,12 @@ from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
 from cgm_cli.blocks.maps.column_sums import ColumnSums
 from cgm_cli.blocks.maps.congruence import Congruence
+from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.blocks.maps.kronecker import Kronecker
 from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
@@ -156,6 +158,28 @@ def _congruence(linear: Congruence) -> sp.coo_array:
     return sp.coo_array(sp.kron(linear.matrix, linear.matrix))
 
 
+def _kronecker(linear: Kronecker) -> sp.coo_array:
+    """Row (i, j), column (k, l): a_ik b_jl."""
+    if linear.left.size * linear.right.size > WRITTEN_OUT:
+        raise Unchecked("a Kronecker map of so many entries is too large to be written out")
+    return sp.coo_array(sp.kron(linear.left, linear.right))
+
+
+def _convolution(linear: Convolution) -> sp.csr_array:
+    """The sum over all k of h_k times a shift by s - k along every axis, which is a Kronecker product of diagonals."""
+    sizes = _sizes(linear)
+    if sizes[0] * linear.kernel.size > WRITTEN_OUT:
+        raise Unchecked("a convolution of so many entries is too large to be written out")
+    found = sp.csr_array(sizes)
+    for k, value in np.ndenumerate(linear.kernel):
+        shift = sp.eye_array(1)
+        for n, m, length, entry_of in zip(linear.in_shape, linear.out_shape, linear.kernel.shape, k, strict=True):
+            first = length - 1 if linear.valid else (length - 1) // 2
+            shift = sp.kron(shift, sp.eye_array(m, n, k=first - entry_of))
+        found = found + value * shift
+    return sp.csr_array(found)
+
+
 MATRICES: dict[type, Callable] = {
     Congruence: _congruence,
     Identity: _identity,
@@ -167,6 +191,8 @@ MATRICES: dict[type, Callable] = {
     Diagonal: _diagonal,
     Differences: _differences,
     Stack: lambda linear: sp.vstack([_written_out(inner) for inner in linear.maps]),
+    Kronecker: _kronecker,
+    Convolution: _convolution,
     Block: _block,
     BlockDifference: lambda linear: _written_out(linear.plus) - _written_out(linear.minus),
     Matrices: _matrices,

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from scipy.signal import convolve
 
 from cgm_cli.blocks.atoms import BlocksAtom, DenseAtom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.describe import describe
@@ -19,9 +20,11 @@ from cgm_cli.blocks.directions import (
 )
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.maps.block import Block
+from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
+from cgm_cli.blocks.maps.kronecker import Kronecker
 from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.sampling import Sampling
@@ -251,6 +254,27 @@ def test_differences_of_a_vector_and_of_an_image():
     assert Differences((300, 200)).norm < np.sqrt(8.0)
 
 
+@pytest.mark.parametrize("mode", ["same", "valid"])
+@pytest.mark.parametrize(
+    ("kernel", "point"), [((3,), (7,)), ((4,), (9,)), ((1,), (1,)), ((5,), (5,)), ((3, 2), (6, 5)), ((4, 4), (4, 6))]
+)
+def test_convolution_is_that_of_scipy(kernel, point, mode):
+    rng = np.random.default_rng(0)
+    h, x = rng.standard_normal(kernel), rng.standard_normal(point)
+    image = Convolution(h, point, mode == "valid").forward(x)
+    np.testing.assert_allclose(image, convolve(x, h, mode=mode, method="direct"), atol=1e-14)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kronecker_is_the_kronecker_product(sparse):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 4)), rng.standard_normal((5, 3))
+    linear = Kronecker(*((sp.csr_array(a), sp.csr_array(b)) if sparse else (a, b)), (4, 3))
+    x, y = rng.standard_normal((4, 3)), rng.standard_normal((2, 5))
+    np.testing.assert_allclose(linear.forward(x).reshape(-1), np.kron(a, b) @ x.reshape(-1), atol=1e-14)
+    np.testing.assert_allclose(linear.adjoint(y).dense().reshape(-1), np.kron(a, b).T @ y.reshape(-1), atol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("example", "shape", "words"),
     [
@@ -265,6 +289,11 @@ def test_differences_of_a_vector_and_of_an_image():
         ({"kind": "sampling", "mask": [2, 0]}, (2,), "0 and 1 only"),
         ({"kind": "row-sums"}, (3,), "a point of the domain is a vector of 3"),
         ({"kind": "column-sums"}, (3,), "a point of the domain is a vector of 3"),
+        ({"kind": "kronecker", "left": [[1]], "right": [[1]]}, (3,), "a point of the domain is a vector of 3"),
+        ({"kind": "kronecker", "left": [[1]], "right": [[1]]}, (2, 1), "left matrix is 1 x 1, but points have 2 rows"),
+        ({"kind": "kronecker", "left": [[1]], "right": [1]}, (1, 1), "right matrix is a vector of 1"),
+        ({"kind": "convolution", "kernel": [1, 2, 3]}, (2,), "larger than a point, a vector of 2"),
+        ({"kind": "convolution", "kernel": [1, 2]}, (3, 3), "a point of the domain is 3 x 3: both are vectors, or"),
         ({"kind": "diagonal"}, (2, 3), "a point of the domain is 2 x 3"),
         ({"kind": "block", "index": 0}, (3,), "needs a product domain"),
         ({"kind": "block-difference", "first": 0, "second": 1}, (3,), "needs a product domain"),
