@@ -45,7 +45,7 @@ def test_a_radius_that_is_far_is_not_told_where_the_objective_is_zero():
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((60, 8))
     offset = matrix @ rng.standard_normal(8)
-    term = Term("fit", MatrixMap(matrix, (8,)), Huber((60,), 1.0), offset=offset)
+    term = Term("fit", MatrixMap(matrix, (8,)), Huber((60,), 1.0, 1.0), offset=offset)
     result = solve_problem(CompositeProblem(L2Ball((8,), 100.0), None, (term,)))
     assert result.status is Status.CONVERGED and 0.0 < result.record.total < 1e-4
     assert result.active_bounds == ()
