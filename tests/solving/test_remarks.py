@@ -15,6 +15,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.huber import Huber
+from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.status import Status
 from cgm_cli.solving.direct import solve_problem
@@ -45,7 +46,7 @@ def test_a_radius_that_is_far_is_not_told_where_the_objective_is_zero():
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((60, 8))
     offset = matrix @ rng.standard_normal(8)
-    term = Term("fit", MatrixMap(matrix, (8,)), Huber((60,), 1.0, 1.0), offset=offset)
+    term = Term("fit", MatrixMap(matrix, (8,)), Shifted(Huber((60,), 1.0, 1.0), offset))
     result = solve_problem(CompositeProblem(L2Ball((8,), 100.0), None, (term,)))
     assert result.status is Status.CONVERGED and 0.0 < result.record.total < 1e-4
     assert result.active_bounds == ()
