@@ -26,7 +26,7 @@ from tests.fuzz.cases import Oddity
 from tests.fuzz.mutate import STEMS, SUFFIXES
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
-_SIZES = [3, 4, 6, [3, 3], [4, 3], [2, 2], 1, 2, [5, 5]]
+_SIZES = [3, 4, 6, [3, 3], [4, 3], [2, 2], 1, 2, [5, 5], [1, 1]]
 _LOW_RANK = {
     "domain": {"kind": "psd", "size": 3},
     "objective": {"kind": "linear", "cost": 1.0},
