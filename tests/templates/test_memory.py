@@ -81,6 +81,7 @@ def test_the_factorisation_that_proves_the_bound_is_weighed(certify, needed):
 
 PEAK = """
 import pathlib, re, sys
+sys.modules["pandas"] = None  # which scikit-learn loads where it is, with all that it needs, and cgm does not
 from cgm_cli import solve
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
