@@ -38,6 +38,7 @@ def runs(tmp_path):
         (f"runs/cut/{SECOND[:-2]}", f"cut/{SECOND}"),
         (f"runs/cut/{SECOND}", f"cut/{SECOND}"),
         ("co", "cot/x1"),
+        ("runs/cot", "cot/x1"),
     ],
 )
 def test_a_run_is_found(cgm, runs, word, place):
