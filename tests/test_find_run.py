@@ -66,6 +66,12 @@ def test_without_runs_that_is_told(cgm):
         assert code == 3 and "which has none" in err
 
 
+def test_export_alone_tells_what_there_is(cgm, runs):
+    code, _, err = cgm("export", "cot")
+    told = " ".join(err.replace("│", " ").split())
+    assert code == 2 and "--table FILE.csv" in told and "--solution FILE" in told and told.endswith("has x")
+
+
 def test_a_path_goes_before_a_name(cgm, runs, tmp_path):
     make_run(tmp_path / "cut", spec("elsewhere"), iterations=2)
     assert "elsewhere" in cgm("show", "cut")[1]
