@@ -110,7 +110,8 @@ class Table:
             for column, place in enumerate(places):
                 value = self._number(cells[place])
                 if value is None:
-                    hint = " (`columns` names those that are wanted, `except` those that are not)"
+                    called = f"[{quoted(self.headings[place]) if self.headings else place + 1}]"
+                    hint = f" (`columns` names those that are wanted, `except` those that are not: `except: {called}`)"
                     raise DataError(
                         f"{self.at(line, place)}: '{quoted(cells[place])}' is not a number"
                         f"{hint if len(places) > 1 else ''}"
