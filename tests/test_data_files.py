@@ -321,6 +321,7 @@ def test_solutions_of_assignment_problems_are_named(here, capsys, text):
         (b"1\n5\n", "a table of numbers, 1 in a line"),
         (b"1 2 3\n4 5 6 7\n", "numbers, 3 to 4 of them in a line"),
         (b"hello there\n", "a text that begins with 'hello there'"),
+        (b"one,two\nthree\n", "a text that begins with 'one,two'"),
     ],
 )
 def test_what_is_nothing_known_is_told_what_it_looks_like(here, content, words):

@@ -38,6 +38,7 @@ def runs(tmp_path):
         (f"runs/cut/{SECOND[:-2]}", f"cut/{SECOND}"),
         (f"runs/cut/{SECOND}", f"cut/{SECOND}"),
         ("co", "cot/x1"),
+        ("runs/cot", "cot/x1"),
     ],
 )
 def test_a_run_is_found(cgm, runs, word, place):
@@ -63,6 +64,12 @@ def test_without_runs_that_is_told(cgm):
     for word in ("latest", "cut"):
         code, _, err = cgm("verify", word)
         assert code == 3 and "which has none" in err
+
+
+def test_export_alone_tells_what_there_is(cgm, runs):
+    code, _, err = cgm("export", "cot")
+    told = " ".join(err.replace("│", " ").split())
+    assert code == 2 and "--table FILE.csv" in told and "--solution FILE" in told and told.endswith("has x")
 
 
 def test_a_path_goes_before_a_name(cgm, runs, tmp_path):

@@ -52,12 +52,19 @@ def export(
     """
     from cgm_cli.cli.find import find_run
     from cgm_cli.errors import ProblemError
-    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_photo, write_solution
+    from cgm_cli.reports.arrays import SOLUTION, available, chosen, write_array, write_photo, write_solution
     from cgm_cli.reports.conic import least_of_blocks
     from cgm_cli.reports.listing import write_listing
     from cgm_cli.reports.predictions import predict, write_predictions
     from cgm_cli.runs.load import load_run
 
+    if table is None and solution is None and not (name or pairs):
+        found = load_run(find_run(run))
+        raise typer.BadParameter(
+            f"say where to: --table FILE.csv for the answer, or --solution FILE for an array; {found.path} has "
+            f"{', '.join(available(found.solution, found.duals)) or 'none'}",
+            param_hint="--solution",
+        )
     if (table is None) == (solution is None) or (table is not None and (name or pairs)):
         raise typer.BadParameter("say where to, by --table alone or by --solution", param_hint="--solution")
     found = load_run(find_run(run))

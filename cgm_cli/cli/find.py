@@ -68,9 +68,12 @@ def _hidden(file: Path) -> bool:
 
 
 def _inside(path: Path) -> Path:
-    """The run in the folder of a point, else the path itself."""
+    """The run in the folder of a point, or the only one in a folder; else the path itself."""
+    if (path / "status.json").exists():
+        return path
     run = path / "run"
-    return run if (run / "status.json").is_file() and not (path / "status.json").exists() else path
+    runs = [run] if (run / "status.json").is_file() else [file.parent for file in path.glob("*/status.json")]
+    return runs[0] if len(runs) == 1 else path
 
 
 def _point(path: Path) -> Path | None:

@@ -20,7 +20,7 @@ def appearance(head: Head) -> str:
         return "binary data"
     rows = [_BETWEEN.split(line.strip()) for line in head.lines]
     if not rows or not all(is_number(cell) for row in rows for cell in row):
-        return f"a text that begins with '{visible(head.text.strip()[:SHOWN])}'"
+        return f"a text that begins with '{visible(head.text.strip().splitlines()[0][:SHOWN])}'"
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         return f"numbers, {min(widths)} to {max(widths)} of them in a line"

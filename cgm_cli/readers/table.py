@@ -116,7 +116,8 @@ class Table:
                         'decimal commas; `decimal: "."` says otherwise'
                     )
                 if value is None:
-                    hint = " (`columns` names those that are wanted, `except` those that are not)"
+                    called = f"[{quoted(self.headings[place]) if self.headings else place + 1}]"
+                    hint = f" (`columns` names those that are wanted, `except` those that are not: `except: {called}`)"
                     raise DataError(
                         f"{self.at(line, place)}: '{quoted(cells[place])}' is not a number"
                         f"{hint if len(places) > 1 else ''}"

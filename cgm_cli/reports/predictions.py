@@ -42,7 +42,8 @@ class Predictions:
     def sentence(self) -> str:
         """How many there are, and how many could not be made."""
         blank = int(np.count_nonzero(np.isnan(self.values)))
-        said = f"{self.values.size - blank} predictions"
+        made = self.values.size - blank
+        said = f"{made} {'prediction' if made == 1 else 'predictions'}"
         if not blank:
             return said
         why = "an id that the run does not know" if self.by_id else "a number, from 1, beyond the size of x"

@@ -185,7 +185,8 @@ def read_own(path: Path, reader: Callable[[h5py.File], _T], what: str) -> _T:
 
 def _no_run(folder: Path) -> str:
     inside = sorted(file.parent for file in folder.glob("*/status.json"))
-    hint = f" It holds {len(inside)} runs, the last is {inside[-1]}." if inside else ""
+    hint = f" It holds {len(inside)} runs, the last is {inside[-1]}." if len(inside) > 1 else ""
+    hint = hint or (f" It holds a run, {inside[0]}." if inside else "")
     return f"{folder} is not a run: it has no status.json.{hint}"
 
 

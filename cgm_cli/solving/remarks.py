@@ -12,6 +12,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.best_bound import Bound
 from cgm_cli.methods.corrections.conic_form import Redundant
 from cgm_cli.methods.corrections.interior_point import InteriorPoint
+from cgm_cli.methods.dual_point import dual_of_minima
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
@@ -56,8 +57,8 @@ def figures_of_the_saved(problem: CompositeProblem, outcome: Outcome, method: Me
 def active_bounds(problem: CompositeProblem, outcome: Outcome) -> dict[str, float]:
     """The parameters of the domain that stop the objective, and what F* would fall by, were one of them twice what it
     is, at the rate at which it falls: with X = r B, that is -min <v, s> / r per unit of r, v the direction of the
-    bound. Where it is within what gap and rounding leave open, nothing is said; nor where x lies inside: near an
-    objective of zero v is what is left of cancellation.
+    bound; at most down to where f and the g_i are smallest anywhere. Where it is within what gap and rounding leave
+    open, nothing is said; nor where x lies inside: near an objective of zero v is what is left of cancellation.
     """
     domain, record, bound = problem.domain, outcome.record, outcome.bound
     if domain.sizing is not None and not domain.spectral and _is_inside(problem, outcome):
@@ -69,7 +70,14 @@ def active_bounds(problem: CompositeProblem, outcome: Outcome) -> dict[str, floa
     else:
         found = domain.gains(bound.dual.direction(problem))
     size = max(problem.unit, abs(record.total), abs(record.bound))
-    return {name: gain for name, gain in found.items() if gain / size > max(NOTICEABLE, 10.0 * record.gap)}
+    least = max(NOTICEABLE, 10.0 * record.gap)
+    return {name: gain for name, gain in found.items() if min(gain, _room(problem, record.total)) / size > least}
+
+
+def _room(problem: CompositeProblem, total: float) -> float:
+    """How far F can fall, whatever the domain; infinite where nothing is known. total: F, in the user's sense."""
+    least = dual_of_minima(problem)
+    return math.inf if least is None else problem.sense_sign * total - least.constant
 
 
 def _is_inside(problem: CompositeProblem, outcome: Outcome) -> bool:
@@ -132,7 +140,7 @@ def remarks(
         further = "larger" if name.endswith("radius") else "further out"
         found.append(
             f"The `{name}` of the domain stops the objective: were it a hundredth {further}, that could be {better} by "
-            f"up to {0.01 * gain:.2g}."
+            f"up to {min(0.01 * gain, _room(problem, record.total)):.2g}."
         )
     beyond = outcome.bound is not None and problem.sense_sign * (record.total - record.bound) < 0.0
     if beyond and record.infeasibility > 0.0 and outcome.status is not Status.INFEASIBLE:

@@ -113,14 +113,15 @@ class Reported:
 class AgainstBound:
     """A value v beside b, `part` times the certified bound (in the user's sense), or another bound made of it.
 
-    how: "ratio" v / b; "percent" 100 max(0, v / b - 1); "relative" (v - b) / max(|v|, |b|); "difference" v - b. The
-    first two are only claimed for b > 0.
+    how: "ratio" v / b; "percent" 100 max(0, v / b - 1); "relative" (v - b) / max(unit, |v|, |b|); "difference" v - b.
+    The first two are only claimed for b > 0.
     """
 
     of: Statement
     how: Literal["ratio", "percent", "relative", "difference"]
     part: float = 1.0
     bound: Statement | None = None
+    unit: float = 0.0
 
 
 Statement = (

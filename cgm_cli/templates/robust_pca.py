@@ -176,13 +176,13 @@ class RobustPCA(Template):
     ) -> Rounding:
         """The images, and the loss at a feasible point: an upper bound on the optimum, where the iterate leaves [0, 1].
 
-        feasible_gap: how far that is above a certified lower bound, relative to max(1, the larger of the two).
+        feasible_gap: how far that is above a certified lower bound, relative to the larger of the two, as the gap is.
         """
         recovered = _clipped(iterate)
         value = self.loss(self.feasible(recovered))
         metrics = {"feasible_objective": value}
         if bound is not None:
-            metrics["feasible_gap"] = (value - bound) / (max(abs(value), abs(bound)) or 1.0)
+            metrics["feasible_gap"] = self.problem.relative(value - bound, value, bound)
         arrays = {
             "recovered": recovered,
             "observed": np.where(self.known, self.noisy, np.nan),
@@ -195,7 +195,7 @@ class RobustPCA(Template):
         value = FeasibleObjective(self.problem, "recovered", nuclear_radius=self.problem.domain.radius)
         return (
             Claim("feasible_objective", value, limit=1.0),
-            Claim("feasible_gap", AgainstBound(value, "relative")),
+            Claim("feasible_gap", AgainstBound(value, "relative", unit=self.problem.unit)),
         )
 
     def feasible(self, clipped: np.ndarray) -> np.ndarray:

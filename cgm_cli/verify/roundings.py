@@ -239,15 +239,15 @@ def _against_bound(against: AgainstBound, saved: Saved) -> Figure:
     bound, formula = against.part * certified, COMPARISONS[against.how]
     base = recomputed(against.of, saved)
     off = base.error + RELATIVE * (abs(base.value) + abs(bound))
-    found, above, below = (float(formula(base.value + shift, bound)) for shift in (0.0, off, -off))
+    found, above, below = (float(formula(base.value + shift, bound, against.unit)) for shift in (0.0, off, -off))
     return Figure(found, max(abs(above - found), abs(found - below)) + RELATIVE * abs(found))
 
 
-COMPARISONS: dict[str, Callable[[Any, float], Any]] = {
-    "ratio": lambda value, bound: value / bound if bound > 0.0 else np.nan,
-    "percent": lambda value, bound: 100.0 * max(0.0, value / bound - 1.0) if bound > 0.0 else np.nan,
-    "relative": lambda value, bound: (value - bound) / (max(abs(value), abs(bound)) or 1.0),
-    "difference": lambda value, bound: value - bound,
+COMPARISONS: dict[str, Callable[[Any, float, float], Any]] = {
+    "ratio": lambda value, bound, unit: value / bound if bound > 0.0 else np.nan,
+    "percent": lambda value, bound, unit: 100.0 * max(0.0, value / bound - 1.0) if bound > 0.0 else np.nan,
+    "relative": lambda value, bound, unit: (value - bound) / (max(unit, abs(value), abs(bound)) or 1.0),
+    "difference": lambda value, bound, unit: value - bound,
 }
 
 

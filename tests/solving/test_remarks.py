@@ -60,6 +60,15 @@ def test_what_it_is_worth(sense):
     assert f"a hundredth larger, that could be {better} by up to 0.1" in solve_problem(problem).message
 
 
+@pytest.mark.parametrize("short", [1e-7, 1e-4])
+def test_no_more_is_promised_than_there_is(short):
+    """min |x - b|^2 / 2 over |x|_2 <= |b| - d is d^2 / 2, its slope d, and no radius makes it less than zero."""
+    problem = CompositeProblem(L2Ball((3,), 0.7 - short), LeastSquares(Identity((3,)), TARGET))
+    message = solve_problem(problem, "auto", {"gap": 1e-6}).message
+    assert ("could be lower by up to 5e-09" in message) == (short == 1e-4)
+    assert ("stops the objective" in message) == (short == 1e-4)
+
+
 def test_matrices():
     cost = Linear(np.diag([1.0, -1.0]), (2, 2))
     assert solve_problem(CompositeProblem(PSDTrace(2, 5.0, False), cost)).active_bounds == ("radius",)

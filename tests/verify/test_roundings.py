@@ -73,6 +73,11 @@ def test_every_kind_of_statement_has_a_formula():
     assert set(COMPARISONS) == set(get_args(get_type_hints(claims.AgainstBound)["how"]))
 
 
+def test_what_is_relative_is_so_to_the_unit_at_least():
+    assert COMPARISONS["relative"](4e-10, 0.0, 4e-5) == pytest.approx(1e-5)
+    assert COMPARISONS["relative"](4.0, 2.0, 4e-5) == 0.5
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_claims_of_a_template_are_of_figures_that_it_has(runs, name):
     found, declared = (
