@@ -99,9 +99,9 @@ class MatrixCompletion(Template):
         radius: Positive | Literal[True] = Field(
             True,
             union_mode="left_to_right",
-            description="r; true: the nuclear norm of the full matrix, of a random one before noise and signs. Given "
-            "signs, and a matrix with unknown entries, need a number: a sqrt(k m n) for m x n log-odds, or entries, of "
-            "size a and rank k; of several the one with the least `held_out_rmse`",
+            description="r; true: the nuclear norm of the full matrix, of a random one before noise and signs; where "
+            "entries are unknown a sqrt(m n) for m x n entries of size a, which goes with rank 1 (a sqrt(k m n) with rank "
+            "k); of several the one with the least `held_out_rmse`. Given signs need a number",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -152,7 +152,7 @@ class MatrixCompletion(Template):
             seen, held_out = left.split(self.held_out, np.random.default_rng([context.seed, 11]))
             if not seen.count:
                 raise ProblemError("every entry is held out", ("held_out",))
-            radius = self._radius(seen, nuclear_norm) if self.radius is True else self.radius
+            radius = self._radius(seen, nuclear_norm, context) if self.radius is True else self.radius
             return MatrixCompletion(seen, hidden, held_out, radius, self.loss)
 
         def _known(self, context: BuildContext) -> tuple[Entries, Callable[[], float] | None]:
@@ -193,8 +193,10 @@ class MatrixCompletion(Template):
             factors = LowRankAtom(left, np.full(drawn.rank, drawn.scale / np.sqrt(drawn.rank)), right)
             return full, lambda: float(factors.singular_values().sum())
 
-        def _radius(self, seen: Entries, nuclear_norm: Callable[[], float] | None) -> float:
-            """That of `true`. ProblemError, with one to begin with, where there is none."""
+        def _radius(self, seen: Entries, nuclear_norm: Callable[[], float] | None, context: BuildContext) -> float:
+            """That of `true`: the nuclear norm, where it is known; of some entries one that goes with a matrix of their
+            size and rank 1, which is told. ProblemError for signs, which say nothing of the size.
+            """
             if nuclear_norm is not None:
                 return nuclear_norm()
             cells = math.prod(seen.shape)
@@ -205,12 +207,12 @@ class MatrixCompletion(Template):
                     ("radius",),
                 )
             size = math.sqrt(float(np.square(seen.values).mean()))
-            raise ProblemError(
-                "some entries do not tell the nuclear norm of a matrix: give `radius` a number, for instance "
-                f"{size * math.sqrt(cells) or 1.0:.3g}, which goes with entries of this size and rank 1, and compare "
-                "the `held_out_rmse` of a few with `held_out: 0.1`",
-                ("radius",),
+            radius = float(f"{size * math.sqrt(cells):.3g}") or 1.0
+            context.remarks.append(
+                f"The radius is {radius:g}, which goes with entries of this size and rank 1; some entries do not tell the "
+                "nuclear norm of a matrix. Compare the `held_out_rmse` of a few radii, with `held_out: 0.1`."
             )
+            return radius
 
     measures = (
         Metric("train_error", "where observed: root mean squared error, or fraction of wrong signs", "lower", log=True),

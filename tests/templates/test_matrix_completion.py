@@ -16,7 +16,9 @@ from cgm_cli.blocks.iterates import FactoredIterate
 from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.load import load
+from cgm_cli.spec.registry import lookup
 from cgm_cli.templates.build import build
 from tests.templates import references
 from tests.templates.support import solve, template
@@ -246,11 +248,13 @@ def test_either_a_matrix_or_ratings(fields):
         template("matrix-completion", **fields)
 
 
-def test_of_unknown_entries_a_radius_is_needed_and_one_is_proposed(tmp_path):
+def test_of_unknown_entries_a_radius_is_taken_and_told(tmp_path):
     (tmp_path / "r.csv").write_text("a,x,3\nb,y,3\nc,x,3\n")
-    with pytest.raises(ProblemError, match=r"give `radius` a number, for instance 7\.35, which") as caught:
-        template("matrix-completion", tmp_path, ratings={"file": "r.csv"})  # 3 sqrt(3 * 2)
-    assert caught.value.path == ("radius",)
+    context = BuildContext((tmp_path,))
+    spec = {"template": "matrix-completion", "ratings": {"file": "r.csv"}}
+    built = lookup("template", "matrix-completion").Spec.model_validate(spec).build(context)
+    assert built.problem.domain.radius == 7.35  # 3 sqrt(3 * 2)
+    assert any(remark.startswith("The radius is 7.35, which goes with") for remark in context.remarks)
 
 
 def test_signs_as_ratings(tmp_path):
