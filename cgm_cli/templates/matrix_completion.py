@@ -100,8 +100,8 @@ class MatrixCompletion(Template):
             True,
             union_mode="left_to_right",
             description="r; true: the nuclear norm of the full matrix, of a random one before noise and signs; where "
-            "entries are unknown a sqrt(m n) for m x n entries of size a, which goes with rank 1 (a sqrt(k m n) with rank "
-            "k); of several the one with the least `held_out_rmse`. Given signs need a number",
+            "entries are unknown a sqrt(m n) for m x n entries of size a, which goes with rank 1 (a sqrt(k m n) with "
+            "rank k); of several the one with the least `held_out_rmse`. Given signs need a number",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -209,8 +209,8 @@ class MatrixCompletion(Template):
             size = math.sqrt(float(np.square(seen.values).mean()))
             radius = float(f"{size * math.sqrt(cells):.3g}") or 1.0
             context.remarks.append(
-                f"The radius is {radius:g}, which goes with entries of this size and rank 1; some entries do not tell the "
-                "nuclear norm of a matrix. Compare the `held_out_rmse` of a few radii, with `held_out: 0.1`."
+                f"The radius is {radius:g}, which goes with entries of this size and rank 1; some entries do not tell "
+                "the nuclear norm of a matrix. Compare the `held_out_rmse` of a few radii, with `held_out: 0.1`."
             )
             return radius
 
