@@ -44,7 +44,7 @@ def test_without_names_nodes_are_numbered_from_one(cgm, tmp_path):
     [
         (["--table", "o.npy"], 2, "a table is written as .csv"),
         (["--table", "o.csv", "--solution", "x.npy"], 2, "by --table alone or by --solution"),
-        ([], 2, "by --table alone or by --solution"),
+        ([], 2, "say where to: --table FILE.csv for the answer, or --solution FILE for an array"),
         (["--table", "o.csv", "--name", "x"], 2, "by --table alone or by --solution"),
     ],
 )

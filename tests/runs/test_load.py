@@ -81,7 +81,7 @@ def test_rows_that_have_not_arrived_are_cut_off(ended):
 def test_no_folder_and_no_run(tmp_path, ended):
     with pytest.raises(DataError, match="is not a folder"):
         load_run(tmp_path / "missing")
-    with pytest.raises(DataError, match=rf"no status\.json\. It holds 1 runs, the last is {ended}") as caught:
+    with pytest.raises(DataError, match=rf"no status\.json\. It holds a run, {ended}") as caught:
         load_run(tmp_path)
     assert caught.value.exit_code == 3
 

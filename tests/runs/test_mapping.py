@@ -274,7 +274,10 @@ def test_a_field_that_takes_no_array_is_named():
     with pytest.raises(SpecError) as caught, handed.in_words():
         loads(handed.text)
     assert [(fault.path, fault.message) for fault in caught.value.faults] == [
-        (("problem", "domain", "size"), "`problem.domain.size`: expected a whole number, got an array of 200 entries"),
+        (
+            ("problem", "domain", "size"),
+            "`problem.domain.size`: expected a whole number or a list, got an array of 200 entries",
+        ),
         (("problem", "objective"), "`problem.objective` takes no array, and this is one of 20 x 20 entries"),
         (
             ("problem", "penalties", 0, "groups", 0),
@@ -297,7 +300,7 @@ def test_other_faults_are_told_as_ever():
         loads(handed.text, ["seed=1.5"])
     assert [fault.message for fault in caught.value.faults] == [
         "expected a whole number, got 1.5",
-        "expected a whole number, got text 'x'",
+        "expected a whole number or a list, got text 'x'",
     ]
 
 
