@@ -56,9 +56,9 @@ class Remaining:
         return None
 
     def in_words(self, record: IterationRecord) -> str:
-        """`about 12.3s left`, or nothing."""
+        """`about 12.3s left`; nothing where there is nothing left, or that is not known."""
         seconds = self.seconds(record)
-        return "" if seconds is None else f"about {duration(seconds)} left"
+        return f"about {duration(seconds)} left" if seconds else ""
 
     def _off(self, record: IterationRecord) -> float:
         """The largest of what is asked for over its tolerance; nan where nothing is, or it is not known."""

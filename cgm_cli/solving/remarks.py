@@ -30,9 +30,6 @@ TOLD_OF_EACH = 3
 
 ROUNDING = 1e-12
 
-INSIDE = 1.1
-"""How many times longer a point may be that is not stopped by the radius."""
-
 NOTICEABLE = 1e-3
 """Part of the objective that a bound of twice the size would change it by, at the least, to be called active."""
 
@@ -58,12 +55,10 @@ def active_bounds(problem: CompositeProblem, outcome: Outcome) -> dict[str, floa
     """The parameters of the domain that stop the objective, and what F* would fall by, were one of them twice what it
     is, at the rate at which it falls: with X = r B, that is -min <v, s> / r per unit of r, v the direction of the
     bound; at most down to where f and the g_i are smallest anywhere. Where it is within what gap and rounding leave
-    open, nothing is said; nor where x lies inside: near an objective of zero v is what is left of cancellation.
+    open, nothing is said.
     """
     domain, record, bound = problem.domain, outcome.record, outcome.bound
-    if domain.sizing is not None and not domain.spectral and _is_inside(problem, outcome):
-        found = {}
-    elif domain.sizing is not None:
+    if domain.sizing is not None:
         found = {domain.sizing: -record.lmo_value}
     elif bound is None or domain.spectral:  # which has no other, and whose directions may take long to write out
         found = {}
@@ -78,12 +73,6 @@ def _room(problem: CompositeProblem, total: float) -> float:
     """How far F can fall, whatever the domain; infinite where nothing is known. total: F, in the user's sense."""
     least = dual_of_minima(problem)
     return math.inf if least is None else problem.sense_sign * total - least.constant
-
-
-def _is_inside(problem: CompositeProblem, outcome: Outcome) -> bool:
-    """Whether x may be INSIDE times as long, in a domain that can tell at once."""
-    atom = outcome.state.point.iterate.atom()
-    return atom is not None and problem.domain.contains(INSIDE * atom.dense())
 
 
 def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:

@@ -16,14 +16,13 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.penalties.group_norm import GroupNorm
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import located, part
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.photographs import Photo, check_alike, photograph
+from cgm_cli.templates.photographs import Photo, clean_and_observed
 from cgm_cli.templates.views import restored_image
 
 
@@ -76,16 +75,7 @@ class LowRankDenoising(Template):
             return self
 
         def build(self, context: BuildContext) -> LowRankDenoising:
-            clean = seen = None
-            if self.image is not None:
-                with located("image"), part("images", "a clean image, which the result is compared with,"):
-                    import skimage.metrics  # noqa: F401  # so that a run does not begin without it
-
-                    clean = photograph(self.image, self.size, context, self.grey)
-            if self.observed is not None:
-                with located("observed"):
-                    seen = photograph(self.observed, self.size, context, self.grey)
-                    check_alike(seen, clean)
+            clean, seen = clean_and_observed(self.image, self.observed, self.size, context, self.grey)
             found = seen or clean
             assert found is not None
             context.reserve("images", 8 * found.pixels.nbytes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgm_cli.blocks.fitting import named
-from cgm_cli.errors import DataError, ProblemError, part
+from cgm_cli.errors import DataError, ProblemError, located, part
 from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.readers.images import ALPHA, FORM, Picture
 from cgm_cli.spec.fields import ArrayField
@@ -83,9 +83,32 @@ def _resized(levels: np.ndarray, shape: tuple[int, int], context: BuildContext) 
     return np.clip(resize(levels, (*shape, *levels.shape[2:]), order=1, anti_aliasing=True), 0.0, 1.0)
 
 
-def check_alike(observed: Photo, clean: Photo | None) -> None:
-    """Raises ProblemError unless an image has the form of the clean one, where that is known."""
-    if clean is not None and (clean.pixels.shape, clean.channels) != (observed.pixels.shape, observed.channels):
+def clean_and_observed(
+    image: ArrayField | str | None,
+    observed: ArrayField | None,
+    size: int | list[int] | None,
+    context: BuildContext,
+    grey: bool,
+) -> tuple[Photo | None, Photo | None]:
+    """The clean image of a spec, and the one that is to be restored, as far as it gives them: see `photograph`. Raises
+    ProblemError, too, unless they have one form, or where what compares a result with a clean one is not installed.
+    """
+    clean = seen = None
+    if image is not None:
+        with located("image"), part("images", "a clean image, which the result is compared with,"):
+            import skimage.metrics  # noqa: F401  # so that a run does not begin without it
+
+            clean = photograph(image, size, context, grey)
+    if observed is not None:
+        with located("observed"):
+            seen = photograph(observed, size, context, grey)
+            if clean is not None:
+                _check_alike(seen, clean)
+    return clean, seen
+
+
+def _check_alike(observed: Photo, clean: Photo) -> None:
+    if (clean.pixels.shape, clean.channels) != (observed.pixels.shape, observed.channels):
         sizes = (
             f"{len(p.pixels)} x {p.pixels.shape[1] // p.channels} pixels of {p.channels}" for p in (observed, clean)
         )

@@ -19,7 +19,7 @@ from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.errors import DataError, ProblemError, located, part
+from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.solving.rounding import Rounding
@@ -27,7 +27,7 @@ from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, FeasibleObjective
-from cgm_cli.templates.photographs import Photo, check_alike, filled, known_pixels, photograph, salt_and_pepper
+from cgm_cli.templates.photographs import Photo, clean_and_observed, filled, known_pixels, salt_and_pepper
 from cgm_cli.templates.views import restored_image
 
 MISSING = 0.25
@@ -93,16 +93,7 @@ class RobustPCA(Template):
             return self
 
         def build(self, context: BuildContext) -> RobustPCA:
-            clean = seen = None
-            if self.image is not None:
-                with located("image"), part("images", "a clean image, which the result is compared with,"):
-                    import skimage.metrics  # noqa: F401  # so that a run does not begin without it
-
-                    clean = photograph(self.image, self.size, context, self.grey)
-            if self.observed is not None:
-                with located("observed"):
-                    seen = photograph(self.observed, self.size, context, self.grey)
-                    check_alike(seen, clean)
+            clean, seen = clean_and_observed(self.image, self.observed, self.size, context, self.grey)
             found = seen or clean
             assert found is not None
             context.reserve("images", 3 * found.pixels.nbytes)

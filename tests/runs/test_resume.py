@@ -205,6 +205,14 @@ def test_a_run_that_has_converged_has_nothing_left_to_do(tmp_path):
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
+@pytest.mark.parametrize("harm", [Path.unlink, lambda log: log.write_bytes(log.read_bytes()[:3000])])
+def test_a_run_that_has_ended_and_lost_its_log_is_no_success(tmp_path, harm):
+    outcome = execute({"problem": {"template": "minimax-ball"}}, out=tmp_path / "run")
+    harm(outcome.run / "run.h5")
+    with pytest.raises(DataError):
+        execute(None, resume=outcome.run)
+
+
 def test_a_folder_that_is_not_there_yet_is_begun(tmp_path):
     execute(CUT, [], tmp_path / "whole")
     execute(CUT, [], resume=tmp_path / "new" / "run")
