@@ -23,10 +23,11 @@ _HDF5_ENDINGS = (".h5", ".hdf5", ".hdf")
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A path that gave no run, and why."""
+    """A path that gave no run, and why. is_waiting: it is a point of a sweep whose turn has not come."""
 
     path: Path
     reason: str
+    is_waiting: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ def _points_of(folder: Path) -> Iterator[Path | Unreadable]:
     for row in manifest.runs:
         run = manifest.folder(row).run
         begun = file_kind(run / _STATUS) == FILE
-        yield run if begun else Unreadable(run, f"point {row.number} of {folder} has no run yet ({row.label}).")
+        waits = Unreadable(run, f"point {row.number} of {folder} has no run yet ({row.label}).", is_waiting=True)
+        yield run if begun else waits
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -54,5 +54,5 @@ def follow(
 
 
 def _goes_on(found: Collection) -> bool:
-    waiting = any("has no run yet" in fault.reason for fault in found.faults)
+    waiting = any(fault.is_waiting for fault in found.faults)
     return waiting or any(entry.state == "running" for entry in found.entries)

@@ -42,9 +42,9 @@ def test_a_radius_that_binds_is_told_and_one_that_does_not_is_not(kind):
 
 
 def test_a_radius_that_is_far_is_not_told_where_the_objective_is_zero():
-    """There v is but what cancellation leaves, and a ball of this size makes much of it."""
+    """There v is but what the steps leave, and a ball of this size makes much of it."""
     rng = np.random.default_rng(0)
-    matrix = rng.standard_normal((60, 8))
+    matrix = rng.standard_normal((60, 8)) * 10.0 ** -np.linspace(0.0, 2.0, 8)
     offset = matrix @ rng.standard_normal(8)
     term = Term("fit", MatrixMap(matrix, (8,)), Shifted(Huber((60,), 1.0, 1.0), offset))
     result = solve_problem(CompositeProblem(L2Ball((8,), 100.0), None, (term,)))
