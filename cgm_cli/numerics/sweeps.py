@@ -16,6 +16,9 @@ from cgm_cli.numerics.compiled import compiled
 AT_ONCE = 2e8
 """Products of a stretch of rows, a tenth of a second or so, between two looks at the clock."""
 
+ROOM = 2**24
+"""Bytes of a stretch of rows: what is made of a factor is made of one after the other, with looks at the clock."""
+
 
 @compiled
 def _sweep(
@@ -102,6 +105,23 @@ def descend(
 def row_products(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The inner products of the rows of one matrix (n, r) with those of another, (n,)."""
     return np.einsum("ij,ij->i", first, second)
+
+
+def stretches(count: int, columns: int) -> list[slice]:
+    """Of the rows of a matrix (count, columns), each of about ROOM bytes."""
+    rows = max(1, ROOM // (8 * max(1, columns)))
+    return [slice(first, first + rows) for first in range(0, count, rows)]
+
+
+def row_forms(factor: np.ndarray, matrix: sp.csr_array, look: Callable[[], None] = lambda: None) -> np.ndarray:
+    """The inner products of the rows of R (n, r) with those of C R, (n,), without room for C R. look: called now and
+    then, for a matrix C (n, n) that is symmetric; it may raise.
+    """
+    found = np.zeros(len(factor))
+    for stretch in stretches(*factor.shape):
+        look()
+        found[stretch] = row_products(factor[stretch], matrix[stretch] @ factor)
+    return found
 
 
 def warm_up() -> None:

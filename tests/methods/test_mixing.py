@@ -13,7 +13,8 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.status import Status
-from cgm_cli.numerics.sweeps import descend
+from cgm_cli.numerics import sweeps
+from cgm_cli.numerics.sweeps import descend, row_forms
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec.model import SolverSpec
@@ -48,6 +49,16 @@ def test_one_pass_puts_every_row_to_the_best_of_its_sphere() -> None:
             expected[i] = -lengths[i] * slope[0] / np.linalg.norm(slope)
     descend(cost, lengths, factor, 1, 0.0, lambda: None)
     np.testing.assert_allclose(factor, expected, atol=1e-13)
+
+
+def test_row_forms_are_those_of_the_whole_product_however_few_rows_are_taken_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cost, factor, looks = sparse_cost(50, 4), RNG(5).standard_normal((50, 3)), list[int]()
+    monkeypatch.setattr(sweeps, "ROOM", 8 * 3 * 7)
+    found = row_forms(factor, cost, lambda: looks.append(1))
+    np.testing.assert_allclose(found, np.diag(factor @ factor.T @ cost.toarray()), atol=1e-12)
+    assert len(looks) == 8  # stretches of seven rows
 
 
 def test_passes_with_momentum_end_at_a_stationary_point_far_sooner_than_without() -> None:

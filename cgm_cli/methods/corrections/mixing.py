@@ -30,7 +30,7 @@ from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing,
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics import sweeps
 from cgm_cli.numerics.deadline import Deadline
-from cgm_cli.numerics.sweeps import descend, row_products
+from cgm_cli.numerics.sweeps import descend, row_forms, row_products, stretches
 from cgm_cli.spec.fields import Size
 
 if TYPE_CHECKING:
@@ -127,13 +127,12 @@ class Mixing:
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         memory = state.correction
         assert isinstance(memory, MixingState)
-        factor = self._start(state, memory, plain)
+        factor = self._start(state, memory, plain, deadline)
         count, squares = memory.sweeps or self.sweeps, np.square(self.lengths)
         most = float(abs(self.matrix).sum(axis=1) @ squares)
         descend(self.matrix, self.lengths, factor, count, NEGLIGIBLE * most, deadline.check)
-        factor, all_needed = self._turned(factor)
-        deadline.check()
-        duals = -self.diagonal - row_products(factor, self.matrix @ factor) / squares
+        factor, all_needed = self._turned(factor, deadline)
+        duals = -self.diagonal - row_forms(factor, self.matrix, deadline.check) / squares
         # As wide as it may be where x is feasible: duals that are one step from y are as exact as y, but for rounding.
         size = float(np.linalg.norm(duals))
         beta = state.point.problem.terms[0].weight * float(np.linalg.norm(squares)) / (size or 1.0)
@@ -142,25 +141,25 @@ class Mixing:
         found = LowRankAtom.symmetric(factor, np.ones_like(factor[0]))
         return Move(found, 1.0, following, solution, is_elsewhere=True)
 
-    def _start(self, state: State, memory: MixingState, plain: PlainStep) -> np.ndarray:
+    def _start(self, state: State, memory: MixingState, plain: PlainStep, deadline: Deadline) -> np.ndarray:
         """The last factor, at first noise; the oracle's eigenvector in a new column; and noise in as many columns again
         where all are needed.
         """
         n, atom = len(self.lengths), plain.atom.low_rank
         if memory.sweeps == 0:
-            return self._with_lengths(state.rng.standard_normal((n, self.columns)))
+            return self._joined([state.rng.standard_normal((n, self.columns))], deadline)
         known = _factor(state.point.iterate.point)
         parts = [known]
         if atom is not None:
-            parts.append(self._weighed(state, known, atom.left[:, :1]))
+            parts.append(self._weighed(state, known, atom.left[:, :1], deadline))
         if memory.wanting:
             fresh = min(known.shape[1], self.most - known.shape[1])
             if fresh > 0:
                 noise = state.rng.standard_normal((n, fresh))
                 parts.append(FRESH / np.sqrt(fresh) * self.lengths[:, None] * noise)
-        return self._with_lengths(np.hstack(parts))
+        return self._joined(parts, deadline)
 
-    def _weighed(self, state: State, factor: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    def _weighed(self, state: State, factor: np.ndarray, vector: np.ndarray, deadline: Deadline) -> np.ndarray:
         """sqrt(t) v, a new column (n, 1), for an eigenvector v; of no columns where it does not help.
 
         With S = C + Diag(y), S R = 0 and S v = lambda v, and V = diag(v_i^2 / b_i), rows of their lengths again,
@@ -169,33 +168,43 @@ class Mixing:
         """
         assert state.point.multipliers is not None
         slack = self.diagonal + state.point.multipliers[0]
-        squares = np.square(self.lengths)[:, None]
-        shares = np.square(vector) / squares
-        value = float(np.vdot(vector, self.matrix @ vector + slack[:, None] * vector))
-        moved = shares * factor
-        bent = float(np.vdot(moved, self.matrix @ moved + slack[:, None] * moved))
-        curvature = 0.25 * bent - value * float(np.vdot(shares, np.square(vector)))
+        shares = np.square(vector[:, 0]) / np.square(self.lengths)
+        value = float(np.sum(row_forms(vector, self.matrix) + slack * np.square(vector[:, 0])))
+        # <V R, S V R>, of the matrix V C V and the diagonal V^2 y: so nothing as large as R is made.
+        turned = sp.diags_array(shares) @ self.matrix @ sp.diags_array(shares)
+        own = float((slack * np.square(shares)) @ row_products(factor, factor))
+        bent = float(row_forms(factor, sp.csr_array(turned), deadline.check).sum()) + own
+        curvature = 0.25 * bent - value * float(shares @ np.square(vector[:, 0]))
         if not (value < 0.0 and curvature > 0.0):
             return vector[:, :0]
         return math.sqrt(-0.5 * value / curvature) * vector
 
-    def _turned(self, factor: np.ndarray) -> tuple[np.ndarray, bool]:
+    def _turned(self, factor: np.ndarray, deadline: Deadline) -> tuple[np.ndarray, bool]:
         """The same X in columns that are orthogonal, heaviest first, without those of no weight; and whether all of
         them are needed.
         """
         weights, vectors = scipy.linalg.eigh(factor.T @ factor)
         kept = max(1, int(np.sum(weights > WEIGHTLESS * weights[-1])))
-        return self._with_lengths(factor @ vectors[:, ::-1][:, :kept]), bool(weights[0] > NEEDED * weights[-1])
+        all_needed = bool(weights[0] > NEEDED * weights[-1])
+        return self._joined([factor @ vectors[:, ::-1][:, :kept]], deadline), all_needed
 
-    def _with_lengths(self, factor: np.ndarray) -> np.ndarray:
-        """Every row as long as the diagonal asks for."""
-        return np.ascontiguousarray(factor * (self.lengths / np.sqrt(row_products(factor, factor)))[:, None])
+    def _joined(self, parts: list[np.ndarray], deadline: Deadline) -> np.ndarray:
+        """Their columns side by side, every row as long as the diagonal asks for. A stretch of rows at a time: memory
+        that nobody has touched yet may take seconds to be had.
+        """
+        found = np.empty((len(self.lengths), sum(part.shape[1] for part in parts)))
+        for stretch in stretches(*found.shape):
+            deadline.check()
+            rows = np.hstack([part[stretch] for part in parts])
+            found[stretch] = rows * (self.lengths[stretch] / np.sqrt(row_products(rows, rows)))[:, None]
+        return found
 
 
 def _factor(x: Atom) -> np.ndarray:
     """R of X = R R^T, without columns that rounding alone has made."""
     if x.low_rank is not None:
-        return x.low_rank.left * np.sqrt(x.low_rank.weights)
+        left, weights = x.low_rank.left, x.low_rank.weights
+        return left if np.all(weights == 1.0) else left * np.sqrt(weights)
     weights, vectors = scipy.linalg.eigh(x.dense())
     kept = weights > WEIGHTLESS * weights[-1]
     return vectors[:, kept] * np.sqrt(weights[kept])
