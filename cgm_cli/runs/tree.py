@@ -34,7 +34,10 @@ def write_tree(group: h5py.Group, tree: Mapping[str, Any]) -> None:
         elif isinstance(value, np.ndarray | np.generic):
             array = np.asarray(value)
             fortran = _is_fortran(array)
-            group.create_dataset(key, data=array.T if fortran else array).attrs[_FORTRAN] = fortran
+            stored = array.T if fortran else array
+            # What is never written reads as zeros, and takes no room: the duals of a young run are gigabytes of them.
+            written = {"shape": stored.shape, "dtype": stored.dtype} if _is_zero(stored) else {"data": stored}
+            group.create_dataset(key, **written).attrs[_FORTRAN] = fortran
         else:
             values[key] = value
     group.attrs[_VALUES] = json.dumps(values)
@@ -99,6 +102,13 @@ def _sums(array: np.ndarray) -> np.ndarray:
 
 def _is_fortran(array: np.ndarray) -> bool:
     return bool(array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous)
+
+
+def _is_zero(array: np.ndarray) -> bool:
+    """Whether all its numbers are zero, and none is minus zero."""
+    if array.ndim == 0 or array.dtype.kind not in "fiu" or array.any():
+        return False
+    return array.dtype.kind != "f" or not np.signbit(array).any()
 
 
 def _has_arrays(tree: Mapping[str, Any]) -> bool:

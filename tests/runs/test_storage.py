@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cgm_cli.errors import CgmError
 from cgm_cli.runs import storage
 from cgm_cli.runs.storage import ForgivingFile, write_hdf5
+from cgm_cli.runs.tree import read_tree, write_tree
 
 OPERATIONS = st.lists(
     st.one_of(
@@ -88,3 +89,26 @@ def test_an_error_in_between_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     with h5py.File(path) as file:
         assert list(file) == ["old"]
+
+
+def test_zeros_take_no_room_and_come_back_as_they_were(tmp_path):
+    signed = np.zeros((3, 2))
+    signed[1, 1] = -0.0
+    tree = {
+        "zeros": np.zeros((400, 300)),
+        "turned": np.zeros((300, 400), order="F"),
+        "signed": signed,
+        "counts": np.zeros(7, dtype=np.int32),
+        "scalar": np.float64(0.0),
+        "empty": np.zeros((0, 3)),
+        "last": np.array([0.0, 0.0, 2.0]),
+    }
+    path = tmp_path / "tree.h5"
+    write_hdf5(path, lambda file: write_tree(file.create_group("tree"), tree))
+    assert path.stat().st_size < 50_000
+    with h5py.File(path) as file:
+        back = read_tree(file["tree"])
+    assert back.keys() == tree.keys()
+    for name, array in tree.items():
+        assert back[name].dtype == array.dtype and back[name].tobytes("A") == np.asarray(array).tobytes("A"), name
+        assert np.asarray(back[name]).flags.f_contiguous == np.asarray(array).flags.f_contiguous
