@@ -14,7 +14,7 @@ from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.deadline import Deadline
 
-GRACE, GRACE_SHARE = 1.0, 0.1
+GRACE, GRACE_SHARE = 1.0, 0.02
 """What may be spent beyond the limit on what a run ends with: seconds, or this part of the limit if that is more."""
 
 ANSWER, ANSWER_SHARE = 2.0, 0.02
