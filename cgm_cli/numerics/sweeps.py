@@ -114,8 +114,8 @@ def stretches(count: int, columns: int) -> list[slice]:
 
 
 def row_forms(factor: np.ndarray, matrix: sp.csr_array, look: Callable[[], None] = lambda: None) -> np.ndarray:
-    """The inner products of the rows of R (n, r) with those of C R, (n,), without room for C R. look: called now and
-    then, for a matrix C (n, n) that is symmetric; it may raise.
+    """The inner products of the rows of a factor R (n, r) with those of C R, (n,), for a matrix C (n, n), without room
+    for C R. look: called now and then; it may raise.
     """
     found = np.zeros(len(factor))
     for stretch in stretches(*factor.shape):

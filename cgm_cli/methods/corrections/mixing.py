@@ -170,7 +170,7 @@ class Mixing:
         slack = self.diagonal + state.point.multipliers[0]
         shares = np.square(vector[:, 0]) / np.square(self.lengths)
         value = float(np.sum(row_forms(vector, self.matrix) + slack * np.square(vector[:, 0])))
-        # <V R, S V R>, of the matrix V C V and the diagonal V^2 y: so nothing as large as R is made.
+        # <V R, S V R> = <R, (V C V + V^2 Diag(y)) R>, so that nothing as large as R is made.
         turned = sp.diags_array(shares) @ self.matrix @ sp.diags_array(shares)
         own = float((slack * np.square(shares)) @ row_products(factor, factor))
         bent = float(row_forms(factor, sp.csr_array(turned), deadline.check).sum()) + own
