@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,8 +15,10 @@ from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.mixing import Mixing
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics import sweeps
+from cgm_cli.numerics.deadline import NEVER
 from cgm_cli.numerics.sweeps import descend, row_forms
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
@@ -59,6 +64,24 @@ def test_row_forms_are_those_of_the_whole_product_however_few_rows_are_taken_at_
     found = row_forms(factor, cost, lambda: looks.append(1))
     np.testing.assert_allclose(found, np.diag(factor @ factor.T @ cost.toarray()), atol=1e-12)
     assert len(looks) == 8  # stretches of seven rows
+
+
+def test_a_new_column_weighs_as_much_as_the_expansion_of_the_slack_says() -> None:
+    n = 30
+    cost, diagonal, lengths = sparse_cost(n, 6, 0.4), RNG(7).standard_normal(n), 0.5 + RNG(8).random(n)
+    cost.setdiag(0.0)
+    cost.eliminate_zeros()
+    factor = RNG(9).standard_normal((n, 4))
+    factor *= (lengths / np.linalg.norm(factor, axis=1))[:, None]
+    duals = RNG(10).standard_normal(n)
+    slack = cost.toarray() + np.diag(diagonal + duals)
+    values, vectors = np.linalg.eigh(slack)
+    vector, turned = vectors[:, :1], np.diag(vectors[:, 0] ** 2 / lengths**2)
+    bend = 0.25 * np.vdot(turned @ factor, slack @ turned @ factor) - values[0] * (vector.T @ turned @ vector)[0, 0]
+    assert values[0] < 0.0 < bend
+    state: Any = SimpleNamespace(point=SimpleNamespace(multipliers=[duals]))
+    found = Mixing(cost, diagonal, lengths, 4, 8)._weighed(state, factor, vector, NEVER)
+    np.testing.assert_allclose(found, np.sqrt(-0.5 * values[0] / bend) * vector, rtol=1e-10)
 
 
 def test_passes_with_momentum_end_at_a_stationary_point_far_sooner_than_without() -> None:
