@@ -159,7 +159,7 @@ class LowRankAtom(Atom):
         return self.right is self.left
 
     def dense(self) -> np.ndarray:
-        return (self.left * self.weights) @ self.right.T
+        return kernels.product(self.left * self.weights, self.right.T)
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return entries(self.left, self.weights, self.right, rows, columns)

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,10 @@ from scipy.linalg.blas import dsymv
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.numerics import kernels, sparse_products, symmetric
-from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
+from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES, SLAB, by_slabs, combined
 from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.numerics.symmetric import HalfProduct, Multiply
+from cgm_cli.numerics.threads import look
 
 
 class Direction(ABC):
@@ -115,7 +116,10 @@ class DenseDirection(Direction):
         return self.array.shape
 
     def add_to(self, out: np.ndarray) -> None:
-        out += self.array
+        if out.ndim == 2:
+            by_slabs(partial(_add_rows, out, self.array), out.shape, SLAB)
+        else:
+            out += self.array
 
     def peak(self) -> float:
         if self.known_peak is not None:
@@ -145,13 +149,22 @@ class DenseDirection(Direction):
         return self if self.symmetric else DenseDirection(self.array.T)
 
     def symmetrised(self) -> Direction:
-        return self if self.symmetric else DenseDirection(0.5 * (self.array + self.array.T), symmetric=True)
+        return self if self.symmetric else DenseDirection(combined(_mean, self.array, self.array.T), symmetric=True)
 
     def scaled(self, factor: float) -> Direction:
         return self if factor == 1.0 else DenseDirection(factor * self.array, self.symmetric)
 
     def dense(self) -> np.ndarray:
         return self.array
+
+
+def _add_rows(out: np.ndarray, array: np.ndarray, rows: slice) -> None:
+    out[rows] += array[rows]
+
+
+def _mean(one: np.ndarray, other: np.ndarray, out: np.ndarray) -> None:
+    np.add(one, other, out=out)
+    out *= 0.5
 
 
 class DeferredDirection(Direction):
@@ -387,6 +400,7 @@ class Reflection:
         rest = matrix[1:]
         weights = 2.0 * (self.normal @ rest.T)
         for first in range(0, rest.shape[0], ROWS_AT_ONCE):
+            look()
             rows = slice(first, first + ROWS_AT_ONCE)
             rest[rows] -= np.multiply.outer(weights[rows], self.normal)
         return rest[:, 1:].T
@@ -394,6 +408,7 @@ class Reflection:
     def _reflect(self, matrix: np.ndarray) -> None:
         weights = 2.0 * (self.normal @ matrix)
         for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
+            look()
             rows = slice(first, first + ROWS_AT_ONCE)
             matrix[rows] -= np.multiply.outer(self.normal[rows], weights)
 

@@ -273,7 +273,7 @@ class CompositeProblem:
         """The same problem with other smoothing weights, by the name of the term."""
         return replace(self, terms=tuple(replace(t, weight=weights[t.name]) for t in self.terms))
 
-    def is_constant(self) -> bool:
+    def is_constant(self, should_stop: Callable[[], bool] = lambda: False) -> bool:
         """Whether f plus the finite penalties is one number on the whole domain, as far as a linear f without penalties
         can tell: by one linear minimisation and one maximisation, to nine digits.
         """
@@ -283,8 +283,9 @@ class CompositeProblem:
             return True
         direction = self.loss.map.adjoint(self.loss.gradient(self.loss.map.forward_atom(self.first)))
         direction = direction.symmetrised() if self.domain.symmetric else direction
-        least = self.domain.lmo(direction, OracleRequest()).value
-        largest = -self.domain.lmo(direction.scaled(-1.0), OracleRequest()).value
+        request = OracleRequest(should_stop=should_stop)
+        least = self.domain.lmo(direction, request).value
+        largest = -self.domain.lmo(direction.scaled(-1.0), request).value
         return largest - least <= 1e-9 * max(abs(least), abs(largest))
 
     def describe(self) -> dict[str, object]:

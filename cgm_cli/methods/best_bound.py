@@ -13,8 +13,8 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.dual_point import DualPoint
 from cgm_cli.methods.evaluation import Evaluation
 from cgm_cli.methods.record import kind_of
-from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.numerics.threads import blas_threads
+from cgm_cli.numerics.deadline import NEVER, Deadline, OutOfTime
+from cgm_cli.numerics.threads import blas_threads, looking
 
 _EPS = float(np.finfo(float).eps)
 
@@ -227,6 +227,15 @@ class BestBound:
         """
         if not deadline.affords(seconds_to_write(problem)):
             return False
+        try:
+            with looking(deadline.check):
+                return self._prove(problem, dual, budget, slack, deadline)
+        except OutOfTime:
+            return False
+
+    def _prove(
+        self, problem: CompositeProblem, dual: DualPoint, budget: FailureBudget, slack: float, deadline: Deadline
+    ) -> bool:
         if self.certified is not None and optimistic_bound(problem, dual, deadline) <= self.certified.value:
             return True
         value = certify(problem, dual, slack, deadline)

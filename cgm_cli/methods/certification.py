@@ -14,6 +14,8 @@ from cgm_cli.methods.dual_point import DualPoint, dual_of_minima
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.state import State, is_worth_another
 from cgm_cli.methods.turn import Turn
+from cgm_cli.numerics.deadline import OutOfTime
+from cgm_cli.numerics.threads import looking
 
 AVERAGE_EVERY = 10
 """A dual point joins the average every so many iterations: it is written out for that, which costs a few passes."""
@@ -31,6 +33,7 @@ class Certifier:
         self._chance = FailureBudget(schedule.failure, state.rng)
         self._certified_at: int | None = None  # k of the last turn whose own dual was
         self._dual_seconds = 0.0  # what it took to write out a dual point, the last time
+        self._written: tuple[int, DualPoint] | None = None  # k of the last turn, and its dual point, once written out
         least = dual_of_minima(problem) if problem.is_provable else None
         if least is not None and state.bounds.final is None:
             state.bounds.offer(Bound.proven(least.constant, least))
@@ -38,11 +41,10 @@ class Certifier:
     def offer(self, turn: Turn) -> None:
         """Take in the bound of a turn, and let its dual point join the average now and then."""
         bounds, answer, found = self._state.bounds, turn.answer, turn.evaluation
+        self._written = None
         self._drop_refuted_estimate(turn.total)
-        if turn.k % AVERAGE_EVERY == 0 and self._budget.turns.left() > 0.0:
-            bounds.average = bounds.average.joined_by(partial(self._dual_point, turn))
-            if answer.exact or self._schedule.certify == "always":
-                bounds.certify_average(self._problem, self._chance, self._budget.ending)
+        if turn.k % AVERAGE_EVERY == 0 and self._join(turn) and (answer.exact or self._schedule.certify == "always"):
+            bounds.certify_average(self._problem, self._chance, self._budget.ending)
         if turn.is_interrupted:
             return
         value = estimate(self._problem.domain, found, answer)
@@ -50,8 +52,36 @@ class Certifier:
             return
         proven = answer.exact and self._problem.is_provable
         if bounds.improves(value, "certified" if proven else "estimated"):
-            dual = self._dual_point(turn)
-            bounds.offer(Bound.proven(value, dual) if proven else Bound(value, False, dual))
+            dual = self._own_dual(turn)
+            if dual is not None:
+                bounds.offer(Bound.proven(value, dual) if proven else Bound(value, False, dual))
+
+    def _join(self, turn: Turn) -> bool:
+        """Let the dual of a turn join the average; whether there was time for it."""
+        average = self._state.bounds.average
+        if average.mean is None:
+            dual = self._own_dual(turn)
+            if dual is None:
+                return False
+            self._state.bounds.average = average.joined_by(lambda mean, share: dual)
+            return True
+        try:
+            with looking(self._budget.turns.check):
+                self._budget.turns.check()
+                self._state.bounds.average = average.joined_by(partial(self._dual_point, turn))
+        except OutOfTime:
+            return False
+        return True
+
+    def _own_dual(self, turn: Turn) -> DualPoint | None:
+        """That of a turn, written out once; None where there is no time for it."""
+        if self._written is None or self._written[0] != turn.k:
+            try:
+                with looking(self._budget.ending.check):
+                    self._written = turn.k, self._dual_point(turn)
+            except OutOfTime:
+                return None
+        return self._written[1]
 
     def certify_best(self) -> bool:
         """Certify the averaged dual and the best estimate, and note what that took; whether no estimate is left."""
@@ -70,7 +100,9 @@ class Certifier:
         """
         if not self._budget.ending.affords(self._dual_seconds or seconds_to_write(self._problem)):
             return False
-        dual = self._dual_point(turn)
+        dual = self._own_dual(turn)
+        if dual is None:
+            return False
         found = self._state.bounds.certify_dual(self._problem, dual, self._chance, slack, self._budget.ending)
         if found:
             self._certified_at = turn.k

@@ -21,6 +21,7 @@ from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.penalties.base import Dual
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import NumericalError
+from cgm_cli.numerics.bands import shifted
 
 _EPS = float(np.finfo(float).eps)
 
@@ -221,8 +222,8 @@ def dual_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarra
         return plain
     # max over y of <y, z> - g*(y) - b |y - c|^2 / 2 is attained where the envelope of g has its dual at z + b c; how
     # far z itself lies from the set is told by the plain one.
-    shifted = term.penalty.smoothed(image + step * centre, step)
-    return Dual(shifted.y, shifted.conjugate, plain.value, plain.distance, plain.reference)
+    centred = term.penalty.smoothed(shifted(image, step, centre), step)
+    return Dual(centred.y, centred.conjugate, plain.value, plain.distance, plain.reference)
 
 
 def slope_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarray | None) -> np.ndarray:
@@ -231,6 +232,6 @@ def slope_of(term: Term, image: np.ndarray, beta: float | None, centre: np.ndarr
         dual = dual_of(term, image, beta, centre)
     else:
         step = beta / term.weight
-        dual = term.penalty.smoothed(image + step * centre, step)
+        dual = term.penalty.smoothed(shifted(image, step, centre), step)
     assert dual.y is not None
     return dual.y

@@ -272,11 +272,11 @@ class FusedBoxPoint(ImagePoint):
     def _dual(
         self, place: int, image: np.ndarray, beta: float | None, mean: np.ndarray | None, share: float
     ) -> np.ndarray:
-        if place != self._place or self.multipliers is not None:
+        if place != self._place:
             return super()._dual(place, image, beta, mean, share)
         assert beta is not None
         box = SmoothedBox.of(*self._bounds, beta / self.box.weight)
-        return box_passes.box_mean(image, box, mean, share, self.iterate.halved)
+        return box_passes.box_mean(image, box, self._centre(place), mean, share, self._halves)
 
     def _offset(self, place: int, image: np.ndarray, beta: float) -> Offset:
         if place != self._place:

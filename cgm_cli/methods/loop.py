@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,7 @@ from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Theory
 from cgm_cli.methods.turn import Turn
 from cgm_cli.numerics.deadline import OutOfTime
+from cgm_cli.numerics.threads import looking
 
 
 def run(
@@ -54,11 +56,14 @@ def run(
     answers: Answers | None = None,
     resume: Mapping[str, Any] | None = None,
     on_checkpoint: OnCheckpoint = lambda state, ending: None,
+    began: float | None = None,
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place), or from `resume`: what
     `State.pack` gave. `answers`: by which a run may end as converged that has not met its tolerances.
     `on_checkpoint` is called with the state of the start and after every step, and may pack it; and once more with that
-    state, and how the run is about to end, before the last certificates, which may take long.
+    state, and how the run is about to end, before the last certificates, which may take long. `began`: when the run
+    did, by time.perf_counter, its data yet to be read: what has passed since counts towards its limit of time, and is
+    no part of the seconds of its records.
 
     The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
     evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
@@ -73,9 +78,11 @@ def run(
             state.unpack(resume)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise DataError(f"the checkpoint does not fit this problem: {error}") from error
+    before = 0.0 if began is None else time.perf_counter() - began
+    # To compile code, which happens once on a machine, is part of neither.
     point.warm_up()
     method.correction.warm_up(problem)
-    loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint)
+    loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint, before)
     return loop.solve(loop.recorder(observers, metrics, theory), answers)
 
 
@@ -89,12 +96,12 @@ class _Loop:
         schedule: Schedule,
         should_stop: Callable[[], Status | None],
         on_checkpoint: OnCheckpoint,
+        before: float,
     ):
         self.problem, self.method, self.stop, self.state, self.schedule = problem, method, stop, state, schedule
-        # Loading and compiling is no part of solving: the clock starts behind it.
         self.clock = Clock(state.seconds)
         self.request = Request(should_stop)
-        self.budget = Budget(stop.time, self.clock.elapsed, self.request)
+        self.budget = Budget(stop.time, lambda: before + self.clock.elapsed(), self.request)
         self.checkpoints = Checkpoints(state, self.clock, on_checkpoint)
         self.certifier = Certifier(problem, state, schedule, self.budget, self.clock)
         self.debt = Debt(problem, state)
@@ -149,7 +156,7 @@ class _Loop:
         """The move of the turn; None, and nothing is changed, where there was no time to find it."""
         before = self.state.snapshot()
         try:
-            with self.clock.phase("update"):
+            with self.clock.phase("update"), looking(self.budget.turns.check):
                 self.method.duals.extrapolate(self.state)
                 plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta, turn.evaluation.direction)
                 return self.method.correction.choose(self.state, plain, self.budget.turns)

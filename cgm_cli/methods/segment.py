@@ -6,6 +6,7 @@ import numpy as np
 
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.numerics.bands import combined, shifted
 
 
 class ImageSegment:
@@ -29,12 +30,12 @@ class ImageSegment:
         if problem.loss is not None:
             assert loss_image is not None and loss_target is not None
             self._loss = problem.loss, loss_image, loss_target - loss_image
-        self._moves = [target - image for image, target in zip(images, targets, strict=True)]
+        self._moves = [combined(np.subtract, target, image) for image, target in zip(images, targets, strict=True)]
         self._shift = 0.0
         if centres is not None:
             # g_b(z; c) = g_b(z + b c) - b |c|^2 / 2
             steps = [self._beta / term.weight for term in problem.terms]
-            self._images = [z + b * c for z, b, c in zip(images, steps, centres, strict=True)]
+            self._images = [shifted(z, b, c) for z, b, c in zip(images, steps, centres, strict=True)]
             self._shift = sum(0.5 * b * float(np.vdot(c, c)) for b, c in zip(steps, centres, strict=True))
 
     def value(self, t: float) -> float:

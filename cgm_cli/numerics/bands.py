@@ -30,6 +30,11 @@ PARTS = 4
 ONE_THREAD_ENTRIES = 1 << 15
 """Matrices of fewer entries are left to one thread: handing work over takes as long."""
 
+LOOK_ENTRIES = 1 << 22
+"""The most entries that are gone over without a look at the clock: where memory is written to for the first time, that
+may take a third of a second.
+"""
+
 
 def by_bands(
     kernel: Callable[..., None],
@@ -46,7 +51,9 @@ def by_bands(
     """
     bands = -(-shape[0] // BAND)
     sums = np.zeros((bands, count))
-    parts = 1 if allowed() == 1 or shape[0] * shape[1] < one_thread else min(PARTS * allowed(), bands)
+    entries = shape[0] * shape[1]
+    parts = 1 if allowed() == 1 or entries < one_thread else PARTS * allowed()
+    parts = min(max(parts, -(-entries // LOOK_ENTRIES)), max(bands, 1))
     cuts = [round(bands * (part / parts) ** (0.5 if lower else 1.0)) for part in range(parts + 1)]
     share(kernel, [(*arguments, sums, *span) for span in pairwise(cuts)])
     return sums.sum(axis=0).tolist()
@@ -57,3 +64,20 @@ def by_slabs(work: Callable[[slice], None], shape: tuple[int, ...], size: int) -
     if shape[0] * shape[1] < ONE_THREAD_ENTRIES:
         size = shape[0] or 1
     share(work, [(slice(first, first + size),) for first in range(0, shape[0], size)])
+
+
+def combined(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+    """function(*arrays, out=a new array) of arrays of one shape, entry by entry: slab by slab where they are large
+    matrices.
+    """
+    out = np.empty(arrays[0].shape)
+    if out.ndim != 2 or out.size < ONE_THREAD_ENTRIES:
+        function(*arrays, out=out)
+        return out
+    by_slabs(lambda rows: function(*(array[rows] for array in arrays), out=out[rows]), out.shape, SLAB)
+    return out
+
+
+def shifted(z: np.ndarray, step: float, centre: np.ndarray) -> np.ndarray:
+    """z + step centre, of one shape."""
+    return combined(lambda z, centre, out: np.add(z, step * centre, out=out), z, centre)

@@ -316,6 +316,7 @@ def box_offset(z: np.ndarray, centre: np.ndarray, box: SmoothedBox) -> tuple[flo
 @compiled
 def _box_mean_bands(
     z: np.ndarray,
+    centre: np.ndarray,
     box: SmoothedBox,
     mean: np.ndarray,
     share: float,
@@ -329,8 +330,13 @@ def _box_mean_bands(
         top, bottom = band * BAND, min((band + 1) * BAND, z.shape[0])
         for i in range(top, bottom):
             for j in range(i + 1 if half else z.shape[1]):
-                p = _clip(z[i, j], box.lower, box.upper)
-                out[i, j] = (1.0 - share) * mean[i, j] + share * ((z[i, j] - p) * box.inverse)
+                x = z[i, j]
+                if centre.size > 0:
+                    x += box.beta * centre[i, j]
+                y = (x - _clip(x, box.lower, box.upper)) * box.inverse
+                if mean.size > 0:
+                    y = (1.0 - share) * mean[i, j] + share * y
+                out[i, j] = y
         if half:  # across the diagonal, tile by tile
             for left in range(0, bottom, BAND):
                 for j in range(left, min(left + BAND, bottom)):
@@ -339,16 +345,21 @@ def _box_mean_bands(
 
 
 def box_mean(
-    z: np.ndarray, box: SmoothedBox, mean: np.ndarray | None = None, share: float = 1.0, half: bool = False
+    z: np.ndarray,
+    box: SmoothedBox,
+    centre: np.ndarray | None = None,
+    mean: np.ndarray | None = None,
+    share: float = 1.0,
+    half: bool = False,
 ) -> np.ndarray:
-    """(1 - share) mean + share (z - clip(z, lower, upper)) / beta, in a new array and one pass; without a mean for
-    share 1.
+    """(1 - share) mean + share y, y = (x - clip(x, lower, upper)) / beta, x = z + beta centre, in a new array and one
+    pass; y itself without a mean, and x = z without a centre.
 
-    z and mean (m, n), C-contiguous. half: both are symmetric, and no entry above the diagonal is read.
+    z, centre and mean (m, n), C-contiguous. half: they are symmetric, and no entry above the diagonal is read.
     """
-    out = np.empty(z.shape)
-    mean = z if mean is None else mean
-    by_bands(_box_mean_bands, z.shape, 1, z, box, mean, share, out, half, lower=half)
+    out, nothing = np.empty(z.shape), np.empty((0, 0))
+    centre, mean = nothing if centre is None else centre, nothing if mean is None else mean
+    by_bands(_box_mean_bands, z.shape, 1, z, centre, box, mean, share, out, half, lower=half)
     return out
 
 
@@ -394,5 +405,4 @@ def warm_up(kind: type, half: bool, centred: bool) -> None:
         centred_box_direction(linear, one, one, box, out)
     elif not half:
         box_direction(linear, one, box, out)
-    if not centred:
-        box_mean(one, box, half=half)
+    box_mean(one, box, half=half)

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from cgm_cli.numerics import panels
+from cgm_cli.numerics.bands import combined
 from cgm_cli.numerics.deadline import NEVER, Deadline, seconds_of
 from cgm_cli.numerics.eigen import ROOM, smallest_eigenpairs
 from cgm_cli.numerics.projections import safe_norm
@@ -81,7 +82,8 @@ def dense_floor(
         rounding = (weights.size + 3) * _EPS * (safe_norm(matrix) * factor + lift)
         if rounding > 0.0:
             added = vectors, factor * weights
-    work = np.multiply(matrix, factor, out=matrix if overwrite else np.empty((n, n)))
+    scale = partial(np.multiply, factor)
+    work = scale(matrix, out=matrix) if overwrite else combined(scale, matrix)
     if added is not None:
         panels.add_products(work, *added)
     diagonal = np.einsum("ii->i", work).copy()

@@ -22,6 +22,7 @@ spinning, and on smaller matrices, on a processor with other work, that has take
 """
 
 _THREADS: ContextVar[int] = ContextVar("threads", default=1)
+_LOOK: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
 
 
 @contextmanager
@@ -37,6 +38,23 @@ def threads(count: int) -> Iterator[None]:
 def allowed() -> int:
     """How many threads passes over matrices may use here."""
     return _THREADS.get()
+
+
+@contextmanager
+def looking(look: Callable[[], None]) -> Iterator[None]:
+    """Let passes over matrices call `look` before every part of them; it may raise, and the pass is left half done."""
+    token = _LOOK.set(look)
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)
+
+
+def look() -> None:
+    """Between the parts of work that is not shared: what `looking` asked for."""
+    asked = _LOOK.get()
+    if asked is not None:
+        asked()
 
 
 @contextmanager
@@ -66,8 +84,11 @@ def share(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     """Call work(*part) for each of the parts, by as many threads as are allowed, this one among them.
 
     Each takes the next part that nobody has taken, so that one that is late, or slow, is waited for no longer than it
-    needs for one. Raises what the work raises, once nobody is at it any more.
+    needs for one. Raises what the work raises, or whoever looks (`looking`), once nobody is at it any more.
     """
+    asked = _LOOK.get()
+    if asked is not None and len(parts) > 1:
+        work = _after(asked, work)
     helpers = min(allowed(), len(parts)) - 1
     if helpers < 1:
         for part in parts:
@@ -86,6 +107,14 @@ def share(work: Callable[..., Any], parts: Sequence[tuple[Any, ...]]) -> None:
     for error in errors:
         if error is not None:
             raise error
+
+
+def _after(look: Callable[[], None], work: Callable[..., Any]) -> Callable[..., Any]:
+    def looked(*part: Any) -> None:
+        look()
+        work(*part)
+
+    return looked
 
 
 class _Shared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -78,6 +79,7 @@ def execute(
     words that point into the spec, and KeyboardInterrupt on a second Ctrl-C; status.json tells of both. A disk that
     fails during the solve raises nothing: see `Execution.fault`.
     """
+    began = time.perf_counter()
     former = None if resume is None else former_run(resume)
     handed: Handed | MadeSpec | None = None
     if isinstance(source, Mapping):
@@ -111,7 +113,7 @@ def execute(
             if former.is_final:
                 return Execution(former.status, None, former.path, former.summary or {})
             folder.started = former.state.get("started", folder.started)
-        return _solve(spec, file, handed, folder, former, observers, should_stop, stack)
+        return _solve(spec, file, handed, folder, former, observers, should_stop, stack, began)
 
 
 def _solve(
@@ -123,6 +125,7 @@ def _solve(
     observers: Callable[[str, StopRules], Sequence[Observer]],
     should_stop: Callable[[], Status | None],
     stack: ExitStack,
+    began: float,
 ) -> Execution:
     # Read before anything is written, so that a checkpoint of no use leaves the run as it was.
     checkpoint = None if former is None else checkpoint_of(former)
@@ -200,6 +203,7 @@ def _solve(
             resume=checkpoint,
             on_checkpoint=keep,
             rounding=rounding,
+            began=began,
         )
     except NumericalError:
         # What the oracle was not asked about is the last good state.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,6 +70,17 @@ class Run:
         """The object that `cgm solve --json` printed; None for a run that gave no result."""
         result = self.state.get("result")
         return result if isinstance(result, dict) else None
+
+    @property
+    def wall_seconds(self) -> float:
+        """From when it was started to when it ended, reading, saving and pauses included; nan where that is not known,
+        as of a run that goes on.
+        """
+        try:
+            began, ended = (datetime.fromisoformat(self.state[key]) for key in ("started", "ended"))
+        except (KeyError, TypeError, ValueError):
+            return math.nan
+        return (ended - began).total_seconds()
 
     @property
     def spec_file(self) -> Path | None:

@@ -36,6 +36,10 @@ def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool =
         raise write_fault(path, error) from error
 
 
+PIECE = 1 << 25
+"""Bytes that are written at once."""
+
+
 class ForgivingFile(io.RawIOBase):
     """A new binary file for `h5py.File(file, "w")`. Raises OSError when it cannot be made, and never afterwards.
 
@@ -110,8 +114,16 @@ class ForgivingFile(io.RawIOBase):
 
 
 def write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
-    """All of `data` at `offset` of an open file. Raises OSError."""
+    """All of `data` at `offset` of an open file. Raises OSError.
+
+    What is large goes to the disk piece by piece, and none of it stays in memory: where that is given to a machine when
+    it first writes to it, a file of gigabytes in the system's cache takes many times as long as the disk does.
+    """
     view = memoryview(data)
+    large = len(view) > PIECE and hasattr(os, "posix_fadvise")  # not on macOS
     while len(view):
-        written = os.pwrite(descriptor, view, offset)
+        written = os.pwrite(descriptor, view[:PIECE], offset)
+        if large:
+            os.fdatasync(descriptor)
+            os.posix_fadvise(descriptor, offset, written, os.POSIX_FADV_DONTNEED)
         view, offset = view[written:], offset + written

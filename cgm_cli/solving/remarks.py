@@ -18,6 +18,8 @@ from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.deadline import Deadline, OutOfTime
+from cgm_cli.numerics.threads import looking
 
 TOLD, WEIGHTLESS = 8, 0.02
 """The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
@@ -113,8 +115,7 @@ def remarks(
         found.append(told_redundant(implied))
     if unconverged:
         found.append(f"{unconverged} oracle calls ended short of their tolerance; their best vectors were used.")
-    looked_at = not outcome.deadline.should_stop() and _unmoved(problem, problem.sense_sign * record.objective)
-    if looked_at and problem.is_constant():
+    if _stays_constant(problem, problem.sense_sign * record.objective, outcome.deadline):
         every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
         found.append(f"The objective is constant on the domain: {every} is optimal.")
     mending = outcome.repair
@@ -231,6 +232,16 @@ def _is_farkas(problem: CompositeProblem, bound: Bound) -> bool:
     bottom = Blocks(cone.sizes).bottom(total.dense().reshape(-1))
     size = sum(term.map.norm * float(np.linalg.norm(y)) for term, y in pairs)
     return dual.constant - dual.margin > 0.0 and bottom.value >= -ROUNDING * size
+
+
+def _stays_constant(problem: CompositeProblem, objective: float, deadline: Deadline) -> bool:
+    """Whether f is seen to be constant; False where there is no time to look."""
+    try:
+        with looking(deadline.check):
+            deadline.check()
+            return _unmoved(problem, objective) and problem.is_constant(deadline.should_stop) and not deadline.missed
+    except OutOfTime:
+        return False
 
 
 def _unmoved(problem: CompositeProblem, objective: float) -> bool:

@@ -62,6 +62,7 @@ class Solve:
         resume: Mapping[str, Any] | None = None,
         on_checkpoint: OnCheckpoint = lambda pack, status: None,
         rounding: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        began: float | None = None,
     ) -> Result:
         """Run the loop from the problem's start, or from `resume`, and round. Raises NumericalError on non-finite
         numbers.
@@ -70,6 +71,7 @@ class Solve:
         before the rounding, with a function that packs all that the solve would need to go on from there: nested
         mappings of arrays and plain values, valid until the next turn. `resume` is what such a function gave. rounding:
         the context of the rounding, in which `Leave` may be raised at any time; a run that is preempted is not rounded.
+        began: see `loop.run`.
         """
         with in_range(NumericalError):
             rates = Rates()
@@ -93,6 +95,7 @@ class Solve:
                 answers=self._answers,
                 resume=None if resume is None else resume["state"],
                 on_checkpoint=lambda state, ending: on_checkpoint(pack(state), ending),
+                began=began,
             )
             on_checkpoint(pack(outcome.state), outcome.status)
             return self._result(outcome, rates, rounding)

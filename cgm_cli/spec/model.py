@@ -134,8 +134,9 @@ class StopSpec(StrictModel):
     )
     time: Duration | None = Field(
         default=None,
-        description="wall time of a run, once its data are read: seconds, or 90s, 10m, 1h30m; certificates and "
-        "roundings count, and go on only as far as they fit into it and a grace of a second, or a fiftieth of it",
+        description="wall time of a run, the reading of its data and the saving of its result included: seconds, or "
+        "90s, 10m, 1h30m; certificates and roundings go on only as far as they fit into it and a grace of a second, or "
+        "a fiftieth of it",
     )
     objective: Finite | None = Field(
         default=None,

@@ -117,11 +117,15 @@ def test_box_mean_equals_numpy(shape, share):
     expected = (1.0 - share) * mean + share * (z - np.clip(z, -0.5, 0.7)) / 0.1
     former = None if share == 1.0 else mean
     box = SmoothedBox.of(-0.5, 0.7, 0.1)
-    (found,) = both(lambda: (box_mean(z, box, former, share),))
+    (found,) = both(lambda: (box_mean(z, box, None, former, share),))
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    x = z + 0.1 * mean
+    centred = (1.0 - share) * mean + share * (x - np.clip(x, -0.5, 0.7)) / 0.1
+    (moved,) = both(lambda: (box_mean(z, box, mean, former, share),))
+    np.testing.assert_allclose(moved, centred, rtol=1e-12, atol=1e-13)
     if square:
         z[np.triu_indices(shape[0], 1)] = mean[np.triu_indices(shape[0], 1)] = np.nan
-        (half,) = both(lambda: (box_mean(z, box, former, share, half=True),))
+        (half,) = both(lambda: (box_mean(z, box, None, former, share, half=True),))
         np.testing.assert_array_equal(half, found)
 
 
