@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_itself, is_conic, is_on_diagonal
-from cgm_cli.methods.corrections.interior_point import InteriorPoint
+from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
+from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_itself, is_on_diagonal
+from cgm_cli.methods.corrections.interior_point import InteriorPoint, steps_for
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
@@ -161,7 +162,8 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         )
     if open_to_all and (inside := _inside(solver, problem)) is not None:
         update = {"method": "cgal", "correction": _policy("correction", "interior-point")}
-        why = f"auto: a linear program over a cone, small enough for Newton's method ({_about(inside.seconds)})"
+        what = "linear program over a cone" if isinstance(inside, InteriorPoint) else "program of bounds and rows"
+        why = f"auto: a {what}, small enough for Newton's method ({_about(inside.seconds)})"
         return _Resolved(solver.model_copy(update=update), {"correction": why}, inside)
     if open_to_all and _projects_cheaply(solver, problem):
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
@@ -208,20 +210,20 @@ def _searched(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
     return _Resolved(solver.model_copy(update=update), because)
 
 
-def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | None:
-    """Interior-point steps where they are the best way: for linear problems over cones where a constraint is not just
-    an equation about the diagonal, which descent on factors is made for.
+def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | BoundedInteriorPoint | None:
+    """Interior-point steps where they are the best way: for vectors, and for linear problems over cones where a
+    constraint is not just an equation about the diagonal, which descent on factors is made for.
     """
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
-    if not (is_open and solver.iterate in ("auto", "dense") and problem.terms and is_conic(problem)):
+    if not (is_open and solver.iterate in ("auto", "dense") and problem.terms):
         return None
     rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
-    if rows > ROWS or math.prod(problem.domain.shape) > ENTRIES:
+    if rows > ROWS or math.prod(problem.domain.shape) > ENTRIES or (steps := steps_for(problem)) is None:
         return None
-    exact = all(term.penalty.only_point is not None for term in problem.terms)
-    if exact and is_on_diagonal(problem) and not problem.domain.assumes_radius and not contradicts_itself(problem):
-        return None
-    steps = InteriorPoint(problem)
+    if isinstance(steps, InteriorPoint) and all(term.penalty.only_point is not None for term in problem.terms):
+        descends = is_on_diagonal(problem) and not problem.domain.assumes_radius
+        if descends and not contradicts_itself(problem):
+            return None
     return steps if steps.seconds <= WAIT else None
 
 
