@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,7 +21,14 @@ from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.corrections.bounded_form import BoundedForm
+from cgm_cli.methods.corrections.interior_point import steps_for
+from cgm_cli.methods.scaling import scaled
+from cgm_cli.methods.stopping import StopRules
+from cgm_cli.numerics.deadline import Deadline, OutOfTime
 from cgm_cli.solving.direct import solve_problem
+from cgm_cli.solving.presets import chosen
+from cgm_cli.spec.model import SolverSpec
+from tests.methods.problems import solve
 
 TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
 SOLVER = {"method": "cgal", "correction": "interior-point"}
@@ -159,6 +168,36 @@ def test_what_cannot_be_met_is_proven(rows, right):
     found = solve_problem(problem, SOLVER)
     assert found.status.value == "infeasible"
     assert found.record.k < 40
+
+
+def test_a_run_taken_up_ends_the_same_to_the_last_bit():
+    term, _ = rows_and_ranges(np.random.default_rng(5), DOMAINS[-1], 6, True)
+    problem = scaled(CompositeProblem(DOMAINS[-1], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
+    method = chosen(SolverSpec.model_validate(SOLVER, context={}), problem).method
+
+    def states(resume=None):
+        kept = {}
+        solve(
+            problem,
+            method=method,
+            stop=StopRules(8),
+            resume=resume,
+            on_checkpoint=lambda state, ending: kept.setdefault(state.k, copy.deepcopy(state.pack())),
+        )
+        return kept
+
+    whole = states()
+    again = states(copy.deepcopy(whole[3]))
+    for k in range(3, 9):
+        whole[k].pop("seconds"), again[k].pop("seconds")
+        np.testing.assert_equal(again[k], whole[k])
+
+
+def test_no_step_begins_once_the_time_is_up():
+    term, _ = rows_and_ranges(np.random.default_rng(6), DOMAINS[0], 6, False)
+    steps = steps_for(CompositeProblem(DOMAINS[0], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
+    with pytest.raises(OutOfTime):
+        steps._newton(steps._start(), Deadline(lambda: -1.0))
 
 
 def test_it_ends_where_rounding_leaves_nothing_to_gain():
