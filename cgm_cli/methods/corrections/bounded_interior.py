@@ -41,8 +41,10 @@ SMALLEST_STEP, FALLS, TIRED = 1e-8, 0.9, 8
 part of what they were for so many steps.
 """
 
-RISES = 1.5
-"""How many times larger the value of the dual has become, to be on its way to infinity."""
+RISES, FARTHEST = 1.5, 1e25
+"""How many times larger the value of the dual has become, to be on its way to infinity; and the units of the objective
+from which on it proves no more than before.
+"""
 
 NOTHING = 1e-13
 """Errors that small end the steps."""
@@ -174,7 +176,7 @@ class BoundedInteriorPoint:
         except (np.linalg.LinAlgError, FloatingPointError):
             return replace(memory, ended=True)
         # Where no x meets the constraints, y goes on and on to prove it.
-        proves = worth > 0.0 and worth > RISES * memory.worth
+        proves = max(0.0, RISES * memory.worth) < worth < FARTHEST * self.problem.unit
         falls = proves or primal < FALLS * memory.least[0] or product < FALLS * memory.least[1]
         tired = 0 if falls else memory.tired + 1
         memory = replace(
