@@ -6,7 +6,12 @@ shape. An entry that is not a number makes the whole answer not a number. `radiu
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+
+SMALLEST, LARGEST = 1e-200, 1e200
+"""Squares of lengths that are neither cut off nor overflow."""
 
 
 def safe_norm(z: np.ndarray) -> float:
@@ -50,11 +55,15 @@ def project_simplex_rows(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     """`project_simplex` of every row of a matrix (m, n), for a positive radius."""
     if len(z) == 1:  # in a third of the time, where there is but one
         return project_simplex(z, radius)
+    axis = int(len(z) <= z.shape[1])  # rows lie across where they are many and short: passes along such are slow
+    rows = z if axis else np.ascontiguousarray(z.T)
+    counts = np.arange(1, z.shape[1] + 1).reshape((1, -1) if axis else (-1, 1))
     with np.errstate(over="ignore"):
-        below = (z - z.max(axis=1, keepdims=True)) / radius
-        sums = np.cumsum(np.sort(below, axis=1)[:, ::-1], axis=1)
-    theta = ((sums - 1.0) / np.arange(1, z.shape[1] + 1)).max(axis=1, keepdims=True)
-    return radius * np.maximum(below - theta, 0.0)
+        below = (rows.max(axis=axis, keepdims=True) - rows) / radius
+        sums = np.cumsum(np.sort(below, axis=axis), axis=axis)
+    theta = ((1.0 + sums) / counts).min(axis=axis, keepdims=True)
+    out = radius * np.maximum(theta - below, 0.0)
+    return out if axis else np.ascontiguousarray(out.T)
 
 
 def project_capped_simplex(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
@@ -77,6 +86,11 @@ def project_l1_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
 def project_l2_ball(z: np.ndarray, radius: float = 1.0) -> np.ndarray:
     """argmin |p - z| over |p|_2 <= radius: z itself inside, else radius z / |z|."""
     z = np.asarray(z, dtype=float)
+    flat = z.reshape(-1)
+    square = float(np.vdot(flat, flat))  # which overflows in silence
+    if SMALLEST < square < LARGEST:
+        length = math.sqrt(square)
+        return z.copy() if length <= radius else z * (radius / length)
     peak = float(np.max(np.abs(z), initial=0.0))
     if not np.isfinite(peak):
         return np.full(z.shape, np.nan)

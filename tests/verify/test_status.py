@@ -130,7 +130,9 @@ def test_a_run_that_gains_no_more_digits_is_honest(tmp_path):
     """Its figures go up and down, and no lower than before."""
     rows = {"matrix": [[1, 1, 1, 1], [1e6, -1e6, 0, 0]], "equals": [1, 0], "lower": 0, "upper": 1}
     problem = {"template": "linear-program", "cost": [1, 2, -3, -1], **rows}
-    report = verified({"name": "lp", "problem": problem, "stop": {"gap": 1e-15}}, tmp_path / "run", short=[])
+    solver = {"method": "cgal", "correction": "primal-dual"}
+    spec = {"name": "lp", "problem": problem, "solver": solver, "stop": {"gap": 1e-15}}
+    report = verified(spec, tmp_path / "run", short=[])
     assert report.status == "stagnated" and row(report, "status").verdict is Verdict.HOLDS
 
 

@@ -104,6 +104,19 @@ class Lift:
 
 
 @dataclass(frozen=True)
+class Polyhedron:
+    """X as all x with lower <= x <= upper, finite and of the shape of x, and least <= rows x <= most, (m,), with rows
+    (m, n) on the entries of x in C order.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    rows: sp.csr_array
+    least: np.ndarray
+    most: np.ndarray
+
+
+@dataclass(frozen=True)
 class TraceBound:
     """X as all block-diagonal matrices, positive semidefinite, whose trace is at most so large or, with `fixed`, equal
     to that. sizes: of the blocks, n of a matrix and -n of n numbers; the entries of a point, in C order, are theirs one
@@ -210,6 +223,11 @@ class Domain(ABC):
     @property
     def cone(self) -> TraceBound | None:
         """X as what a trace bound leaves of a cone; None where it is no such set."""
+        return None
+
+    @property
+    def polyhedron(self) -> Polyhedron | None:
+        """X as what bounds on entries and a few rows leave; None where it is no such set, or nobody says."""
         return None
 
     @abstractmethod

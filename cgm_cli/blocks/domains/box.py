@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest, Polyhedron
 from cgm_cli.blocks.fitting import ShapeField, as_shape, fit, numbers
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
@@ -105,6 +106,11 @@ class Box(Domain):
     @cached_property
     def entry_limits(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         return np.maximum(np.abs(self.lower), np.abs(self.upper))
+
+    @property
+    def polyhedron(self) -> Polyhedron:
+        none = np.zeros(0)
+        return Polyhedron(self.lower, self.upper, sp.csr_array((0, math.prod(self.shape))), none, none)
 
     def start(self) -> Atom:
         """The point nearest to zero."""

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, BlocksAtom
 from cgm_cli.blocks.directions import DenseDirection, Direction
-from cgm_cli.blocks.domains.base import Domain, Lift, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.base import Domain, Lift, OracleAnswer, OracleRequest, Polyhedron
 from cgm_cli.errors import located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
@@ -144,6 +144,18 @@ class Product(Domain):
             found.append(own.reshape(-1) + first)
             first += int(own.max()) + 1
         return np.concatenate(found)
+
+    @property
+    def polyhedron(self) -> Polyhedron | None:
+        parts = [block.polyhedron for block in self.blocks]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        lower, upper, least, most = (
+            np.concatenate([getattr(part, name).reshape(-1) for part in known])
+            for name in ("lower", "upper", "least", "most")
+        )
+        return Polyhedron(lower, upper, sp.csr_array(sp.block_diag([part.rows for part in known])), least, most)
 
     def start(self) -> Atom:
         return BlocksAtom(tuple(block.start() for block in self.blocks))

@@ -6,11 +6,12 @@ import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest, Polyhedron
 from cgm_cli.blocks.fitting import ShapeField, as_shape
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, safe_norm
 from cgm_cli.readers.context import BuildContext
@@ -69,6 +70,12 @@ class Simplex(Domain):
 
     def parallel(self, direction: np.ndarray) -> np.ndarray:
         return direction if self.at_most else direction - direction.mean()
+
+    @property
+    def polyhedron(self) -> Polyhedron:
+        ones, most = sp.csr_array(np.ones((1, math.prod(self.shape)))), np.array([self.radius])
+        none = np.zeros(self.shape)
+        return Polyhedron(none, none + self.radius, ones, np.array([-np.inf]) if self.at_most else most, most)
 
     def start(self) -> Atom:
         """Zero where allowed, otherwise the centre r/n (1, ..., 1)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -44,24 +45,23 @@ class Differences(LinearMap):
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         out = np.zeros(self.out_shape)
-        for axis in range(x.ndim):
-            here, after = self._neighbours(axis)
+        for axis, (here, after) in enumerate(self._neighbours):
             np.subtract(x[after], x[here], out=out[axis][here])
         return out
 
     def adjoint(self, y: np.ndarray) -> Direction:
         out = np.zeros(self.in_shape)
-        for axis, part in enumerate(y):
-            here, after = self._neighbours(axis)
+        for part, (here, after) in zip(y, self._neighbours, strict=True):
             out[after] += part[here]
             out[here] -= part[here]
         return DenseDirection(out)
 
-    def _neighbours(self, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """All places with a next one along the axis, and those next ones."""
-        every = [slice(None)] * len(self.in_shape)
-        step = self.channels if axis == len(self.in_shape) - 1 else 1
-        return (
-            (*every[:axis], slice(None, -step), *every[axis + 1 :]),
-            (*every[:axis], slice(step, None), *every[axis + 1 :]),
-        )
+    @cached_property
+    def _neighbours(self) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+        """Along every axis, all places with a next one, and those next ones."""
+        found: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = []
+        for axis in range(len(self.in_shape)):
+            before, behind = (slice(None),) * axis, (slice(None),) * (len(self.in_shape) - axis - 1)
+            step = self.channels if not behind else 1
+            found.append(((*before, slice(None, -step), *behind), (*before, slice(step, None), *behind)))
+        return found

@@ -47,6 +47,11 @@ class Dependence:
     _left_out: np.ndarray | None = None
     _combined: np.ndarray | None = None
 
+    @property
+    def independent(self) -> np.ndarray:
+        """Those that are no combination of others, ascending."""
+        return self.kept if self._first is None else np.sort(self._first)
+
     @cached_property
     def implied(self) -> tuple[Implied, ...]:
         """Rows without which the others say the same: as far as there is a choice, the last ones, which follow from

@@ -19,12 +19,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import scipy.linalg
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.bounded_form import is_bounded
+from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
 from cgm_cli.methods.corrections.conic_form import ConicForm, Redundant, is_conic
+from cgm_cli.methods.corrections.normal_equations import NormalEquations
 from cgm_cli.methods.corrections.schur import SchurComplement
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
@@ -68,11 +70,6 @@ first.
 
 RISES, SAME = 1.5, 1e-6
 """How many times larger b y has become, to be on its way to infinity; and what the slack may be off by beside it."""
-
-RIDGE, REFINED = 1e-15, 2
-"""What is added to the diagonal of M, relative, where Cholesky's method fails without it, a hundred times as much each
-time; and how often a solution is refined.
-"""
 
 WIDE = 1e8
 """How many times wider than |A x| / |y| a smoothing is that leaves the duals as they are."""
@@ -157,15 +154,17 @@ class InteriorPoint:
 
         examples: ClassVar[list[dict[str, Any]]] = [{"kind": "interior-point"}]
 
-        def build(self, problem: CompositeProblem, setting: Setting) -> InteriorPoint:
-            """Raises ProblemError for what is no linear problem over a cone."""
-            if not is_conic(problem):
+        def build(self, problem: CompositeProblem, setting: Setting) -> InteriorPoint | BoundedInteriorPoint:
+            """Raises ProblemError for what is neither a linear problem over a cone nor one over a polyhedron."""
+            steps = steps_for(problem)
+            if steps is None:
                 raise ProblemError(
-                    "`correction: interior-point` takes linear objectives over `psd` and `psd-blocks`, with equations "
-                    "and bounds on entries of maps whose matrices are given",
+                    "`correction: interior-point` takes linear objectives over `psd` and `psd-blocks`, and linear "
+                    "objectives and least squares over boxes, simplices and their products, with equations and bounds "
+                    "on entries of maps whose matrices are given",
                     ("correction",),
                 )
-            return InteriorPoint(problem)
+            return steps
 
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
@@ -313,7 +312,7 @@ class InteriorPoint:
         x_factor, s_factor = blocks.factor(at.x), blocks.factor(at.s)
         inverse = s_factor.inverse()
         deadline.check()
-        system = _System(self._schur.at(at.x, inverse))
+        system = NormalEquations(self._schur.at(at.x, inverse))
         deadline.check()
 
         def between(move: np.ndarray) -> np.ndarray:
@@ -343,36 +342,13 @@ class InteriorPoint:
         return Iterate(at.x + along * move.x, at.y + up * move.y, at.s + up * move.s)
 
 
+def steps_for(problem: CompositeProblem) -> InteriorPoint | BoundedInteriorPoint | None:
+    """Interior-point steps of the kind that a problem is for; None where there are none."""
+    if is_conic(problem):
+        return InteriorPoint(problem)
+    return BoundedInteriorPoint(problem) if is_bounded(problem) else None
+
+
 def _lengths(x: Factor, s: Factor, move: Iterate) -> tuple[float, float]:
     """Of the steps of X, and of y and S."""
     return min(1.0, INSIDE * x.longest_step(move.x)), min(1.0, INSIDE * s.longest_step(move.s))
-
-
-class _System:
-    """M y = r, with M scaled to a diagonal of ones."""
-
-    def __init__(self, matrix: np.ndarray):
-        self._matrix = matrix
-        self._scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-        ridge = 0.0
-        while True:
-            scaled = matrix * self._scale[:, None]
-            scaled *= self._scale
-            scaled[np.diag_indices_from(scaled)] += ridge
-            try:
-                # The transpose, which is the same, is in the order that LAPACK wants.
-                self._factor = scipy.linalg.cho_factor(scaled.T, lower=True, overwrite_a=True, check_finite=False)
-                return
-            except scipy.linalg.LinAlgError:
-                if not ridge < 1e-6:
-                    raise
-                ridge = RIDGE if ridge == 0.0 else 100.0 * ridge
-
-    def solve(self, right: np.ndarray) -> np.ndarray:
-        found = self._once(right)
-        for _ in range(REFINED):
-            found = found + self._once(right - self._matrix @ found)
-        return found
-
-    def _once(self, right: np.ndarray) -> np.ndarray:
-        return self._scale * scipy.linalg.cho_solve(self._factor, self._scale * right, check_finite=False)

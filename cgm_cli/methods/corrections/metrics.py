@@ -124,6 +124,9 @@ class PrimalMetric:
 
     def gram(self, linear: LinearMap) -> np.ndarray:
         """A C A^T, entry by entry; zero where nothing but rounding is left of a row."""
+        sparse = self._sparse_rows(linear)
+        if sparse is not None:
+            return (sparse @ sparse.T).toarray()
         rows = math.prod(linear.out_shape)
         found, kept = np.empty((rows, rows)), np.zeros(rows, dtype=bool)
         for row, unit in enumerate(np.eye(rows)):
@@ -132,6 +135,20 @@ class PrimalMetric:
             found[row] = linear.forward(self.times(direction)).reshape(-1)
             kept[row] = found[row, row] > CONSTANT**2 * whole
         return np.where(np.outer(kept, kept), 0.5 * (found + found.T), 0.0)
+
+    def _sparse_rows(self, linear: LinearMap) -> sp.csr_array | None:
+        """A C^1/2 where it is sparse, and Pi takes nothing off its rows, as a random combination of them shows."""
+        rows, domain = sparse_rows(linear), self._domain
+        if rows is None:
+            return None
+        if domain.symmetric:
+            n = domain.shape[0]
+            across = rows.indices % n * n + rows.indices // n
+            rows = 0.5 * (rows + sp.csr_array((rows.data, across, rows.indptr), shape=rows.shape))
+        if self._unit is not None:
+            rows = rows * self._unit.reshape(1, -1)
+        probe = (rows.T @ np.random.default_rng(0).standard_normal(rows.shape[0])).reshape(domain.shape)
+        return sp.csr_array(rows) if np.array_equal(domain.parallel(probe), probe) else None
 
     def lengths(self, linear: LinearMap) -> np.ndarray | None:
         """Of the rows of A C^1/2; None where it would take long."""
@@ -203,6 +220,9 @@ def dual_metric(primal: PrimalMetric, term: Term) -> DualMetric:
         return Entrywise(term, 1.0)
     if target is not None and is_small(linear):
         gram = primal.gram(linear) / linear.norm**2
+        sizes = np.diag(gram)
+        if (sizes > 0.0).all() and np.count_nonzero(gram) == sizes.size:  # orthogonal as they are
+            return Entrywise(term, (1.0 / sizes).reshape(target.shape))
         if gram.any():
             return Orthonormal(term, target, gram)
     lengths = primal.lengths(linear) if term.penalty.separable else None
@@ -211,6 +231,11 @@ def dual_metric(primal: PrimalMetric, term: Term) -> DualMetric:
         return Entrywise(term, (linear.norm * sizes / primal.norm(linear, sizes)) ** 2)
     norm = primal.norm(linear)
     return Entrywise(term, (linear.norm / norm) ** 2 if norm > CONSTANT * linear.norm else 1.0)
+
+
+def sparse_rows(linear: LinearMap) -> sp.csr_array | None:
+    """The matrix of a map, where it is known and sparse."""
+    return linear.rows() if linear.explicit is None or sp.issparse(linear.explicit) else None
 
 
 def is_small(linear: LinearMap) -> bool:

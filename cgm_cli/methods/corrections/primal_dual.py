@@ -140,7 +140,7 @@ class PrimalDual:
                 found, memory = self._ahead(memory, found, gone)
         # With another weight, T is another.
         memory = replace(memory, trail=gone.trail if memory.weight == weight else None)
-        x, *duals = found
+        x, *duals = operator.parts(found)
         x = x if self.lift is None else self.lift.down(x)
         images = [term.map.forward(x) for term in problem.terms]
         solution = Solution(operator.smoothing(memory.weight), images, duals[: len(images)])
@@ -149,8 +149,8 @@ class PrimalDual:
     def _applied(self, z: Pair, weight: float, gone: Anderson) -> tuple[Pair, float]:
         """T z, and |T z - z|."""
         found = self.operator.apply(z, weight)
-        residual = self.operator.coordinates(_moves(found, z), weight)
-        gone.add(np.concatenate([part.reshape(-1) for part in found]), residual)
+        residual = self.operator.coordinates(found - z, weight)
+        gone.add(found, residual)
         return found, float(np.linalg.norm(residual))
 
     def _ahead(self, memory: PrimalDualState, found: Pair, gone: Anderson) -> tuple[Pair, PrimalDualState]:
@@ -159,9 +159,7 @@ class PrimalDual:
         """
         combined, promised = gone.combined()
         if promised <= BETTER * memory.last:
-            cuts = np.cumsum([part.size for part in found])[:-1]
-            start = tuple(p.reshape(q.shape) for p, q in zip(np.split(combined, cuts), found, strict=True))
-            ahead, residual = self._applied(start, memory.weight, gone)
+            ahead, residual = self._applied(combined, memory.weight, gone)
             taken = memory.taken + 1
             if residual <= BETTER * memory.last:
                 return ahead, PrimalDualState(ahead, ahead, memory.weight, taken=taken, next_try=taken + EVERY)
@@ -182,15 +180,12 @@ class PrimalDual:
             return state, True
         share = (memory.step + 1.0) / (memory.step + 2.0)
         ahead, back = share * self.operator.relaxation, share * (1.0 - self.operator.relaxation)
-        current = tuple(
-            ahead * new + back * old + (1.0 - share) * start
-            for old, new, start in zip(memory.current, found, memory.anchor, strict=True)
-        )
+        current = ahead * found + back * memory.current + (1.0 - share) * memory.anchor
         return replace(memory, current=current, step=memory.step + 1, taken=taken, last=length), False
 
     def _balanced(self, memory: PrimalDualState, found: Pair) -> float:
         """The weight that is nearer to what x and y have moved by since the anchor (Applegate et al. 2021, PDLP)."""
-        primal, dual = self.operator.lengths(_moves(found, memory.anchor))
+        primal, dual = self.operator.lengths(found - memory.anchor)
         if not (primal > 0.0 and dual > 0.0):
             return memory.weight
         usual, weight = self.operator.usual_weight, np.sqrt(dual / primal * memory.weight)
@@ -198,7 +193,3 @@ class PrimalDual:
             return memory.weight
         near = np.clip(weight, memory.weight / FACTOR, memory.weight * FACTOR)
         return float(np.clip(near, usual / RANGE, usual * RANGE))
-
-
-def _moves(to: Pair, start: Pair) -> Pair:
-    return tuple(new - old for new, old in zip(to, start, strict=True))

@@ -12,16 +12,20 @@ the others, in place of f: `cgm_cli.methods.corrections.squares`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
+import scipy.sparse as sp
 
+from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.corrections.metrics import DualMetric, PrimalMetric, dual_metric
+from cgm_cli.methods.corrections.metrics import DualMetric, PrimalMetric, dual_metric, sparse_rows
 from cgm_cli.methods.corrections.squares import Squares, SquaresMetric, posed
 
-Pair = tuple[np.ndarray, ...]
-"""x, and behind it the y_i, in the units of the terms, and that of f where it is one of them."""
+Pair = np.ndarray
+"""x, and behind it the y_i, in the units of the terms, and that of f where it is one of them: all entries, (d,)."""
 
 SAFE = 0.99
 """Part of the largest sigma |A|^2 that is taken."""
@@ -45,6 +49,9 @@ class SaddleOperator:
         self._duals = [self._metric(term) for term in self._posed.terms]
         self._curvature = self._primal.curvature(self._posed.loss)
         self._norm = self._posed.constants()["|A|"]
+        self._adjoints = [_adjoint(term.map) for term in self._posed.terms]
+        self._shapes = [problem.domain.shape, *(term.map.out_shape for term in self._posed.terms)]
+        self._ends = list(accumulate(math.prod(shape) for shape in self._shapes))
         # f alone may overshoot by half of what T leaves of it (Condat 2013, Theorem 3.1): 1 + rho <= 3/2.
         self.relaxation = 2.0 if self._curvature == 0.0 else 1.5
 
@@ -57,12 +64,18 @@ class SaddleOperator:
     @property
     def start(self) -> Pair:
         """The point that a run starts from; no duals, but for that of f."""
-        x = np.array(self.problem.first.dense(), dtype=float)
-        duals = [np.zeros(term.map.out_shape) for term in self._posed.terms]
+        start = np.zeros(self._ends[-1])
+        x, *duals = self.parts(start)
+        x[...] = self.problem.first.dense()
         if self._posed is not self.problem:
             last = self._posed.terms[-1]
-            duals[-1] = last.penalty.subgradient(last.map.forward(x))
-        return x, *duals
+            duals[-1][...] = last.penalty.subgradient(last.map.forward(x))
+        return start
+
+    def parts(self, z: Pair) -> list[np.ndarray]:
+        """x and the y_i, each in its shape: views."""
+        begun = zip([0, *self._ends], self._ends, self._shapes, strict=False)
+        return [z[first:end].reshape(shape) for first, end, shape in begun]
 
     @property
     def is_idle(self) -> bool:
@@ -81,30 +94,40 @@ class SaddleOperator:
 
     def apply(self, z: Pair, weight: float) -> Pair:
         """T z. weight: of y over x, sqrt(sigma / tau) where f is linear."""
-        problem, (x, *duals) = self._posed, z
+        problem, (x, *duals) = self._posed, self.parts(z)
         tau, sigma = self._steps(weight)
         slope = np.zeros(problem.domain.shape)
         if problem.loss is not None:
             problem.loss.map.adjoint(problem.loss.gradient(problem.loss.map.forward(x))).add_to(slope)
-        for term, y in zip(problem.terms, duals, strict=True):
-            term.map.adjoint(y).add_to(slope)
-        x_next = problem.domain.project(x - tau * self._primal.times(slope))
+        for adjoint, y in zip(self._adjoints, duals, strict=True):
+            adjoint(y, slope)
+        found = np.empty(z.size)
+        x_next, *duals_next = self.parts(found)
+        x_next[...] = problem.domain.project(x - tau * self._primal.times(slope))
         ahead = 2.0 * x_next - x
-        images = [term.map.forward(ahead) for term in problem.terms]
-        return x_next, *(m.step(y, z, sigma) for m, y, z in zip(self._duals, duals, images, strict=True))
+        for term, metric, y, y_next in zip(problem.terms, self._duals, duals, duals_next, strict=True):
+            y_next[...] = metric.step(y, term.map.forward(ahead), sigma)
+        return found
 
     def coordinates(self, moves: Pair, weight: float) -> np.ndarray:
         """A vector as long as a move is in the norm in which T is averaged, but for its mixed part; that of x first."""
-        (x, *duals), (tau, sigma) = moves, self._steps(weight)
-        parts = [metric.coordinates(y) / math.sqrt(sigma) for metric, y in zip(self._duals, duals, strict=True)]
-        return np.concatenate([self._primal.coordinates(x) / math.sqrt(tau), *parts])
+        tau, sigma = self._steps(weight)
+        found = self._coordinates(moves)
+        size = self._ends[0]
+        found[:size] *= 1.0 / math.sqrt(tau)
+        found[size:] *= 1.0 / math.sqrt(sigma)
+        return found
 
     def lengths(self, moves: Pair) -> tuple[float, float]:
         """Of a move, that of x, and that of y in the norm that sigma is measured in."""
-        x, *duals = moves
+        found, size = self._coordinates(moves), self._ends[0]
+        return float(np.linalg.norm(found[:size])), float(np.linalg.norm(found[size:]))
+
+    def _coordinates(self, moves: Pair) -> np.ndarray:
+        """That of x in its norm, and behind it those of the y_i in theirs."""
+        x, *duals = self.parts(moves)
         parts = [metric.coordinates(y) for metric, y in zip(self._duals, duals, strict=True)]
-        norms = [float(np.linalg.norm(part)) for part in (self._primal.coordinates(x), *parts)]
-        return norms[0], math.hypot(*norms[1:])
+        return np.concatenate([self._primal.coordinates(x), *parts])
 
     def _steps(self, weight: float) -> tuple[float, float]:
         """tau and sigma."""
@@ -112,3 +135,16 @@ class SaddleOperator:
             return 1.0 / (self._curvature or 1.0), weight
         sigma = SAFE * weight / self._norm
         return 1.0 / (sigma * (self._norm / SAFE) ** 2 + self._curvature), sigma
+
+
+def _adjoint(linear: LinearMap) -> Callable[[np.ndarray, np.ndarray], None]:
+    """What adds A^T y to an array. Sparse rows are transposed once: a direction would be made of them at every step."""
+    rows = sparse_rows(linear)
+    if rows is None:
+        return lambda y, out: linear.adjoint(y).add_to(out)
+    columns = sp.csr_array(rows.T)
+
+    def add(y: np.ndarray, out: np.ndarray) -> None:
+        out += (columns @ y.reshape(-1)).reshape(out.shape)
+
+    return add

@@ -1,0 +1,195 @@
+"""Linear objectives and least squares over polyhedra, with all that is asked of x in rows and bounds:
+
+    min <c, z> + <z, Q z> / 2   subject to   A z = b,   l <= z <= u,        z = (x, one more for each row that is open)
+
+with a diagonal Q. A row whose image may vary, l <= <a, x> <= u, is <a, x> - s = 0 with l <= s <= u, and least squares
+|M x - t|^2 / 2 are M x - r = t with a free r, whose square is the objective. Rows are of length one in x; entries of x
+that have one value are left out, and so are rows that the others imply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.corrections.dependence import dependence
+
+SPARSE = 0.2
+"""Part of the entries of A up to which it is kept as a sparse matrix."""
+
+GATHERED = 20.0
+"""How many times longer an operation of a sparse product takes than one of a dense product."""
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows over x, (m, n), with the ends of their images. term: the place of what they come from; None for those of the
+    domain and of least squares. curvature: of the objective by the image, 0 but for least squares.
+    """
+
+    matrix: sp.csr_array
+    lower: np.ndarray
+    upper: np.ndarray
+    term: int | None = None
+    curvature: float = 0.0
+
+
+class BoundedForm:
+    """cost, curvature: c and the diagonal of Q. lower, upper: l and u; low, high: where they are finite; ends: all that
+    are, the upper ones times -1. right: b. variables: of z, those of x. opened: the rows whose image may vary, in the
+    order of what z has for them. contradiction: y, for all rows there were, with A^T y = 0 and b y > 0, of
+    some that cannot hold at once; None where they can. Those that contradict the others are left out, too.
+    """
+
+    def __init__(self, problem: CompositeProblem):
+        polyhedron = problem.domain.polyhedron
+        assert polyhedron is not None
+        self._problem = problem
+        lower, upper = (end.reshape(-1) for end in (polyhedron.lower, polyhedron.upper))
+        self._free = np.flatnonzero(lower < upper)
+        self._fixed = np.where(lower < upper, 0.0, lower)
+        self.variables = self._free.size
+        self._assemble(_rows(problem))
+        own = lower[self._free], upper[self._free]
+        self.lower, self.upper = (np.concatenate(pair) for pair in zip(own, self._ranges, strict=True))
+        self.low, self.high = (np.flatnonzero(np.isfinite(end)) for end in (self.lower, self.upper))
+        self.ends = np.concatenate([self.lower[self.low], -self.upper[self.high]])
+        self.cost = np.zeros(self.lower.size)
+        if problem.loss is not None and problem.loss.cost is not None:
+            self.cost[: self.variables] = problem.loss.cost.dense().reshape(-1)[self._free]
+
+    @property
+    def is_curved(self) -> bool:
+        return bool(self.curvature.any())
+
+    def _assemble(self, parts: list[_Rows]) -> None:
+        whole = sp.csr_array(sp.vstack([part.matrix for part in parts]))
+        offset = whole @ self._fixed
+        rows = sp.csr_array(whole[:, self._free])
+        lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
+        lengths[lengths == 0.0] = 1.0
+        rows = sp.csr_array(sp.diags_array(1.0 / lengths) @ rows)
+        lower = (np.concatenate([part.lower for part in parts]) - offset) / lengths
+        upper = (np.concatenate([part.upper for part in parts]) - offset) / lengths
+        curvature = np.concatenate([np.full(part.matrix.shape[0], part.curvature) for part in parts])
+        equations = np.flatnonzero((lower == upper) & (curvature == 0.0))
+        told = dependence(sp.csr_array(rows[equations]), lower[equations])
+        is_open = (np.isfinite(lower) | np.isfinite(upper)) & (lower < upper) | (curvature > 0.0)
+        kept = np.sort(np.concatenate([equations[told.independent], np.flatnonzero(is_open)]))
+        self._kept, self._lengths = kept, lengths
+        self._sizes = [(part.term, part.matrix.shape[0]) for part in parts]
+        self.opened = np.flatnonzero(is_open[kept])
+        squares = curvature[kept][self.opened] > 0.0
+        opened = kept[self.opened]
+        self._ranges = np.where(squares, -np.inf, lower[opened]), np.where(squares, np.inf, upper[opened])
+        self.curvature = np.concatenate([np.zeros(self.variables), curvature[opened] * lengths[opened] ** 2])
+        self.right = np.where(lower[kept] == upper[kept], lower[kept], 0.0)
+        self.contradiction = None
+        if told.contradiction is not None:
+            self.contradiction = np.zeros(lengths.size)
+            self.contradiction[equations] = told.contradiction
+            self.contradicted = float(told.contradiction @ lower[equations])
+        self._rows = sp.csr_array(rows[kept])
+        self._columns = sp.csr_array(self._rows.T)
+        is_dense = self._rows.nnz > SPARSE * kept.size * self.variables
+        self._dense = self._rows.toarray() if is_dense else None
+
+    def forward(self, z: np.ndarray) -> np.ndarray:
+        """A z."""
+        x, rows = z[: self.variables], self._dense
+        image = self._rows @ x if rows is None else rows @ x
+        image[self.opened] -= z[self.variables :]
+        return image
+
+    def adjoint(self, y: np.ndarray) -> np.ndarray:
+        """A^T y."""
+        rows = self._dense
+        return np.concatenate([self._columns @ y if rows is None else y @ rows, -y[self.opened]])
+
+    def normal(self, weights: np.ndarray) -> np.ndarray:
+        """A D A^T for a diagonal D."""
+        own = weights[: self.variables]
+        if self._dense is not None:
+            scaled = self._dense * np.sqrt(own)
+            found = scaled @ scaled.T
+        else:
+            scaled = self._rows.copy()
+            scaled.data *= own[scaled.indices]
+            found = (scaled @ self._columns).toarray()
+        found[self.opened, self.opened] += weights[self.variables :]
+        return found
+
+    @property
+    def work(self) -> float:
+        """Operations of a step of Newton's method: those of A D A^T, and of its factorisation."""
+        rows, counts = float(self.right.size), np.diff(self._columns.indptr).astype(float)
+        sparse = self._dense is None
+        return rows**3 / 3.0 + (GATHERED * float(counts @ counts) if sparse else rows**2 * self.variables)
+
+    def gather(self, z: np.ndarray) -> np.ndarray:
+        """By how much a move z takes each entry away from its finite bounds: the lower ones first."""
+        return np.concatenate([z[self.low], -z[self.high]])
+
+    def scatter(self, values: np.ndarray, sign: float = -1.0) -> np.ndarray:
+        """The adjoint of `gather`; with the other sign, the sum for each entry."""
+        found = np.zeros(self.cost.size)
+        found[self.low] = values[: self.low.size]
+        found[self.high] += sign * values[self.low.size :]
+        return found
+
+    def point(self, z: np.ndarray) -> np.ndarray:
+        """x of z, brought into the domain."""
+        x = self._fixed.copy()
+        x[self._free] = z[: self.variables]
+        domain = self._problem.domain
+        return domain.project(x.reshape(domain.shape))
+
+    def duals(self, y: np.ndarray) -> list[np.ndarray]:
+        """y_i of the terms: with c - A^T y for the direction grad f + sum A_i^T y_i, they are its opposites."""
+        whole = np.zeros(self._lengths.size)
+        whole[self._kept] = y
+        return self._of_terms(whole)
+
+    def proof(self, worth: float) -> list[np.ndarray]:
+        """The same of a contradiction, by which the dual is worth so much."""
+        assert self.contradiction is not None
+        return self._of_terms(worth / self.contradicted * self.contradiction)
+
+    def _of_terms(self, y: np.ndarray) -> list[np.ndarray]:
+        """Of y for all rows."""
+        found: list[np.ndarray] = []
+        first = 0
+        for term, size in self._sizes:
+            if term is not None:
+                part = -(y / self._lengths)[first : first + size]
+                found.append(part.reshape(self._problem.terms[term].map.out_shape))
+            first += size
+        return found
+
+
+def is_bounded(problem: CompositeProblem) -> bool:
+    """Whether a problem has such a form."""
+    polyhedron, loss = problem.domain.polyhedron, problem.loss
+    if polyhedron is None or not (polyhedron.lower < polyhedron.upper).any():
+        return False
+    objective = loss is None or loss.cost is not None or (loss.squares is not None and loss.map.rows() is not None)
+    return objective and all(t.penalty.intervals is not None and t.map.rows() is not None for t in problem.terms)
+
+
+def _rows(problem: CompositeProblem) -> list[_Rows]:
+    polyhedron, loss = problem.domain.polyhedron, problem.loss
+    assert polyhedron is not None
+    found: list[_Rows] = []
+    for place, term in enumerate(problem.terms):
+        rows, intervals = term.map.rows(), term.penalty.intervals
+        assert rows is not None and intervals is not None
+        found.append(_Rows(rows, intervals[0].reshape(-1), intervals[1].reshape(-1), place))
+    found.append(_Rows(polyhedron.rows, polyhedron.least, polyhedron.most))
+    if loss is not None and loss.squares is not None:
+        rows, target = loss.map.rows(), loss.squares.reshape(-1)
+        assert rows is not None
+        found.append(_Rows(rows, target, target, curvature=1.0))
+    return found

@@ -1,0 +1,209 @@
+"""Interior-point steps for vectors: the form against matrices written out, and optima that are known by other means."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import linprog, lsq_linear
+
+from cgm_cli.blocks.directions import DenseDirection
+from cgm_cli.blocks.domains.base import OracleRequest
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections.bounded_form import BoundedForm
+from cgm_cli.methods.corrections.interior_point import steps_for
+from cgm_cli.methods.scaling import scaled
+from cgm_cli.methods.stopping import StopRules
+from cgm_cli.numerics.deadline import Deadline, OutOfTime
+from cgm_cli.solving.direct import solve_problem
+from cgm_cli.solving.presets import chosen
+from cgm_cli.spec.model import SolverSpec
+from tests.methods.problems import solve
+
+TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
+SOLVER = {"method": "cgal", "correction": "interior-point"}
+DOMAINS = [
+    Box(-np.ones(9), np.linspace(0.0, 4.0, 9) - 0.9),
+    Box(np.zeros(9), np.where(np.arange(9) < 3, 0.0, 2.0)),
+    Simplex(9, 2.5),
+    Simplex((3, 3), 2.5, at_most=True),
+    Product((Simplex(4), Box(np.zeros((1, 3)), np.ones((1, 3))), Simplex(2, 3.0, at_most=True))),
+]
+
+
+def polytope_of(domain):
+    """For linprog."""
+    known = domain.polyhedron
+    rows = known.rows.toarray()
+    exact = known.least == known.most
+    return {
+        "bounds": np.column_stack([known.lower.reshape(-1), known.upper.reshape(-1)]),
+        "A_eq": rows[exact],
+        "b_eq": known.least[exact],
+        "A_ub": rows[~exact],
+        "b_ub": known.most[~exact],
+    }
+
+
+def both(one, other):
+    """Of two sets of constraints."""
+    return {
+        "bounds": one["bounds"],
+        **{name: np.concatenate([one[name], other[name]]) for name in ("A_eq", "b_eq", "A_ub", "b_ub")},
+    }
+
+
+def rows_and_ranges(rng, domain, m, sparse):
+    """Rows, some dependent, with ranges of every kind that a point of the domain meets, and the same for linprog."""
+    x = sum(domain.lmo(DenseDirection(rng.standard_normal(domain.shape)), OracleRequest()).atom.dense() for _ in "1234")
+    rows = rng.standard_normal((m, x.size)) * (rng.random((m, x.size)) < (0.3 if sparse else 1.0))
+    rows[-1] = rows[0] - 2.0 * rows[1]
+    image = rows @ (0.25 * x.reshape(-1))
+    lower, upper = image - 0.2 * rng.random(m), image + 0.2 * rng.random(m)
+    lower[0] = upper[0] = image[0]
+    lower[1] = upper[1] = image[1]
+    lower[-1] = upper[-1] = image[-1]
+    lower[2], upper[3] = -np.inf, np.inf
+    exact, above, below = lower == upper, np.isfinite(upper) & (lower < upper), np.isfinite(lower) & (lower < upper)
+    ranges = {
+        "bounds": None,
+        "A_eq": rows[exact],
+        "b_eq": image[exact],
+        "A_ub": np.concatenate([rows[above], -rows[below]]),
+        "b_ub": np.concatenate([upper[above], -lower[below]]),
+    }
+    linear = MatrixMap(sp.csr_array(rows) if sparse else rows, domain.shape)
+    return Term("rows", linear, BoxSet((m,), lower, upper)), ranges
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_what_a_domain_says_of_itself_has_the_minimum_of_its_oracle(domain):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        cost = rng.standard_normal(domain.shape)
+        wanted = linprog(cost.reshape(-1), **polytope_of(domain))
+        assert domain.lmo(DenseDirection(cost), OracleRequest()).value == pytest.approx(wanted.fun, abs=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_form_is_what_its_definition_says(domain, sparse):
+    """A, written out by products with unit vectors, against its adjoint and A D A^T; and y of rows of one length."""
+    rng = np.random.default_rng(1)
+    term, _ = rows_and_ranges(rng, domain, 6, sparse)
+    form = BoundedForm(CompositeProblem(domain, terms=(term,)))
+    size, weights = form.cost.size, rng.random(form.cost.size)
+    rows = np.array([form.forward(unit) for unit in np.eye(size)]).T
+    assert np.array([form.adjoint(unit) for unit in np.eye(len(rows))]) == pytest.approx(rows, abs=1e-12)
+    assert form.normal(weights) == pytest.approx(rows * weights @ rows.T, abs=1e-12)
+    assert np.linalg.matrix_rank(rows) == len(rows) == form.right.size
+    values = rng.random(form.low.size + form.high.size)
+    assert form.gather(weights) @ values == pytest.approx(weights @ form.scatter(values))
+    # What A^T y is of y for terms alone, on the entries that are free: rows of the domain come behind them.
+    y = np.where(np.arange(len(rows)) < 5, rng.standard_normal(len(rows)), 0.0)
+    free = (domain.polyhedron.lower < domain.polyhedron.upper).reshape(-1)
+    direction = term.map.adjoint(form.duals(y)[0]).dense().reshape(-1)[free]
+    assert direction == pytest.approx(-form.adjoint(y)[: form.variables], abs=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-5, 1e5])
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_linear_programs_against_another_method(domain, sparse, unit):
+    rng = np.random.default_rng(2)
+    term, ranges = rows_and_ranges(rng, domain, 6, sparse)
+    cost = rng.standard_normal(domain.shape)
+    wanted = linprog(cost.reshape(-1), **both(polytope_of(domain), ranges))
+    problem = CompositeProblem(domain, Linear(unit * cost, domain.shape), (term,))
+    found = solve_problem(problem, "auto", TIGHT)
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.record.total == pytest.approx(unit * wanted.fun, rel=1e-7)
+    assert found.record.bound <= unit * (wanted.fun + 1e-9)
+    assert found.record.k < 25
+    assert domain.contains(found.solution["x"])
+
+
+@pytest.mark.parametrize("rows", [4, 20])
+def test_least_squares_with_and_without_a_map_of_full_rank(rows):
+    """Over a box beside a range that is wide; and beside a sum, which a heavy row says nearly."""
+    rng = np.random.default_rng(3)
+    matrix, target = rng.standard_normal((rows, 9)), 3.0 * rng.standard_normal(rows)
+    loss, box = LeastSquares(MatrixMap(matrix, (9,)), target), Box(np.zeros(9), np.ones(9))
+    wide = Term("sum", MatrixMap(np.ones((1, 9)), (9,)), BoxSet((1,), -1.0, 10.0))
+    free = lsq_linear(matrix, target, (0.0, 1.0), tol=1e-14)
+    found = solve_problem(CompositeProblem(box, loss, (wide,)), SOLVER, TIGHT)
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.record.total == pytest.approx(free.cost, rel=1e-7)
+    sums = Term("sum", wide.map, Equals((1,), np.array([2.0])))
+    heavy = np.vstack([matrix, np.full((1, 9), 1e5)])
+    tied = lsq_linear(heavy, np.append(target, 2e5), (0.0, 1.0), tol=1e-14)
+    found = solve_problem(CompositeProblem(box, loss, (sums,)), SOLVER, TIGHT)
+    assert found.status.value == "converged"
+    assert found.record.total == pytest.approx(tied.cost, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rows", "right"),
+    [
+        ([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]], [1.0, 1.1]),
+        ([[0.0, 0.0, 0.0]], [0.5]),
+        ([[1.0, 1.0, 1.0]], [4.0]),
+        ([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, -1.0]], [0.1, 0.1, 0.3]),
+    ],
+)
+def test_what_cannot_be_met_is_proven(rows, right):
+    """By rows that contradict each other, and by what the domain allows."""
+    term = Term("rows", MatrixMap(np.array(rows), (3,)), Equals((len(right),), np.array(right)))
+    problem = CompositeProblem(Box(np.zeros(3), np.ones(3)), Linear(np.array([1.0, -1.0, 0.5]), (3,)), (term,))
+    found = solve_problem(problem, SOLVER)
+    assert found.status.value == "infeasible"
+    assert found.record.k < 40
+
+
+def test_a_run_taken_up_ends_the_same_to_the_last_bit():
+    term, _ = rows_and_ranges(np.random.default_rng(5), DOMAINS[-1], 6, True)
+    problem = scaled(CompositeProblem(DOMAINS[-1], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
+    method = chosen(SolverSpec.model_validate(SOLVER, context={}), problem).method
+
+    def states(resume=None):
+        kept = {}
+        solve(
+            problem,
+            method=method,
+            stop=StopRules(8),
+            resume=resume,
+            on_checkpoint=lambda state, ending: kept.setdefault(state.k, copy.deepcopy(state.pack())),
+        )
+        return kept
+
+    whole = states()
+    again = states(copy.deepcopy(whole[3]))
+    for k in range(3, 9):
+        whole[k].pop("seconds"), again[k].pop("seconds")
+        np.testing.assert_equal(again[k], whole[k])
+
+
+def test_no_step_begins_once_the_time_is_up():
+    term, _ = rows_and_ranges(np.random.default_rng(6), DOMAINS[0], 6, False)
+    steps = steps_for(CompositeProblem(DOMAINS[0], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
+    with pytest.raises(OutOfTime):
+        steps._newton(steps._start(), Deadline(lambda: -1.0))
+
+
+def test_it_ends_where_rounding_leaves_nothing_to_gain():
+    term, _ = rows_and_ranges(np.random.default_rng(4), DOMAINS[0], 6, False)
+    problem = CompositeProblem(DOMAINS[0], Linear(np.arange(9.0) - 4.0, (9,)), (term,))
+    found = solve_problem(problem, SOLVER, {"gap": 1e-18})
+    assert found.status.value in ("stagnated", "converged")
+    assert found.record.gap < 1e-10
+    assert found.record.k < 40
