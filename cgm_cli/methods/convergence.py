@@ -16,6 +16,7 @@ from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.state import State, is_worth_another
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.turn import Turn
+from cgm_cli.methods.unboundedness import grown_to
 
 SLACK = 0.02
 """The part of the gap asked for that a certificate may lose where that makes it cheaper."""
@@ -44,12 +45,13 @@ class Convergence:
 
     def is_confirmed(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
-        is possible, at a point that owes little to missing its constraints.
+        is possible, at a point that owes little to missing its constraints, and to a radius that is but a guess.
         """
         if not is_worth_another(self._state.attempts.overtaken_at, turn.k):
             return False
         holds = self._stop.converged(record) and self._owes_little(turn)
-        return (holds and self._stands_when_certified(turn, record)) or self._holds_by_proof(turn, record)
+        confirmed = (holds and self._stands_when_certified(turn, record)) or self._holds_by_proof(turn, record)
+        return confirmed and grown_to(self._problem, self._state.point.iterate.atom()) is None
 
     def still_holds(self, turn: Turn) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""

@@ -7,11 +7,14 @@ unbounded; without one, its dual is infeasible.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.numerics.blockwise import Blocks
 
 ACCURACY, ROUNDING = 1e-15, 1e-11
@@ -25,6 +28,20 @@ FALLS = 1e-9
 
 LARGE = 1e-2
 """Part of the assumed radius that the trace of x has to have come to for a look."""
+
+GROWN = 0.01
+"""Part of a trace that was assumed, which is far larger than any solution should have, that says that there is none."""
+
+
+def grown_to(problem: CompositeProblem, x: Atom | None) -> float | None:
+    """The trace of x, where that has come near the largest that is looked at, and nothing but a guess keeps it from
+    going further; else None.
+    """
+    cone = problem.domain.cone
+    if cone is None or x is None or not problem.domain.assumes_radius:
+        return None
+    trace = x.inner(Blocks(cone.sizes).identity().reshape(x.shape))
+    return trace if trace >= GROWN * cone.trace else None
 
 
 def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
@@ -40,7 +57,7 @@ def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
     along = flat / trace
     parts: list[tuple[sp.csr_array, np.ndarray, np.ndarray]] = []
     for term in problem.terms:
-        rows, intervals = term.map.rows(), term.penalty.intervals
+        rows, intervals = _rows_of(term), term.penalty.intervals
         if rows is None or intervals is None:
             return None
         lower, upper = (side.reshape(-1) for side in intervals)
@@ -53,6 +70,11 @@ def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
             missed = lsmr(equations, image, atol=ACCURACY, btol=ACCURACY, maxiter=steps)[0]
             along = blocks.symmetric(along - missed)
     return along.reshape(x.shape) if is_ray(blocks, loss.cost.dense().reshape(-1), parts, along) else None
+
+
+def _rows_of(term: Term) -> sp.csr_array | None:
+    linear = term.map
+    return sp.csr_array(sp.eye_array(math.prod(linear.in_shape))) if linear.is_identity else linear.rows()
 
 
 def is_ray(
