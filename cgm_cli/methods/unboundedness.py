@@ -15,6 +15,7 @@ from scipy.sparse.linalg import lsmr
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.best_bound import Bound
 from cgm_cli.numerics.blockwise import Blocks
 
 ACCURACY, ROUNDING = 1e-15, 1e-11
@@ -32,6 +33,9 @@ LARGE = 1e-2
 GROWN = 0.01
 """Part of a trace that was assumed, which is far larger than any solution should have, that says that there is none."""
 
+ROUNDED = 1e-12
+"""Part of a bound that rounding may take off it."""
+
 
 def grown_to(problem: CompositeProblem, x: Atom | None) -> float | None:
     """The trace of x, where that has come near the largest that is looked at, and nothing but a guess keeps it from
@@ -42,6 +46,17 @@ def grown_to(problem: CompositeProblem, x: Atom | None) -> float | None:
         return None
     trace = x.inner(Blocks(cone.sizes).identity().reshape(x.shape))
     return trace if trace >= GROWN * cone.trace else None
+
+
+def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
+    """The parameter of the domain that was assumed, and without which the bound is none: where its direction is not
+    proven to be at least zero at all points of the cone, so that the minimum over it takes something off.
+    """
+    if bound is None or not problem.domain.assumes_radius:
+        return None
+    dual = bound.dual
+    whole = dual.constant - 2.0 * dual.margin
+    return None if bound.value >= whole - ROUNDED * abs(whole) else problem.domain.sizing
 
 
 def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:

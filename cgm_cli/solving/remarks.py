@@ -17,7 +17,7 @@ from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
 from cgm_cli.methods.status import Status
-from cgm_cli.methods.unboundedness import grown_to
+from cgm_cli.methods.unboundedness import grown_to, rests_on
 from cgm_cli.numerics.blockwise import Blocks
 
 TOLD, WEIGHTLESS = 8, 0.02
@@ -73,17 +73,6 @@ def _room(problem: CompositeProblem, total: float) -> float:
     """How far F can fall, whatever the domain; infinite where nothing is known. total: F, in the user's sense."""
     least = dual_of_minima(problem)
     return math.inf if least is None else problem.sense_sign * total - least.constant
-
-
-def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
-    """The parameter of the domain that was assumed, and without which the bound is none: where its direction is not
-    proven to be at least zero at all points of the cone, so that the minimum over it takes something off.
-    """
-    if bound is None or not problem.domain.assumes_radius:
-        return None
-    dual = bound.dual
-    whole = dual.constant - 2.0 * dual.margin
-    return None if bound.value >= whole - ROUNDING * abs(whole) else problem.domain.sizing
 
 
 def remarks(
