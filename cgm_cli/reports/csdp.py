@@ -72,6 +72,11 @@ def _of_program(run: Run, instance: Instance, spec: StandardSDP.Spec) -> Solutio
     template, given = instance.template, spec.given(instance.context)
     assert isinstance(template, StandardSDP)
     parts, program = given.parts, given.file
+    if parts.forms is not None:
+        raise ProblemError(
+            "a .sol file is for programs whose matrices are written out, and those of the `quadratic_forms` are too "
+            "large for it: write `x`, `duals/forms` and `duals/trace` to .npy or .mat files of their own"
+        )
     y, x = _all_multipliers(run, template, parts, spec.radius is None), list(_blocks_of_x(run, template.problem))
     sign = -1.0 if given.maximise else 1.0
     if program is None:

@@ -52,7 +52,7 @@ FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1500
 asks for every entry of an x that need not be of low rank; and where one asks for them in other coordinates. (Descent on
 factors against projections: max-cut with 100 nodes to 1e-3: 0.04 s, 0.15 s; k-means of 60 points to 1e-4: 0.10 s,
 0.10 s, of 300: 0.35 s, 15 s; a photograph of 256 x 256 to 1e-3: none after 20 s, 2.0 s; the bound of ste36a of QAPLIB,
-order 1226, after ten minutes: 28 % below the optimum, 3.7 %.)
+order 1226, after ten minutes: 28 % below the optimum, 3.5 %.)
 """
 
 

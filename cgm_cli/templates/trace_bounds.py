@@ -71,6 +71,21 @@ def trace_limit(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np
     return TraceLimit(room * radius)
 
 
+def limit_of_forms(vectors: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> TraceLimit:
+    """Of X >= 0 with lower_i <= v_i^T X v_i <= upper_i, v_i the rows of a matrix (m, n): with V those that have upper
+    bounds, V^T V >= t I makes the trace at most the sum of these over t.
+    """
+    blocks, bounded = Blocks((vectors.shape[1],)), np.isfinite(upper)
+    chosen = vectors[bounded]
+    least, total = blocks.lower_bound((chosen.T @ chosen).reshape(-1)), float(upper[bounded].sum())
+    if least > 0.0 and total > 0.0:
+        return TraceLimit((1.0 + 1e-9 if (lower == upper).all() else ROOM) * total / least)
+    lengths = np.square(vectors).sum(axis=1)
+    sides = np.abs(np.concatenate([lower, upper])) / np.tile(np.where(lengths > 0.0, lengths, 1.0), 2)
+    expected = (float(sides[np.isfinite(sides)].max(initial=0.0)) or 1.0) * blocks.order
+    return TraceLimit(GENEROUS * expected, expected=expected)
+
+
 def trace_proof(blocks: Blocks, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> TraceProof | None:
     """By least squares: of the equations or, where these say nothing, of all constraints; or else by the dual of the
     largest trace. None: they say nothing.

@@ -19,14 +19,17 @@ from cgm_cli.numerics.eigh import some_eigenvalues
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
-WRITTEN_OUT = 5_000_000
-"""Entries of the matrices up to which they are written out for whoever asks for rows: 60 MB."""
+WRITTEN_OUT = 1_000_000
+"""Entries of the matrices up to which they are written out for whoever asks for rows; beyond, descent is ahead."""
 
 FACTORISED = 1000
 """The most forms whose norm comes from a full factorisation."""
 
 TURNS = 30
 """Of the power method that bounds it beyond."""
+
+NEAR = 1e-6
+"""To what part of it the bound is found."""
 
 HELD = 8000
 """The most rows of products that are kept for that."""
@@ -65,6 +68,11 @@ class QuadraticForms(LinearMap):
         self.vectors, self.in_shape, self.out_shape = vectors, in_shape, (vectors.shape[0],)
         self._columns = np.ascontiguousarray(vectors.T)
         self.norm, self.norm_bound = _norms(vectors)
+
+    @staticmethod
+    def numbers_held(m: int, n: int) -> int:
+        """While the map of m vectors of length n is made: those of the vectors, and of their products."""
+        return 4 * m * n + (3 * m * m if m <= HELD else n * n)
 
     @property
     def work(self) -> int:
@@ -120,6 +128,9 @@ def _by_powers(vectors: np.ndarray) -> float:
     x, least = np.ones(m), np.inf
     for _ in range(TURNS):
         image = multiply(x)
-        least = min(least, float((image / x).max()))
+        ratios = image / x
+        least = min(least, float(ratios.max()))
+        if ratios.max() <= (1.0 + NEAR) * ratios.min():  # the smallest is a bound from the other side
+            break
         x = np.maximum(image / image.max(), _EPS)
     return least
