@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgm_cli.blocks.directions import Direction
+from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import DataError, ProblemError
@@ -49,11 +50,13 @@ def least_of_blocks(run: Run, found: np.ndarray) -> list[float]:
     if domain.cone is None:
         return []
     if found.ndim == 2:
-        if isinstance(domain, PSDTrace) and not domain.is_complex:
+        if isinstance(domain, DiagonalBlocks):
+            parts = list(diagonal_blocks(found, domain.layout.given))
+        elif isinstance(domain, PSDTrace) and not domain.is_complex:
             parts = list(diagonal_blocks(found, domain.parts))
         else:
             parts = [found]
-        return [float(np.linalg.eigvalsh(part)[0] if part.ndim == 2 else part.min()) for part in parts]
+        return [float(np.linalg.eigvalsh(part)[0] if part.ndim == 2 else np.real(part).min()) for part in parts]
     blocks, flat, least = Blocks(domain.cone.sizes), found.reshape(-1), list[float]()
     for stack in blocks.stacks:
         part = stack.of(flat)

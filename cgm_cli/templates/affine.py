@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.layout import Layout
 from cgm_cli.readers.block_program import BlockProgram
 
 SAME = 1e-12
@@ -77,7 +78,8 @@ class Forms:
 class Parts:
     """Sizes of the blocks, as `cgm_cli.numerics.blockwise` has them; C, (n, n) of one matrix, or flat (1, N) of several
     blocks; and the constraints. within: where several blocks lie along the diagonal of one matrix, their sizes. forms:
-    further constraints, whose matrices are not written out.
+    further constraints, whose matrices are not written out. layout: of the blocks, where they were given as those along
+    the diagonal of one matrix.
     """
 
     sizes: tuple[int, ...]
@@ -85,6 +87,7 @@ class Parts:
     affine: Affine
     within: tuple[int, ...] = ()
     forms: Forms | None = None
+    layout: Layout | None = None
 
 
 def parts_of_program(program: BlockProgram) -> Parts:

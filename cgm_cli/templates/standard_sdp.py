@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
+from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.psd_blocks import PSDBlocks
@@ -26,10 +27,11 @@ from cgm_cli.errors import ErrorCollector, ProblemError, located
 from cgm_cli.numerics.arrays import Matrix, is_sparse, parts_of
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.numerics.hermitian import embedded
+from cgm_cli.numerics.layout import Layout
 from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.programs import read_program
-from cgm_cli.spec.fields import ArrayField, ByKeys, ComplexField, Finite, Positive, StrictModel, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, ByKeys, ComplexField, Finite, FromFloat, Positive, StrictModel, TemplateSpec
 from cgm_cli.templates.affine import Affine, Forms, Parts, along_diagonal, is_for_factors, on_trace, parts_of_program
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.spectrahedron_game import symmetric
@@ -120,6 +122,12 @@ class StandardSDP(Template):
         quadratic_forms: FormsField | None = Field(
             None, description="and constraints on v^T X v for many v, whose v v^T need never be made"
         )
+        blocks: list[Annotated[int, FromFloat]] | None = Field(
+            None,
+            min_length=1,
+            description="X consists of blocks along its diagonal, n for a matrix n x n, -n for n numbers >= 0; left "
+            "out: of one; a file says so itself",
+        )
         sense: Literal["minimise", "maximise"] = Field("minimise", description="of <C, X>; a file says so itself")
         radius: Positive | None = Field(
             None, description="r; left out: what the constraints imply or, where they imply nothing, a large one"
@@ -157,6 +165,12 @@ class StandardSDP(Template):
             },
             {
                 "template": "standard-sdp",
+                "cost": [[2, 1, 0], [1, -1, 0], [0, 0, 1]],
+                "blocks": [2, -1],
+                "constraints": [{"matrix": [[1, 0, 0], [0, 1, 0], [0, 0, 3]], "equals": 2.0}],
+            },
+            {
+                "template": "standard-sdp",
                 "cost": {"real": [[1, 0], [0, -1]], "imaginary": [[0, -1], [1, 0]]},
                 "constraints": [{"matrix": [[1, 0], [0, 1]], "equals": 1.0}],
             },
@@ -166,6 +180,8 @@ class StandardSDP(Template):
         def _file_or_inline(self):
             if (self.program is None) == (self.cost is None):
                 raise ValueError("a program is given by a `program` file, or by its `cost` and `constraints`")
+            if self.blocks is not None and (self.program is not None or self.quadratic_forms is not None):
+                raise ValueError("`blocks` are for a `cost` and `constraints`, and not for a `program` or forms")
             if self.program is not None and (self.constraints or self.quadratic_forms is not None):
                 raise ValueError("the `program` file has its own constraints: leave those of the spec out")
             return self
@@ -255,6 +271,9 @@ class StandardSDP(Template):
             forms = self._forms(context, cost.shape[0])
             squares, kept = _squares(forms)
             matrices += squares
+            found = None if self.blocks is None else self._in_blocks(cost, matrices)
+            if found is not None:
+                return found, False
             is_complex = any(np.iscomplexobj(matrix) for matrix in (cost, *matrices))
             if is_complex and kept is not None:
                 raise ProblemError(
@@ -264,16 +283,40 @@ class StandardSDP(Template):
             if is_complex:
                 cost, matrices = embedded(cost), [embedded(matrix) for matrix in matrices]
             rows = [sp.coo_array(matrix).reshape((1, -1)) for matrix in matrices]
+            affine = self._affine(rows, cost.shape[0] ** 2, forms if squares else None)
+            within = tuple(self.blocks or ()) if not is_complex else ()
+            return Parts((cost.shape[0],), cost, affine, within, forms=kept), is_complex
+
+        def _in_blocks(self, cost: Matrix, matrices: list[Matrix]) -> Parts | None:
+            """The blocks apart; None where they are so large that one matrix is the better form, or it is one."""
+            assert self.blocks is not None
+            layout = Layout.of(self.blocks, (cost, *matrices)) if _adds_up(self.blocks, cost.shape[0]) else None
+            if layout is None:
+                raise ProblemError(
+                    f"the blocks are to be of other sizes than 0, {cost.shape[0]} rows of C in all", ("blocks",)
+                )
+            faults = ErrorCollector()
+            with located("cost"):
+                flat = sp.csr_array(layout.flat(cost))
+            rows = list[sp.coo_array]()
+            for number, matrix in enumerate(matrices):
+                with faults.part("constraints", number, "matrix"):
+                    rows.append(layout.flat(matrix))
+            faults.raise_all()
+            parts = Parts(layout.sizes, flat, self._affine(rows, flat.shape[1], None), layout=layout)
+            return None if layout.given == (cost.shape[0],) or is_for_factors(parts) else parts
+
+        def _affine(self, rows: list[sp.coo_array], entries: int, forms: tuple[np.ndarray, ...] | None) -> Affine:
+            """The constraints, and the forms, (vectors, lower, upper), that are among the rows (1, N) as matrices."""
             sides = [(c.equals, c.equals) if c.equals is not None else (c.lower, c.upper) for c in self.constraints]
-            if squares:
-                assert forms is not None
+            count = len(sides)
+            if forms is not None:
                 sides += zip(forms[1].tolist(), forms[2].tolist(), strict=True)
             lower = np.array([-np.inf if low is None else low for low, _ in sides], dtype=float)
             upper = np.array([np.inf if high is None else high for _, high in sides], dtype=float)
-            stacked = sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, cost.shape[0] ** 2))
-            numbers = np.concatenate([np.arange(len(self.constraints)), -1 - np.arange(len(squares))])
-            affine = Affine(stacked, lower, upper, numbers)
-            return Parts((cost.shape[0],), cost, affine, forms=kept), is_complex
+            stacked = sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, entries))
+            numbers = np.concatenate([np.arange(count), -1 - np.arange(len(sides) - count)])
+            return Affine(stacked, lower, upper, numbers)
 
     def __init__(
         self,
@@ -296,7 +339,8 @@ class StandardSDP(Template):
         elif self._is_one:
             domain = PSDTrace(sizes[0], *limit, parts=parts.within)
         else:
-            domain, cost = PSDBlocks(sizes, *limit), sp.csr_array(cost).toarray().reshape(-1)
+            domain = PSDBlocks(sizes, *limit) if parts.layout is None else DiagonalBlocks(parts.layout, *limit)
+            cost = sp.csr_array(cost).toarray().reshape(-1)
         terms: list[Term] = []
         if affine.equal.any():
             chosen = affine[affine.equal]
@@ -352,6 +396,10 @@ def _squares(
             f"{len(vectors)} forms of order {vectors.shape[1]} are too many in complex numbers", ("quadratic_forms",)
         )
     return [], Forms(vectors, lower, upper, np.arange(len(vectors)))
+
+
+def _adds_up(sizes: list[int], order: int) -> bool:
+    return 0 not in sizes and sum(map(abs, sizes)) == order
 
 
 def _self_adjoint(context: BuildContext, value: ComplexField) -> Matrix:
