@@ -47,6 +47,12 @@ MIXED_FROM = 700
 WAIT = 60.0
 """The seconds that `auto` lets interior-point steps take."""
 
+FURTHER = 6500
+"""The most constraints for such steps where they are about more than single entries, each: descent on factors is slow
+there. (A theta of order 1001 under 5986, most of them of three rows, to 1e-3: 35 s; by descent it is 3 % off after a
+minute.)
+"""
+
 FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1500
 """The largest order of the matrices that a projection factorises up to which `auto` projects: in general; where a term
 asks for every entry of an x that need not be of low rank; and where one asks for them in other coordinates. (Descent on
@@ -217,7 +223,14 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | No
     if not (is_open and solver.iterate in ("auto", "dense") and problem.terms and is_conic(problem)):
         return None
     rows = sum(math.prod(term.map.out_shape) for term in problem.terms)
-    if rows > ROWS or math.prod(problem.domain.shape) > ENTRIES:
+    if rows > FURTHER or math.prod(problem.domain.shape) > ENTRIES:
+        return None
+    is_one = len(problem.domain.shape) == 2
+    if (
+        rows > ROWS
+        and is_one
+        and all(_entries_asked_for(term.map) or is_on_diagonal(problem) for term in problem.terms)
+    ):
         return None
     exact = all(term.penalty.only_point is not None for term in problem.terms)
     if exact and is_on_diagonal(problem) and not problem.domain.assumes_radius and not contradicts_itself(problem):
