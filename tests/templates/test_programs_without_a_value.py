@@ -129,6 +129,23 @@ def test_a_program_and_a_dual_without_points():
         assert "Not proven: that any X meets the constraints" in found.message
 
 
+@pytest.mark.parametrize(
+    ("cost", "matrix"),
+    [
+        # A block that goes on for ever beside one that stays: along the face of the former.
+        (np.diag([-1.0, 0.0, 1.0]), [[0, 0, 0], [0, 1, 0.5], [0, 0.5, 2]]),
+        # Along the ones, which a Laplacian does not see.
+        (-np.ones((3, 3)), [[1, -1, 0], [-1, 2, -1], [0, -1, 1]]),
+    ],
+)
+def test_rays_beside_what_stays_where_it_is(cost, matrix):
+    found = solved(program(cost, [(matrix, 1.0)]))
+    assert clarabel(cost, [(matrix, 1.0)]) == cp.UNBOUNDED
+    assert found.status is Status.UNBOUNDED
+    ray = found.solution["ray"]
+    assert np.linalg.eigvalsh(ray)[0] >= -1e-12 and abs(np.vdot(matrix, ray)) < 1e-9 and np.vdot(cost, ray) < -0.1
+
+
 @pytest.mark.parametrize("constraints", [[], [(OTHER, 1.0)]])
 def test_rays_of_doubly_nonnegative_programs(constraints, tmp_path, monkeypatch, cgm):
     monkeypatch.chdir(tmp_path)
