@@ -96,7 +96,7 @@ def remarks(
                 "Not proven: that any X meets the constraints, which that X misses. If none does, the ray proves that "
                 "the dual program has no point either."
             )
-    elif rests_on(problem, outcome.bound) is not None:
+    elif outcome.status is not Status.INFEASIBLE and rests_on(problem, outcome.bound) is not None:
         size = problem.domain.cone
         assert size is not None
         found.append(
