@@ -46,8 +46,9 @@ def export(
 
     A matrix that the run keeps in factors is written out where that fits into memory. A recovered image is written to
     .png as the one that was given; of any other array the smallest entry is black and the largest white, and what is
-    unknown transparent. `duals/TERM` are the multipliers of the bound, `slack` the matrix C + sum A_i^T y_i that they
-    make; a .sol file has both, and X, as CSDP writes them. Of `--predict` x is not written out, and what a run does not
+    unknown transparent. `duals/TERM` are the multipliers of the bound, `duals/trace` is that of the trace, y_t, and
+    `slack` the matrix C + sum A_i^T y_i + y_t I that they make, which is semidefinite; a .sol file has them, and X, as
+    CSDP writes them. Of `--predict` x is not written out, and what a run does not
     know is left blank.
     """
     from cgm_cli.cli.find import find_run

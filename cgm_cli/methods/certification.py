@@ -10,7 +10,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.best_bound import Bound, Certificate, FailureBudget, estimate, seconds_to_write
 from cgm_cli.methods.budget import Budget
 from cgm_cli.methods.clock import Clock
-from cgm_cli.methods.dual_point import DualPoint, dual_of_minima
+from cgm_cli.methods.dual_point import DualPoint, dual_of_minima, dual_of_the_cost
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.state import State, is_worth_another
 from cgm_cli.methods.turn import Turn
@@ -34,9 +34,10 @@ class Certifier:
         self._certified_at: int | None = None  # k of the last turn whose own dual was
         self._dual_seconds = 0.0  # what it took to write out a dual point, the last time
         self._written: tuple[int, DualPoint] | None = None  # k of the last turn, and its dual point, once written out
-        least = dual_of_minima(problem) if problem.is_provable else None
-        if least is not None and state.bounds.final is None:
-            state.bounds.offer(Bound.proven(least.constant, least))
+        if problem.is_provable and state.bounds.final is None:
+            least = dual_of_minima(problem) or dual_of_the_cost(problem)
+            if least is not None:
+                state.bounds.offer(Bound.proven(least.constant, least))
 
     def offer(self, turn: Turn) -> None:
         """Take in the bound of a turn, and let its dual point join the average now and then."""

@@ -16,6 +16,7 @@ from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.state import State, is_worth_another
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.turn import Turn
+from cgm_cli.methods.unboundedness import grown_to, rests_on
 
 SLACK = 0.02
 """The part of the gap asked for that a certificate may lose where that makes it cheaper."""
@@ -44,12 +45,13 @@ class Convergence:
 
     def is_confirmed(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
-        is possible, at a point that owes little to missing its constraints.
+        is possible, at a point that owes little to missing its constraints, and to a radius that is but a guess.
         """
         if not is_worth_another(self._state.attempts.overtaken_at, turn.k):
             return False
         holds = self._stop.converged(record) and self._owes_little(turn)
-        return (holds and self._stands_when_certified(turn, record)) or self._holds_by_proof(turn, record)
+        confirmed = (holds and self._stands_when_certified(turn, record)) or self._holds_by_proof(turn, record)
+        return confirmed and not self._is_held_by_a_guess()
 
     def still_holds(self, turn: Turn) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
@@ -61,6 +63,13 @@ class Convergence:
     def was_overtaken(self, turn: Turn) -> None:
         """Note that the best bound lies beyond the objective of a point that misses its constraints."""
         self._note(overtaken_at=turn.k)
+
+    def _is_held_by_a_guess(self) -> bool:
+        """Whether it is the radius that was assumed that ends both the objective and its bound."""
+        problem, state = self._problem, self._state
+        return rests_on(problem, state.bounds.final) is not None and (
+            grown_to(problem, state.point.iterate.atom()) is not None
+        )
 
     def _owes_little(self, turn: Turn) -> bool:
         """Whether x, mended, would still be as good; if not, it is noted when that was, not to be asked too often."""

@@ -18,6 +18,11 @@ import numpy as np
 from cgm_cli.blocks.directions import Direction, SumDirection
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.semidefinite import is_semidefinite
+
+LOOKED_AT = 1000
+"""The order of blocks up to which a cost is looked at, whether it is semidefinite: that takes a second at the most."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,33 @@ def dual_of_minima(problem: CompositeProblem) -> DualPoint | None:
     if len(known) < len(minima):
         return None
     return DualPoint(image, tuple(np.zeros(term.map.out_shape) for term in problem.terms), sum(known) + 0.0, 0.0)
+
+
+def dual_of_the_cost(problem: CompositeProblem) -> DualPoint | None:
+    """That of y = 0, where the domain is a cone but for a radius that was assumed, and a linear f = <C, .> is proven to
+    be at least zero all over it: the bound needs neither an oracle nor that radius. None where it is not so.
+    """
+    loss, domain = problem.loss, problem.domain
+    minima = [term.penalty.minimum for term in problem.terms]
+    known = [each for each in minima if each is not None]
+    if (
+        domain.cone is None
+        or not domain.assumes_radius
+        or loss is None
+        or loss.cost is None
+        or len(known) < len(minima)
+    ):
+        return None
+    blocks = Blocks(domain.cone.sizes)
+    if blocks.largest > LOOKED_AT:
+        return None
+    cost = loss.cost.dense().reshape(-1)
+    for stack in blocks.stacks:
+        part = stack.of(cost)
+        if not (all(map(is_semidefinite, part)) if stack.n else (part >= 0.0).all()):
+            return None
+    zero = tuple(np.zeros(term.map.out_shape) for term in problem.terms)
+    return DualPoint(loss.map.forward_atom(problem.first), zero, sum(known) + 0.0, 0.0)
 
 
 def _tangent(loss: Loss, image: np.ndarray) -> float:

@@ -81,11 +81,11 @@ class IterationRecord:
         return cls(
             k=turn.k,
             seconds=seconds,
-            objective=sign * found.objective,
-            penalty=sign * found.penalty + 0.0,  # no -0.0
-            total=sign * total,
+            objective=sign * found.objective + 0.0,  # no -0.0
+            penalty=sign * found.penalty + 0.0,
+            total=sign * total + 0.0,
             infeasibility=max(found.infeasibilities.values(), default=0.0),
-            bound=sign * value,
+            bound=sign * value + 0.0,
             certified=bound is not None and bound.certified,
             bound_failure=math.nan if bound is None else bound.failure,
             gap=problem.relative(abs(total - value), total, value),

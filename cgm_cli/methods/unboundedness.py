@@ -7,11 +7,15 @@ unbounded; without one, its dual is infeasible.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
-from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.blocks.atoms import Atom
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.best_bound import Bound
 from cgm_cli.numerics.blockwise import Blocks
 
 ACCURACY, ROUNDING = 1e-15, 1e-11
@@ -25,6 +29,39 @@ FALLS = 1e-9
 
 LARGE = 1e-2
 """Part of the assumed radius that the trace of x has to have come to for a look."""
+
+SMALL, FACE, FACTORISED = 1e-3, 100, 500
+"""Part of the largest eigenvalue of D below which one is what X began with; the most dimensions of a face; and the
+largest order of a matrix in which one is looked for.
+"""
+
+GROWN = 0.01
+"""Part of a trace that was assumed, which is far larger than any solution should have, that says that there is none."""
+
+ROUNDED = 1e-12
+"""Part of a bound that rounding may take off it."""
+
+
+def grown_to(problem: CompositeProblem, x: Atom | None) -> float | None:
+    """The trace of x, where that has come near the largest that is looked at, and nothing but a guess keeps it from
+    going further; else None.
+    """
+    cone = problem.domain.cone
+    if cone is None or x is None or not problem.domain.assumes_radius:
+        return None
+    trace = x.inner(Blocks(cone.sizes).identity().reshape(x.shape))
+    return trace if trace >= GROWN * cone.trace else None
+
+
+def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
+    """The parameter of the domain that was assumed, and without which the bound is none: where its direction is not
+    proven to be at least zero at all points of the cone, so that the minimum over it takes something off.
+    """
+    if bound is None or not problem.domain.assumes_radius:
+        return None
+    dual = bound.dual
+    whole = dual.constant - 2.0 * dual.margin
+    return None if bound.value >= whole - ROUNDED * abs(whole) else problem.domain.sizing
 
 
 def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
@@ -40,19 +77,70 @@ def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
     along = flat / trace
     parts: list[tuple[sp.csr_array, np.ndarray, np.ndarray]] = []
     for term in problem.terms:
-        rows, intervals = term.map.rows(), term.penalty.intervals
+        rows, intervals = _rows_of(term), term.penalty.intervals
         if rows is None or intervals is None:
             return None
         lower, upper = (side.reshape(-1) for side in intervals)
         parts.append((blocks.symmetric_rows(rows), lower, upper))
     fixed = [rows[np.flatnonzero(lower == upper)] for rows, lower, upper in parts]
     equations = sp.csr_array(sp.vstack(fixed)) if fixed else sp.csr_array((0, flat.size))
+    cost = loss.cost.dense().reshape(-1)
+    found = blocks.symmetric(_solving(equations, along, None))
+    if not is_ray(blocks, cost, parts, found):
+        face = _face(blocks, along)
+        if face is None:
+            return None
+        found = blocks.symmetric(_solving(equations, along, face))
+        if not is_ray(blocks, cost, parts, found):
+            return None
+    return found.reshape(x.shape)
+
+
+def _face(blocks: Blocks, along: np.ndarray) -> sp.csc_array | None:
+    """Orthonormal columns that span U M U^T for the eigenvectors U of D whose eigenvalues are not small beside others:
+    what is left of the X that a ray begins at is small. None where they would be many, or take long.
+    """
+    if blocks.largest > FACTORISED:
+        return None
+    values = blocks.eigenvalues(along)
+    least = SMALL * max(float(each.max()) for each, _ in values)
+    places, data = list[np.ndarray](), list[np.ndarray]()
+    for stack, (each, vectors) in zip(blocks.stacks, values, strict=True):
+        if vectors is None:
+            kept = stack.start + np.flatnonzero(each > least)[: FACE + 1]
+            places += list(kept[:, None])
+            data += [np.ones(1)] * kept.size
+            continue
+        for place in np.flatnonzero((each > least).any(axis=1)).tolist():
+            basis, start = vectors[place][:, each[place] > least], stack.start + place * stack.n**2
+            if basis.shape[1] ** 2 > FACE:
+                return None
+            pairs = basis.T[:, None, :, None] * basis.T[None, :, None, :]
+            data += list(pairs.reshape(-1, stack.n**2))
+            places += [np.arange(start, start + stack.n**2)] * basis.shape[1] ** 2
+    sizes = [each.size for each in places]
+    if len(sizes) > FACE:
+        return None
+    columns = np.repeat(np.arange(len(sizes)), sizes)
+    entries = np.concatenate(data), (np.concatenate(places), columns)
+    return sp.csc_array(entries, shape=(blocks.entries, len(sizes)))
+
+
+def _solving(equations: sp.csr_array, along: np.ndarray, face: sp.csc_array | None) -> np.ndarray:
+    """The D nearest to one, in the span of a face if there is one, that the equations make zero."""
+    if face is not None:
+        equations, along = sp.csr_array(equations @ face), face.T @ along
     if equations.shape[0]:
         for _ in range(2):
-            image, steps = np.asarray(equations @ along), 10 * flat.size
+            image, steps = np.asarray(equations @ along), 10 * along.size
             missed = lsmr(equations, image, atol=ACCURACY, btol=ACCURACY, maxiter=steps)[0]
-            along = blocks.symmetric(along - missed)
-    return along.reshape(x.shape) if is_ray(blocks, loss.cost.dense().reshape(-1), parts, along) else None
+            along = along - missed
+    return along if face is None else face @ along
+
+
+def _rows_of(term: Term) -> sp.csr_array | None:
+    linear = term.map
+    return sp.csr_array(sp.eye_array(math.prod(linear.in_shape))) if linear.is_identity else linear.rows()
 
 
 def is_ray(

@@ -14,7 +14,7 @@ from cgm_cli.blocks.iterates import is_factored, written_out
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.files import FILE, file_kind
 from cgm_cli.readers.images import ALPHA, FORM
-from cgm_cli.reports.conic import slack
+from cgm_cli.reports.conic import slack, trace_dual
 from cgm_cli.reports.csdp import solution_text
 from cgm_cli.reports.images import photo, png
 from cgm_cli.reports.output import ready
@@ -26,14 +26,16 @@ SOLUTION = ".sol"
 
 
 def chosen(run: Run, name: str | None) -> tuple[str, np.ndarray]:
-    """The array called `name`: of the solution, `x` for the iterate itself, `duals/TERM`, or `slack` of the bound.
+    """The array called `name`: of the solution, `x` for the iterate itself, `duals/TERM`, `duals/trace` of the trace of
+    a semidefinite program, or `slack` of the bound.
 
     Without a name the iterate. Raises DataError (exit code 3) where the run saved no solution or x is not known,
     ProblemError for a name that does not exist.
     """
     arrays = available(run.solution, run.duals)
-    if run.duals:
+    if run.duals or run.loss_image is not None:
         arrays["slack"] = lambda: slack(run)
+        arrays.setdefault("duals/trace", lambda: trace_dual(run))
     if not arrays:
         raise DataError(f"{run.path} has saved no solution: it did not come to its end (status {run.status.value}).")
     if name is None:

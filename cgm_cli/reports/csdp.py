@@ -17,7 +17,7 @@ from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.blockwise import Blocks, diagonal_blocks
 from cgm_cli.readers.block_program import BlockProgram
-from cgm_cli.reports.conic import dual_direction, instance_of, multipliers, trace_multiplier
+from cgm_cli.reports.conic import instance_of, multipliers, slack_of, trace_multiplier
 from cgm_cli.runs.load import Run
 from cgm_cli.runs.resume import spec_of
 from cgm_cli.templates.affine import Parts
@@ -37,7 +37,8 @@ class Solution:
 
 def solution_text(run: Run) -> str:
     """A line with y, then `1 block i j entry` of the slack sum y_i A_i - C (of a maximum; + C of a minimum) and
-    `2 block i j entry` of X, upper triangles, counted from 1.
+    `2 block i j entry` of X, upper triangles, counted from 1. Where it was no program that was given, the last of y is
+    that of the trace.
 
     Raises ProblemError for a run over any other set, or with multipliers that such a file has no place for; DataError
     where it has no x.
@@ -60,8 +61,9 @@ def solution_text(run: Run) -> str:
         found = _of_program(run, instance, spec)
     else:
         y = [multipliers(run, term.name).reshape(-1) for term in problem.terms]
-        slack = _parts_of(dual_direction(run, problem).dense(), _sizes(problem))
-        found = Solution(np.concatenate([*y, np.empty(0)]), slack, _blocks_of_x(run, problem))
+        y.append(np.array([0.0 - trace_multiplier(run, problem)]))
+        slack = _parts_of(slack_of(run, problem), _sizes(problem))
+        found = Solution(np.concatenate(y), slack, _blocks_of_x(run, problem))
     lines = [" ".join(repr(float(entry)) for entry in found.y), *_entries(1, found.slack), *_entries(2, found.x)]
     return "\n".join(lines) + "\n"
 
@@ -70,6 +72,11 @@ def _of_program(run: Run, instance: Instance, spec: StandardSDP.Spec) -> Solutio
     template, given = instance.template, spec.given(instance.context)
     assert isinstance(template, StandardSDP)
     parts, program = given.parts, given.file
+    if parts.forms is not None:
+        raise ProblemError(
+            "a .sol file is for programs whose matrices are written out, and those of the `quadratic_forms` are too "
+            "large for it: write `x`, `duals/forms` and `duals/trace` to .npy or .mat files of their own"
+        )
     y, x = _all_multipliers(run, template, parts, spec.radius is None), list(_blocks_of_x(run, template.problem))
     sign = -1.0 if given.maximise else 1.0
     if program is None:

@@ -17,6 +17,7 @@ from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.repair import AMPLIFIED, NOTICED
 from cgm_cli.methods.status import Status
+from cgm_cli.methods.unboundedness import grown_to, rests_on
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.numerics.deadline import Deadline, OutOfTime
 from cgm_cli.numerics.threads import looking
@@ -24,8 +25,7 @@ from cgm_cli.numerics.threads import looking
 TOLD, WEIGHTLESS = 8, 0.02
 """The most entries of a combination that are told, and the part of the largest below which one counts for nothing."""
 
-GROWN = 0.01
-"""Part of a trace that was assumed, which is far larger than any solution should have, that says that there is none."""
+UNDECIDED = (Status.STAGNATED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 
 TOLD_OF_EACH = 3
 """The most constraints that are told of those that imply another."""
@@ -77,17 +77,6 @@ def _room(problem: CompositeProblem, total: float) -> float:
     return math.inf if least is None else problem.sense_sign * total - least.constant
 
 
-def rests_on(problem: CompositeProblem, bound: Bound | None) -> str | None:
-    """The parameter of the domain that was assumed, and without which the bound is none: where its direction is not
-    proven to be at least zero at all points of the cone, so that the minimum over it takes something off.
-    """
-    if bound is None or not problem.domain.assumes_radius:
-        return None
-    dual = bound.dual
-    whole = dual.constant - 2.0 * dual.margin
-    return None if bound.value >= whole - ROUNDING * abs(whole) else problem.domain.sizing
-
-
 def remarks(
     problem: CompositeProblem,
     outcome: Outcome,
@@ -104,7 +93,12 @@ def remarks(
         found.append(_contradiction(problem, outcome.bound))
     if outcome.status is Status.UNBOUNDED:
         found.append("The ray is saved with the solution; the objective shown is that of where the run was stopped.")
-    elif rests_on(problem, outcome.bound) is not None:
+        if tolerance is not None and record.infeasibility > tolerance:
+            found.append(
+                "Not proven: that any X meets the constraints, which that X misses. If none does, the ray proves that "
+                "the dual program has no point either."
+            )
+    elif outcome.status is not Status.INFEASIBLE and rests_on(problem, outcome.bound) is not None:
         size = problem.domain.cone
         assert size is not None
         found.append(
@@ -119,7 +113,12 @@ def remarks(
         every = "every point of it that meets the constraints" if problem.has_constraints else "every point of it"
         found.append(f"The objective is constant on the domain: {every} is optimal.")
     mending = outcome.repair
-    if mending is not None and mending.amplification > AMPLIFIED and record.owed > NOTICED:
+    if (
+        mending is not None
+        and outcome.status is not Status.INFEASIBLE
+        and mending.amplification > AMPLIFIED
+        and record.owed > NOTICED
+    ):
         found.append(
             f"The constraints are nearly dependent: x misses them by {record.infeasibility:.1e}, but to meet them it "
             f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
@@ -139,23 +138,21 @@ def remarks(
 
 
 def _left_open(problem: CompositeProblem, outcome: Outcome, tolerance: float | None) -> list[str]:
-    """What a run has not decided that could gain nothing more: of constraints that are met in the limit alone, and of
+    """What a run has not decided: of constraints that are met in the limit alone, and of
     objectives that have no least value, nothing is proven.
     """
-    domain, record = problem.domain, outcome.record
-    if outcome.status is not Status.STAGNATED or tolerance is None or not problem.has_constraints:
+    status, record = outcome.status, outcome.record
+    if status not in UNDECIDED or tolerance is None or not problem.has_constraints:
         return []
-    if record.infeasibility > tolerance:
+    if status is Status.STAGNATED and record.infeasibility > tolerance:
         return ["Not proven: that some x meets the constraints, or that none does. They may be met in the limit alone."]
-    cone, atom = domain.cone, outcome.state.point.iterate.atom()
-    if cone is None or atom is None or not domain.assumes_radius:
-        return []
-    trace = atom.inner(Blocks(cone.sizes).identity().reshape(atom.shape))
-    if trace < GROWN * cone.trace:
+    trace = grown_to(problem, outcome.state.point.iterate.atom())
+    if trace is None:
         return []
     return [
         f"X has grown to a trace of {trace:.2g}, near the largest that is looked at. Not proven: that any X meets the "
-        "constraints, and attains the best value. They may be met, or it attained, in the limit alone."
+        "constraints, and attains the best value. They may be met, or it attained, in the limit alone, or there may be "
+        "no best value."
     ]
 
 
@@ -172,8 +169,13 @@ def _contradiction(problem: CompositeProblem, bound: Bound) -> str:
     counted = [(weight / peak, name) for weight, name in weights if abs(weight) > WEIGHTLESS * peak]
     said = " ".join(f"{weight:+.3g} {name}" for weight, name in counted[:TOLD]).removeprefix("+")
     more = " + ..." if len(counted) > TOLD else ""
-    whatever = " It does whatever the trace of X is." if _is_farkas(problem, bound) else ""
-    told = f"What contradicts itself, with the domain, is {said}{more} (entries count from 0; the duals have them all)."
+    whatever, cone = "", problem.domain.cone
+    if cone is not None and problem.domain.assumes_radius:
+        farkas = _is_farkas(problem, bound)
+        limit = f"for every X of a trace up to {cone.trace:.3g}, which was assumed (`radius`)"
+        whatever = f" It does {'whatever the trace of X is' if farkas else limit}."
+    counted_from = "entries count from 0; " if any(name.endswith("]") for _, name in counted[:TOLD]) else ""
+    told = f"What contradicts itself, with the domain, is {said}{more} ({counted_from}the duals have all weights)."
     return told + whatever
 
 
@@ -225,7 +227,7 @@ def _is_farkas(problem: CompositeProblem, bound: Bound) -> bool:
     they say of the constraints lies beyond it.
     """
     cone, dual = problem.domain.cone, bound.dual
-    if cone is None or not problem.domain.assumes_radius:
+    if cone is None:
         return False
     pairs = list(zip(problem.terms, dual.duals, strict=True))
     total = SumDirection(tuple(term.map.adjoint(y) for term, y in pairs))

@@ -24,10 +24,10 @@ from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Leave, Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.methods.theory import Rates, Theory
-from cgm_cli.methods.unboundedness import ray_of
+from cgm_cli.methods.unboundedness import ray_of, rests_on
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.solving.form import Form
-from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, redundant, remarks, rests_on
+from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, redundant, remarks
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
 

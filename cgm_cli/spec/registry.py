@@ -70,6 +70,7 @@ MAPS = {
     "block": "cgm_cli.blocks.maps.block:Block",
     "block-difference": "cgm_cli.blocks.maps.block_difference:BlockDifference",
     "matrices": "cgm_cli.blocks.maps.matrices:Matrices",
+    "quadratic-forms": "cgm_cli.blocks.maps.quadratic_forms:QuadraticForms",
 }
 TEMPLATES = {
     "kmeans-sdp": "cgm_cli.templates.kmeans_sdp:KMeansSDP",

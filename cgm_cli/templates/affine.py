@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS
 from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.blockwise import Blocks
+from cgm_cli.numerics.layout import Layout
 from cgm_cli.readers.block_program import BlockProgram
 
 SAME = 1e-12
@@ -22,7 +23,8 @@ LARGE = 60
 @dataclass(frozen=True)
 class Affine:
     """lower_i <= <A_i, X> <= upper_i: the entries of A_i in row i of `rows` (m, N), bounds (m,), equal for an
-    equality. numbers: (m,), by which the user knows them: in a file, with `in_file`, or in `constraints`, from 0.
+    equality. numbers: (m,), by which the user knows them: in a file, with `in_file`, or in `constraints`, from 0, or in
+    `quadratic_forms`, from -1 on, downwards.
     """
 
     rows: sp.csr_array
@@ -39,6 +41,8 @@ class Affine:
     def called(self, place: int) -> str:
         """What the user calls a constraint."""
         number = int(self.numbers[place])
+        if number < 0:
+            return f"quadratic_forms[{-1 - number}]"
         return f"constraint {number}" if self.in_file else f"constraints[{number}]"
 
     @property
@@ -48,15 +52,42 @@ class Affine:
 
 
 @dataclass(frozen=True)
+class Forms:
+    """lower_i <= v_i^T X v_i <= upper_i for the rows v_i of `vectors` (m, n), bounds (m,), equal for an equality."""
+
+    vectors: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    numbers: np.ndarray
+
+    @property
+    def equal(self) -> np.ndarray:
+        """Which are equations: a mask (m,)."""
+        return self.lower == self.upper
+
+    def __getitem__(self, chosen: np.ndarray) -> Forms:
+        """Those of a mask (m,)."""
+        return Forms(self.vectors[chosen], self.lower[chosen], self.upper[chosen], self.numbers[chosen])
+
+    def called(self, place: int) -> str:
+        """What the user calls one."""
+        return f"quadratic_forms[{int(self.numbers[place])}]"
+
+
+@dataclass(frozen=True)
 class Parts:
     """Sizes of the blocks, as `cgm_cli.numerics.blockwise` has them; C, (n, n) of one matrix, or flat (1, N) of several
-    blocks; and the constraints. within: where several blocks lie along the diagonal of one matrix, their sizes.
+    blocks; and the constraints. within: where several blocks lie along the diagonal of one matrix, their sizes. forms:
+    further constraints, whose matrices are not written out. layout: of the blocks, where they were given as those along
+    the diagonal of one matrix.
     """
 
     sizes: tuple[int, ...]
     cost: Matrix
     affine: Affine
     within: tuple[int, ...] = ()
+    forms: Forms | None = None
+    layout: Layout | None = None
 
 
 def parts_of_program(program: BlockProgram) -> Parts:

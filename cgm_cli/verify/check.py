@@ -26,7 +26,7 @@ from cgm_cli.verify.losses import view_loss
 from cgm_cli.verify.matrices import matrix_of, operator_bound
 from cgm_cli.verify.membership import violation
 from cgm_cli.verify.penalties import nearest, penalty_value
-from cgm_cli.verify.point import SavedPoint, Unfit, read_point, real_form
+from cgm_cli.verify.point import SavedPoint, Unfit, in_real_form, read_point
 from cgm_cli.verify.precision import EPS, RELATIVE, ZERO, Congruent, Total, Unchecked, extended, norm, product
 from cgm_cli.verify.report import CheckedClaim, Report, Verdict, attempted
 from cgm_cli.verify.roundings import Saved, contradiction, recomputed
@@ -237,8 +237,8 @@ class _Solution:
     def ray(self) -> CheckedClaim:
         """That the saved D lies in the cone, that no constraint changes along it, and that the objective falls."""
         problem, along = self.problem, self.run.solution.get("ray")
-        if problem.domain.is_complex and along is not None and along.ndim == 2:
-            along = real_form(along)
+        if along is not None and along.ndim == 2:
+            along = in_real_form(along, problem.domain)
         if along is None or along.shape != problem.domain.shape or not np.isfinite(along).all():
             return CheckedClaim("ray", Verdict.FAILS, note="it is not there, or no array of the shape of x")
         size = float(norm(extended(along)))

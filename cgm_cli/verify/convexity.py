@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
@@ -134,6 +135,7 @@ DIAMETERS: dict[type, Callable[..., float]] = {
     PSDTrace: _corners,
     HermitianTrace: _corners,
     PSDBlocks: _corners_of_blocks,
+    DiagonalBlocks: _corners_of_blocks,
     L1Ball: _across,
     L2Ball: _across,
     GroupL1Ball: _across,

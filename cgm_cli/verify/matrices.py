@@ -25,6 +25,7 @@ from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.blocks.maps.kronecker import Kronecker
 from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.maps.quadratic_forms import QuadraticForms
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.maps.stack import Stack
@@ -137,6 +138,13 @@ def _matrices(linear: Matrices) -> sp.coo_array:
     return sp.coo_array((entries.data, (entries.coords[0], columns)), shape=_sizes(linear))
 
 
+def _quadratic_forms(linear: QuadraticForms) -> sp.csr_array:
+    """Row i, column (k, l): v_ik v_il."""
+    if linear.vectors.shape[0] * math.prod(linear.in_shape) > WRITTEN_OUT:
+        raise Unchecked("quadratic forms of so many entries are too large to be written out")
+    return sp.csr_array(np.array([np.outer(v, v).reshape(-1) for v in linear.vectors]))
+
+
 def _block(linear: Block) -> sp.coo_array:
     """The matrix of the inner map, with its columns where the block begins."""
     inner = sp.coo_array(_written_out(linear.inner))
@@ -196,4 +204,5 @@ MATRICES: dict[type, Callable] = {
     Block: _block,
     BlockDifference: lambda linear: _written_out(linear.plus) - _written_out(linear.minus),
     Matrices: _matrices,
+    QuadraticForms: _quadratic_forms,
 }

@@ -11,6 +11,7 @@ import scipy.linalg
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
@@ -206,6 +207,7 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     PSDTrace: _psd,
     HermitianTrace: _psd,
     PSDBlocks: _psd_blocks,
+    DiagonalBlocks: _psd_blocks,
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,

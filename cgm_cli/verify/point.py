@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
+from cgm_cli.numerics.layout import Layout
 from cgm_cli.verify.matrices import WRITTEN_OUT
 from cgm_cli.verify.precision import Congruent, Unchecked, extended, is_finite, product
 
@@ -92,6 +94,26 @@ def real_form(matrix: np.ndarray) -> np.ndarray:
     return 0.5 * np.block([[real, -imaginary], [imaginary, real]])
 
 
+def _in_blocks(matrix: np.ndarray, layout: Layout) -> np.ndarray:
+    """The real forms of the blocks of a matrix, one after the other. Raises Unfit where it has others."""
+    if matrix.shape != (layout.order, layout.order):
+        raise Unfit(f"the solution is {matrix.shape}, but a point of the domain is {(layout.order, layout.order)}")
+    rest, parts, first = np.array(matrix), list[np.ndarray](), 0
+    for size, is_complex in zip(layout.given, layout.is_complex, strict=True):
+        place = slice(first, first + abs(size))
+        first += abs(size)
+        part = matrix[place, place]
+        if size < 0:
+            parts.append(np.real(part.diagonal()))
+            part = np.diag(part.diagonal())
+        else:
+            parts.append((real_form(part) if is_complex else np.real(part)).reshape(-1))
+        rest[place, place] -= part if is_complex else np.real(part)
+    if rest.any():
+        raise Unfit("the solution has entries outside the blocks")
+    return np.concatenate(parts)
+
+
 def _by_parts(name: str, array: np.ndarray) -> np.ndarray:
     """Real arrays of twice the size for the complex ones that make up a Hermitian matrix: u u^* has the real form of
     v v^T, v = (Re u, Im u), less what is skew.
@@ -101,6 +123,13 @@ def _by_parts(name: str, array: np.ndarray) -> np.ndarray:
     return np.concatenate([np.real(array), np.imag(array)]) if name == "left" else array
 
 
+def in_real_form(matrix: np.ndarray, domain: Domain) -> np.ndarray:
+    """Of a matrix as users are shown it the point that it stands for. Raises Unfit where it is none."""
+    if isinstance(domain, DiagonalBlocks):
+        return _in_blocks(matrix, domain.layout)
+    return real_form(matrix) if domain.is_complex else matrix
+
+
 def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | None = None) -> SavedPoint:
     """The point that the arrays under /solution make up; of complex ones, the real one that stands for them.
 
@@ -108,7 +137,11 @@ def read_point(solution: Mapping[str, np.ndarray], domain: Domain, kind: str | N
     of that kind, or no finite point of the domain's shape.
     """
     shape = domain.shape
-    if domain.is_complex:
+    if isinstance(domain, DiagonalBlocks):
+        solution = {
+            name: _in_blocks(array, domain.layout) if name == "x" else array for name, array in solution.items()
+        }
+    elif domain.is_complex:
         solution = {name: _by_parts(name, array) for name, array in solution.items()}
     if not solution.keys() >= KINDS.get(kind or "", set()):
         raise Unfit(f"x was kept as {kind}, but the arrays of that are not there")

@@ -19,6 +19,7 @@ from cgm_cli.blocks.directions import (
     SumDirection,
 )
 from cgm_cli.blocks.domains.product import Product
+from cgm_cli.blocks.maps import quadratic_forms
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.differences import Differences
@@ -27,6 +28,7 @@ from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.blocks.maps.kronecker import Kronecker
 from cgm_cli.blocks.maps.matrices import Matrices
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.maps.quadratic_forms import QuadraticForms
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.maps.stack import Stack
 from cgm_cli.errors import ProblemError
@@ -254,6 +256,20 @@ def test_differences_of_a_vector_and_of_an_image():
     assert Differences((300, 200)).norm < np.sqrt(8.0)
 
 
+@pytest.mark.parametrize("held", [0, 10_000])
+def test_the_norm_of_many_quadratic_forms(held, monkeypatch):
+    """By powers: a bound, and near the largest singular value; of forms that do not touch each other as well."""
+    monkeypatch.setattr(quadratic_forms, "FACTORISED", 0)
+    monkeypatch.setattr(quadratic_forms, "HELD", held)
+    rng = np.random.default_rng(0)
+    for vectors in (rng.standard_normal((40, 6)), np.diag([3.0, 1.0, 2.0]), 1e-90 * rng.standard_normal((3, 2))):
+        linear = QuadraticForms(vectors, (vectors.shape[1],) * 2)
+        true = float(np.linalg.norm(np.array([np.outer(v, v).reshape(-1) for v in vectors]), 2))
+        assert true * (1.0 - 1e-14) <= linear.norm_bound <= true * (1.0 + 1e-4)
+    monkeypatch.setattr(quadratic_forms, "WRITTEN_OUT", 11)
+    assert linear.rows() is None
+
+
 @pytest.mark.parametrize("mode", ["same", "valid"])
 @pytest.mark.parametrize(
     ("kernel", "point"), [((3,), (7,)), ((4,), (9,)), ((1,), (1,)), ((5,), (5,)), ((3, 2), (6, 5)), ((4, 4), (4, 6))]
@@ -303,6 +319,8 @@ def test_kronecker_is_the_kronecker_product(sparse):
             "the matrix is 1 x 2, but a point of the domain is 2 x 2",
         ),
         ({"kind": "matrices", "matrices": [[1, 2]]}, (2,), "a point of the domain is a vector of 2"),
+        ({"kind": "quadratic-forms", "vectors": [[1, 2]]}, (2, 3), "a point of the domain is 2 x 3"),
+        ({"kind": "quadratic-forms", "vectors": [[1, 2]]}, (3, 3), "vectors is 1 x 2, but points have 3 rows"),
     ],
 )
 def test_refused(example, shape, words):

@@ -91,6 +91,28 @@ def test_it_is_the_same_of_blocks_at_once_and_of_large_ones(sizes, count, share)
     np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("kinds", ["l", "fl", "lm", "flm", "fflllmm", "llll"])
+@pytest.mark.parametrize("sizes", [(40,), (12, -3), (40, 41, -2)])
+def test_rows_of_low_rank_are_the_same_as_any(kinds, sizes):
+    """Beside others of few entries and of many, in blocks of their own and in shared ones."""
+    rng = np.random.default_rng(len(kinds))
+    blocks, rows, *_ = random_program(sizes, len(kinds), rng)
+    for row, kind, rank in zip(rows, kinds, 1 + rng.integers(0, 3, len(kinds)), strict=True):
+        if kind == "m":
+            continue
+        for stack in blocks.stacks:
+            for part in stack.of(row) if stack.n else ():
+                left = rng.standard_normal((stack.n, rank)) * (rng.random((stack.n, 1)) < 0.8)
+                part[:] = (left * [1.0, -1.0, 2.0][:rank]) @ left.T if kind == "l" else 0.0
+                if kind == "f":
+                    part[0, 1] = part[1, 0] = part[2, 2] = 1.0 + rank
+    x, inverse = (blocks.symmetric(rng.standard_normal(blocks.entries)) for _ in range(2))
+    between = np.array([blocks.symmetric(blocks.product(blocks.product(x, row), inverse)) for row in rows])
+    wanted = rows @ between.T
+    found = SchurComplement(blocks, sp.csr_array(rows)).at(x, inverse)
+    np.testing.assert_allclose(found, wanted, atol=1e-11 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", range(2))
 def test_both_sides_of_a_program_meet_whatever_the_radius_is(sizes, seed):

@@ -11,6 +11,8 @@ import cgm_cli
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.blockwise import Blocks
 from cgm_cli.readers.sdpa import read_sdpa
+from cgm_cli.reports import conic
+from cgm_cli.reports.arrays import chosen
 from cgm_cli.reports.csdp import solution_text
 from cgm_cli.runs.load import load_run
 
@@ -96,3 +98,40 @@ def test_constraints_of_a_spec_keep_their_order(tmp_path):
     cgm_cli.solve({"problem": problem, "stop": {"gap": 1e-8, "infeasibility": 1e-8}}, out=tmp_path / "run")
     y = np.array(solution_text(load_run(tmp_path / "run")).splitlines()[0].split(), dtype=float)
     np.testing.assert_allclose(y, [1.0, 0.25], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        {"template": "max-cut", "graph": [[0, 1, 2], [1, 0, 1], [2, 1, 0]]},
+        {"template": "lovasz-theta", "graph": [[0, 1, 0], [1, 0, 1], [0, 1, 0]]},
+        {"template": "standard-sdp", "cost": [[1, 2], [2, -1]], "radius": 2.0},
+        {
+            "template": "standard-sdp",
+            "cost": [[1, 2], [2, 5]],
+            "constraints": [{"matrix": [[0, 1], [1, 0]], "equals": 1}],
+        },
+        {
+            "template": "standard-sdp",
+            "cost": {"real": [[1, 0], [0, -1]], "imaginary": [[0, -1], [1, 0]]},
+            "radius": 2.0,
+        },
+        {
+            "domain": {"kind": "psd", "size": 2},
+            "objective": {"kind": "linear", "cost": [[0, 1], [1, 0]]},
+            "penalties": [{"kind": "l1", "weight": 0.1}],
+        },
+    ],
+    ids=["max-cut", "theta", "radius", "free", "complex", "penalty"],
+)
+def test_the_slack_of_a_run_is_semidefinite_and_its_smallest_eigenvalue_zero(problem, tmp_path):
+    """Where the trace is at its bound; with that, and the other multipliers, it is what the bound is made of."""
+    cgm_cli.solve({"problem": problem, "stop": {"gap": 1e-6, "infeasibility": 1e-6}}, out=tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    slack, trace = (chosen(run, name)[1] for name in ("slack", "duals/trace"))
+    least = np.linalg.eigvalsh(slack)[0]
+    assert least >= -1e-7 * np.linalg.norm(slack)
+    if abs(trace) > 1e-6:
+        assert least <= 1e-6 * np.linalg.norm(slack)
+    cone = conic.instance_of(run).template.problem.domain.cone
+    assert trace.shape == () and (cone.fixed or trace >= 0.0)

@@ -177,7 +177,11 @@ def test_the_duals_of_a_semidefinite_program_are_exported(cgm, tmp_path):
     y, *entries = (tmp_path / "p.sol").read_text().splitlines()
     y, kept = [float(each) for each in y.split()], read_sdpa(tmp_path / "p.dat-s")
     kept_duals = load_run(run).duals["equalities"]
-    np.testing.assert_allclose(np.array([-1.0, *kept_duals]) @ kept.matrices.toarray(), slack, atol=1e-12)
+    assert cgm("export", run, "--solution", tmp_path / "t.npy", "--name", "duals/trace")[0] == 0
+    trace = np.load(tmp_path / "t.npy")
+    unshifted = np.array([-1.0, *kept_duals]) @ kept.matrices.toarray()
+    np.testing.assert_allclose(unshifted + trace * [1, 0, 0, 1, 1], slack, atol=1e-12)
+    assert np.linalg.eigvalsh(slack[:4].reshape(2, 2))[0] >= -1e-9 and slack[4] >= -1e-9
     whole = np.array([-1.0, *y]) @ kept.matrices.toarray()
     assert np.linalg.eigvalsh(whole[:4].reshape(2, 2))[0] >= -1e-12 and whole[4] >= -1e-12
     x = {tuple(map(int, line.split()[:4])): float(line.split()[4]) for line in entries}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.errors import ProblemError
+from cgm_cli.solving import presets
 from tests.methods.test_variants import FACE, FANTOPE, PENALISED, SPECTRAL, instance
 
 SMOOTH = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}
@@ -170,3 +171,23 @@ def test_a_bound_on_multipliers_that_there_are_not_is_refused_for_its_reason(pro
     with pytest.raises(ProblemError, match=reason) as caught:
         instance(problem, **solver, dual_bound=1.0)
     assert caught.value.path == ("solver", "dual_bound")
+
+
+@pytest.mark.parametrize(
+    ("matrices", "few", "many", "correction"),
+    [
+        # Of more than single entries: up to more of them.
+        ([[[1, 1, 1], [1, 1, 1], [1, 1, 1]], [[1, 1, 0], [1, 1, 0], [0, 0, 0]]], 1, 2, "interior-point"),
+        ([[[1, 1, 1], [1, 1, 1], [1, 1, 1]], [[1, 1, 0], [1, 1, 0], [0, 0, 0]]], 1, 1, "primal-dual"),
+        # Of single entries.
+        ([[[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[0, 0, 1], [0, 0, 0], [1, 0, 0]]], 1, 2, "primal-dual"),
+        ([[[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[0, 0, 1], [0, 0, 0], [1, 0, 0]]], 2, 2, "interior-point"),
+        ([[[1, 0, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0], [0, 0, 0]]], 1, 2, "primal-dual"),
+    ],
+)
+def test_how_many_constraints_are_for_interior_points(matrices, few, many, correction, monkeypatch):
+    monkeypatch.setattr(presets, "ROWS", few)
+    monkeypatch.setattr(presets, "FURTHER", many)
+    rows = [{"matrix": matrix, "equals": 0.1} for matrix in matrices]
+    problem = {"template": "standard-sdp", "cost": np.eye(3).tolist(), "constraints": rows, "radius": 2.0}
+    assert kinds(problem, method="auto")["correction"] == correction

@@ -97,8 +97,9 @@ def test_phases_of_measured_sizes(tmp_path, rank):
     if best > 1e-3:  # else the optimum is reached by many points, and by many multipliers
         y = answer.duals["equalities"]  # up to what the fixed trace takes: the same for all
         np.testing.assert_allclose(y - y.mean(), duals - duals.mean(), atol=1e-3)
-        slack = chosen(load_run(tmp_path / "run"), "slack")[1]
-        np.testing.assert_allclose(slack, cost + np.diag(y), atol=1e-12)
+        slack, trace = (chosen(load_run(tmp_path / "run"), name)[1] for name in ("slack", "duals/trace"))
+        np.testing.assert_allclose(slack, cost + np.diag(y + trace), atol=1e-12)
+        assert np.linalg.eigvalsh(slack)[0] >= -1e-8 * np.linalg.norm(cost)
 
 
 def test_which_of_two_states_it_is(tmp_path):

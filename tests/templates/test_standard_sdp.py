@@ -410,3 +410,35 @@ def test_contradictions_beside_a_trace_that_nobody_knows(off):
     problem = {"template": "standard-sdp", "cost": np.eye(3).tolist(), "constraints": constraints}
     found = build(loads(dump({"problem": problem}))).solve()
     assert found.status is Status.INFEASIBLE and not found.implied_constraints
+
+
+SINGULAR = [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+"""Semidefinite, with a null vector along which X may grow at no cost."""
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [],
+        [{"matrix": np.zeros((3, 3)).tolist(), "equals": 0.0}],
+        [{"matrix": np.zeros((3, 3)).tolist(), "upper": 1.0}],
+        [{"matrix": unit(3, 0, 0).tolist(), "equals": 0.0}],
+        [{"matrix": unit(3, 2, 2).tolist(), "lower": -1.0, "upper": 2.0}],
+        [{"matrix": unit(3, 2, 2).tolist(), "equals": 1.0}] * 2,
+    ],
+)
+def test_a_singular_cost_without_a_radius_is_zero_at_the_least_and_proven_to_be(constraints, nonnegative):
+    problem = {"template": "standard-sdp", "cost": SINGULAR, "constraints": constraints, "nonnegative": nonnegative}
+    found = build(loads(dump({"problem": problem}))).solve()
+    assert found.status is Status.CONVERGED and found.bound_is == "certified"
+    assert found.record.bound == 0.0 and found.bound_rests_on is None
+    assert found.record.total == pytest.approx(0.0, abs=1e-8)
+
+
+@pytest.mark.parametrize("text", ["0\n1\n2\n\n0 1 1 1 -1\n", "0\n2\n2 -2\n\n0 1 1 1 -1\n0 2 1 1 -1\n", "0\n1\n-1\n\n"])
+def test_files_without_constraints(tmp_path, text):
+    (tmp_path / "p.dat-s").write_text(text)
+    given = {"problem": {"template": "standard-sdp", "program": {"file": str(tmp_path / "p.dat-s")}}}
+    found = build(loads(dump(given))).solve()
+    assert found.status is Status.CONVERGED and found.record.total == found.record.bound == 0.0

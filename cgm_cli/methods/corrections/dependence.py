@@ -11,6 +11,8 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpstrf
 
+from cgm_cli.numerics.panels import sparse_gram_pays
+
 DEPENDENT = 1e-11
 """Part of the squared length of a row that is left once it is orthogonal to others: it is a combination of them."""
 
@@ -19,6 +21,9 @@ CONSISTENT = 1e-9
 
 TAKES_PART = 1e-6
 """Part of the largest coefficient of a relation below which one is rounding."""
+
+HELD = 4_000_000
+"""Numbers of them that are held at once."""
 
 MOST = 100
 """Of how many rows it is told what they are combinations of: it takes a product of that many with all rows for each."""
@@ -67,12 +72,26 @@ class Dependence:
         return tuple(sorted(found, key=lambda each: each.row))
 
 
+def _gram(rows: sp.csr_array) -> sp.csr_array:
+    """A A^T, by columns that are written out where A has so many entries that this takes less time."""
+    used, places = np.unique(rows.indices, return_inverse=True)
+    columns = sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], used.size)).T.tocsr()
+    if not used.size or sparse_gram_pays(columns):
+        return sp.csr_array(rows @ rows.T)
+    total = np.zeros((rows.shape[0], rows.shape[0]))
+    step = max(1, HELD // rows.shape[0])
+    for first in range(0, used.size, step):
+        part = columns[first : first + step].toarray()
+        total += part.T @ part
+    return sp.csr_array(total)
+
+
 def dependence(rows: sp.csr_array, right: np.ndarray) -> Dependence:
     """Of rows (m, N) of length one, or zero, and right (m,): by Cholesky's factor L of A A^T, with pivots. The last
     rows of L are combinations of the first, c with L_1^T c = l.
     """
     count = rows.shape[0]
-    gram = sp.csr_array(rows @ rows.T)
+    gram = _gram(rows)
     if gram.nnz == count and (gram.diagonal() > 0.0).all():  # they are orthogonal
         return Dependence(np.arange(count))
     factor, pivots, rank = _pivoted(gram.toarray())

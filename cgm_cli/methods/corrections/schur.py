@@ -1,9 +1,10 @@
 """The Schur complement of interior-point steps, M_ij = <A_i, X A_j S^-1>, block by block.
 
-A_i with few entries are paired place by place (`cgm_cli.numerics.pairs`); for others X A_j S^-1 is multiplied out
-(Fujisawa, Kojima and Nakata, "Exploiting sparsity in primal-dual interior-point methods for semidefinite programming",
-Math. Program. 79, 1997). Which takes fewer operations is found out once. Small blocks of one size, and numbers, which
-are blocks of order one, are all paired at once.
+A_i with few entries are paired place by place (`cgm_cli.numerics.pairs`). For A_i = w_i v_i v_i^T, or a few such added
+up, M_ij = w_i w_j (v_i^T X v_j) (v_i^T S^-1 v_j). For others X A_j S^-1 is multiplied out (Fujisawa, Kojima and Nakata,
+"Exploiting sparsity in primal-dual interior-point methods for semidefinite programming", Math. Program. 79, 1997).
+Which takes fewer operations is found out once. Small blocks of one size, and numbers, which are blocks of order one,
+are all paired at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.numerics.blockwise import Blocks, Stack
+from cgm_cli.numerics.low_rank import LowRank, among
 from cgm_cli.numerics.pairs import Congruence, Places
 
 PAIR, GATHERED = 8.0, 50.0
@@ -35,6 +37,9 @@ FULL = 0.1
 
 SMALL = 64
 """The order up to which matrices are multiplied as dense ones, many at once."""
+
+MANY = 4
+"""Entries per row from which a matrix is looked at, whether it is of low rank."""
 
 CHUNK = 4_000_000
 """Numbers that are held at once beside M, in each of a few arrays."""
@@ -117,6 +122,46 @@ class _Paired:
     def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
         x, inverse = self._stack.of(x)[self._place], self._stack.of(inverse)[self._place]
         _add(total, self._owners, self._congruence(x, inverse))
+
+
+@dataclass(frozen=True)
+class _LowRank:
+    """Constraints `owners` of many entries and low rank in one block, and what `others`, of few entries at these places
+    and paired with each other elsewhere, come to beside them.
+    """
+
+    stack: Stack
+    place: int
+    owners: np.ndarray
+    factors: LowRank
+    others: np.ndarray
+    places: Places
+    matrix: sp.csr_array
+
+    @property
+    def work(self) -> float:
+        n, count = self.factors.vectors.shape
+        beside = self.places.rows.size + self.matrix.nnz
+        return 4.0 * n * n * count + 4.0 * n * count * count + PAIR * float(beside) * count
+
+    def add_to(self, total: np.ndarray, x: np.ndarray, inverse: np.ndarray) -> None:
+        vectors, weights, starts = self.factors.vectors, self.factors.weights, self.factors.starts
+        along = self.stack.of(x)[self.place] @ vectors
+        across = self.stack.of(inverse)[self.place] @ vectors
+        pairs = (vectors.T @ along) * (vectors.T @ across) * weights * weights[:, None]
+        total[np.ix_(self.owners, self.owners)] += np.add.reduceat(np.add.reduceat(pairs, starts, 0), starts, 1)
+        if not self.others.size:
+            return
+        found = np.empty((self.others.size, weights.size))
+        rows, columns = self.places.rows, self.places.columns
+        size = max(1, CHUNK // max(1, rows.size))
+        for first in range(0, weights.size, size):
+            some = slice(first, first + size)
+            one, other = along[:, some], across[:, some]
+            found[:, some] = self.matrix @ (one[rows] * other[columns] + one[columns] * other[rows])
+        found = np.add.reduceat(found * weights, starts, 1)
+        total[np.ix_(self.others, self.owners)] += found
+        total[np.ix_(self.owners, self.others)] += found.T
 
 
 @dataclass(frozen=True)
@@ -213,20 +258,25 @@ def _parts(stack: Stack, columns: sp.csc_array) -> Iterator[Part]:
 
 
 def _of_block(stack: Stack, place: int, owners: np.ndarray, rows: sp.csr_array) -> Iterator[Part]:
+    n = stack.n
+    chosen, factors = among(rows[owners], n, MANY * n)
+    low, owners = owners[chosen], np.delete(owners, chosen)
     owners = owners[np.argsort(np.diff(rows.indptr)[owners], kind="stable")]
-    few, n = _paired(stack.n, rows[owners]), stack.n
+    few = _paired(n, rows[owners]) if owners.size else 0
     owners[:few].sort()
-    rows = rows[owners]
-    if few:
-        places, matrix = _by_places(rows[:few], n)
-        if places.rows.size <= FEW:
-            yield _Together(stack, slice(place, place + 1), owners[:few], places, matrix)
-        else:
-            yield _Paired(stack, place, owners[:few], places, matrix)
-    if few < owners.size:
-        many = rows[few:]
-        factors = Dense.of(many, n) if n <= SMALL and many.shape[0] * n * n <= CHUNK else Compact.of(many, n)
-        yield _Products(stack, place, owners[few:], owners[:few], rows, factors)
+    paired, others = owners[:few], owners[few:]
+    places, matrix = _by_places(rows[paired], n)
+    if few and places.rows.size <= FEW:
+        yield _Together(stack, slice(place, place + 1), paired, places, matrix)
+    elif few:
+        yield _Paired(stack, place, paired, places, matrix)
+    if factors is not None:
+        yield _LowRank(stack, place, low, factors, paired, places, matrix)
+    if others.size:
+        many = rows[others]
+        products = Dense.of(many, n) if n <= SMALL and many.shape[0] * n * n <= CHUNK else Compact.of(many, n)
+        before = np.concatenate([paired, low])
+        yield _Products(stack, place, others, before, rows[np.concatenate([before, others])], products)
 
 
 def _add(total: np.ndarray, owners: np.ndarray, found: np.ndarray) -> None:
