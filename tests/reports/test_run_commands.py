@@ -43,6 +43,41 @@ def test_show_tells_what_and_how(cgm, three):
     assert cgm("show", three / "beta1" / "run.h5")[1].count("What was run") == 1
 
 
+def test_show_as_an_object(cgm, three, mixed):
+    found = json.loads(cgm("show", three / "beta1", "--lines", "2", "--json")[1])
+    assert found["status"] == "iteration-limit" and not found["died"] and found["faults"] == []
+    assert found["spec"]["solver"]["beta0"] == 1.0 and found["provenance"]
+    last = load_run(three / "beta1")
+    assert found["result"] == last.summary
+    assert [row["k"] for row in found["rows"]] == [399, 400]
+    assert found["rows"][-1]["gap"] == last.trace["gap"][-1]
+    assert json.loads(cgm("show", mixed / "killed", "--json")[1])["died"] is True
+    (fault,) = json.loads(cgm("show", mixed / "broken", "--json")[1])["faults"]
+    assert "run.h5 cannot be read" in fault
+    code, out, err = cgm("show", mixed / "empty", "--json")
+    assert code == 3 and json.loads(out) == {"error": {"message": err.rstrip("\n"), "exit_code": 3}}
+
+
+def test_a_spec_as_an_object(cgm, tmp_path):
+    (tmp_path / "a.yaml").write_text(json.dumps(spec("a") | {"seed": 5}))
+    found = json.loads(cgm("show", tmp_path / "a.yaml", "solver.beta0=3", "--json")[1])
+    assert found["spec"]["seed"] == 5 and found["spec"]["solver"]["beta0"] == 3.0
+    assert found["method"]["beta0"] == 3.0 and found["method"]["policies"]["step"]["because"]
+    (tmp_path / "b.yaml").write_text("problem: {template: max-cut, graph: {file: nowhere.txt}}\n")
+    assert json.loads(cgm("show", tmp_path / "b.yaml", "--json")[1])["method"] is None
+
+
+def test_export_as_an_object(cgm, factored, tmp_path):
+    run, x = factored
+    code, out, err = cgm("export", run, "--solution", tmp_path / "x.npy", "--json")
+    file = str(tmp_path / "x.npy")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"run": str(run), "file": file, "holds": "x, 5 x 4", "array": "x", "shape": [*x.shape]}
+    code, out, err = cgm("export", run, "--solution", tmp_path / "x.npy", "--json")
+    assert code == 2 and json.loads(out)["error"]["message"] == err.rstrip("\n")
+    assert cgm("export", run, "--json")[0] == 2
+
+
 def test_show_of_runs_without_a_result(cgm, mixed):
     assert "cgm resume" in cgm("show", mixed / "killed")[1]
     assert "The oracle gave up." in cgm("show", mixed / "failed")[1]
