@@ -57,7 +57,7 @@ class MissingPart(ProblemError):
     """Something that is only installed where it is asked for."""
 
 
-_PACKAGES = {"skimage": "scikit-image"}
+_PACKAGES = {"skimage": "scikit-image", "PIL": "pillow"}
 """Of modules that are called otherwise."""
 
 

@@ -12,10 +12,8 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
-
 from cgm_cli import __version__
+from cgm_cli.errors import part
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, columns, labels
 from cgm_cli.reports.collect import Unreadable
@@ -40,6 +38,10 @@ from cgm_cli.reports.sections import (
 )
 from cgm_cli.runs.files import to_json
 from cgm_cli.text import visible
+
+with part("reports", "a page"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+    from markupsafe import Markup
 
 _AXES = 10
 
