@@ -100,10 +100,23 @@ def test_fonts_are_embedded(three, tmp_path, monkeypatch):
     )
     monkeypatch.setattr(figures, "pictures", lambda run: [])
     names = written(collect([three]).entries, tmp_path, ["pdf", "svg"])
-    assert names == {"gap.pdf", "gap.svg", "theory_residual.pdf", "theory_residual.svg"}
+    drawn = ("gap", "theory_residual", "seconds-to-accuracy")
+    assert names == {f"{name}.{kind}" for name in drawn for kind in ("pdf", "svg")}
     pdf = (tmp_path / "gap.pdf").read_bytes()
     assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
     assert "<text" not in (tmp_path / "gap.svg").read_text()
+
+
+def test_bars_are_as_long_as_it_took():
+    """A bar for each run that came to an accuracy, the others said; none where no run came to it."""
+    with figures._style() as plt:
+        figure = figures._race(plt, [[1.0, 4.0, np.nan], [2.0, np.nan, np.nan]], ["a", "b"])
+        first, second = figure.axes
+        assert [bar.get_width() for bar in first.patches] == [1.0, 2.0]
+        assert [text.get_text() for text in second.texts] == ["4.00s", "not reached"]
+        assert first.get_title(loc="left") == "to $10^{-2}$"
+        assert figures._race(plt, [[np.nan] * 3], ["a"]) is None
+        plt.close(figure)
 
 
 def test_names_are_no_formulas(tmp_path, monkeypatch):
