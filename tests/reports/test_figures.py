@@ -164,6 +164,21 @@ def test_pictures_of_a_cut(tmp_path):
     assert before.array[0, 1] < 0 < after.array[0, 1]
 
 
+def test_the_edges_of_a_cut_are_drawn(tmp_path):
+    """A cycle of five nodes: four of its edges are cut, and each is a line between the places of its ends."""
+    sides, edges = np.array([1, -1, 1, -1, 1], dtype=np.int8), np.array([[0, 1], [1, 2], [2, 3], [3, 4], [0, 4]])
+    network, *_ = kinds_of(tmp_path, {"template": "max-cut"}, {"x": np.eye(5), "partition": sides, "edges": edges})
+    assert network.alt == (
+        "The 5 nodes of the graph, 2 on the left and 3 on the right; 4 of 5 edges are cut, the coloured ones."
+    )
+    assert ((network.x > 0) == (sides > 0)).all()
+    for ways, drawn in ((network.across, edges[:4]), (network.within, edges[4:])):
+        lines = ways.reshape(2, -1, 3)
+        assert np.isnan(lines[:, :, 2]).all() and lines.shape[1] == len(drawn)
+        for end in (0, 1):
+            np.testing.assert_array_equal(lines[:, :, end], [network.x[drawn[:, end]], network.y[drawn[:, end]]])
+
+
 def test_pictures_of_signals_matrices_and_nothing(tmp_path):
     (signal,) = kinds_of(tmp_path, {"template": "svm"}, {"x": np.arange(4.0)})
     assert isinstance(signal, Signal) and signal.numbers.tolist() == [1, 2, 3, 4]
