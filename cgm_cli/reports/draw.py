@@ -54,7 +54,7 @@ def _groups(picture: Points | Network, axes: Any) -> None:
 
 def _network(picture: Network, axes: Any) -> None:
     axes.plot(*picture.within, color="#b8c2cc", linewidth=0.5)
-    axes.plot(*picture.across, color="#E69F00", linewidth=0.5, alpha=0.8)
+    axes.plot(*picture.across, color="#E69F00", linewidth=0.4, alpha=0.7)
     _groups(picture, axes)
     axes.set(xlim=(-1.08, 1.08), ylim=(-1.08, 1.08), aspect="equal")
     axes.axis("off")

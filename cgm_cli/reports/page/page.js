@@ -472,8 +472,8 @@ function drawPicture(plot) {
     });
     const hide = picture.kind === "network" ? { visible: false } : {};
     if (picture.kind === "network") {
-      const ways = ([x, y], color, width) => ({ type: "scatter", mode: "lines", x, y, line: { color, width }, hoverinfo: "skip" });
-      lines.unshift(ways(picture.within, css("--line"), 1), ways(picture.across, colour(4), 0.8));
+      const ways = ([x, y], color, width) => ({ type: "scatter", mode: "lines", x, y, line: { color, width }, opacity: 0.5, hoverinfo: "skip" });
+      lines.unshift(ways(picture.within, css("--line"), 1), ways(picture.across, colour(4), 0.7));
     }
     Plotly.react(plot, lines, layout({ zeroline: false, ...hide }, { zeroline: false, scaleanchor: "x", ...hide }, small), CONFIG);
   } else if (picture.kind === "signal") {
