@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -220,3 +221,17 @@ def test_the_duals_of_a_semidefinite_program_are_exported(cgm, tmp_path):
     assert x[1, 2, 1, 1] == pytest.approx(whole[4])
     code, *told = cgm("export", run, "--solution", tmp_path / "p.sol")
     assert code != 0 and "--force" in "".join(told)
+
+
+def test_a_damaged_byte_of_a_solution_is_told(cgm, factored, tmp_path):
+    """By whoever reads it; what does not need it is shown."""
+    run, _ = factored
+    with h5py.File(run / "run.h5", "r") as file:
+        place = file["solution/left"].id.get_chunk_info(0).byte_offset
+    damaged = bytearray((run / "run.h5").read_bytes())
+    damaged[place + 3] ^= 1
+    (run / "run.h5").write_bytes(damaged)
+    for command in (("export", run, "--solution", tmp_path / "x.npy"), ("verify", run)):
+        code, _, err = cgm(*command)
+        assert code == 3 and "the bytes of /solution/left are damaged: they miss their checksum" in err
+    assert cgm("show", run)[0] == 0
