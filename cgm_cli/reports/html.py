@@ -63,6 +63,12 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable], again: int | No
     names_ = labels(entries)
     shown = columns(entries)
     reads, found = read_runs(entries)
+    damaged = [
+        Unreadable(entry.path, each.fault)
+        for entry, each in zip(entries, reads, strict=True)
+        if each.fault and not entry.reason
+    ]
+    faults = [*faults, *damaged]
     drawn = [picture for each in reads for picture in each.pictures if not isinstance(picture, Image)]
     title = names_[0] if single else f"{len(entries)} runs"
     sections = [Section("summary", "Summary", summary(entries, faults, names_))]

@@ -235,3 +235,5 @@ def test_a_damaged_byte_of_a_solution_is_told(cgm, factored, tmp_path):
         code, _, err = cgm(*command)
         assert code == 3 and "the bytes of /solution/left are damaged: they miss their checksum" in err
     assert cgm("show", run)[0] == 0
+    assert cgm("report", run, "--html", tmp_path / "page.html")[0] == 0
+    assert "the bytes of /solution/left are damaged" in (tmp_path / "page.html").read_text()
