@@ -1,4 +1,7 @@
-"""The Python interface: `from cgm_cli import solve, load_run`."""
+"""The Python interface: `from cgm_cli import solve, load_run`.
+
+What solves is imported by the first call: who only imports this, or reads runs, does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.display.answer import Answer
-from cgm_cli.display.bar import Bar, logging_console
-from cgm_cli.display.console import Progress, error_console
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.method import Method
-from cgm_cli.methods.record import IterationRecord
-from cgm_cli.methods.stopping import StopRules
-from cgm_cli.readers.kinds import recognise
-from cgm_cli.runs.execute import Observer, execute
-from cgm_cli.runs.load import Run, load_run
-from cgm_cli.solving.direct import solve_problem
+from cgm_cli.runs.load import load_run
 
-__all__ = ["Answer", "Run", "load_run", "solve"]
+if TYPE_CHECKING:
+    from cgm_cli.blocks.problem import CompositeProblem
+    from cgm_cli.display.answer import Answer
+    from cgm_cli.methods.method import Method
+    from cgm_cli.methods.record import IterationRecord
+    from cgm_cli.methods.stopping import StopRules
+    from cgm_cli.runs.execute import Observer
+
+__all__ = ["load_run", "solve"]
 
 
 def solve(
@@ -69,6 +70,8 @@ def solve(
         if spec == "":
             raise ProblemError("spec: expected the path of a file, got an empty text")
         return _solve_spec(spec, overrides, out, watch, resume)
+    from cgm_cli.blocks.problem import CompositeProblem
+
     if isinstance(spec, CompositeProblem):
         if overrides or out is not None or resume is not None:
             raise TypeError("a problem built in Python has no spec to override, and no run folder")
@@ -83,6 +86,10 @@ def _solve_problem(
     seed: int,
     watch: _Watch,
 ) -> Answer:
+    from cgm_cli.display.answer import Answer
+    from cgm_cli.methods.stopping import StopRules
+    from cgm_cli.solving.direct import solve_problem
+
     with ExitStack() as stack:
         rules = stop if isinstance(stop, StopRules) else None
         observers = watch.observers(stack, problem.sense, rules)
@@ -97,6 +104,10 @@ def _solve_spec(
     watch: _Watch,
     resume: str | Path | None,
 ) -> Answer:
+    from cgm_cli.display.answer import Answer
+    from cgm_cli.readers.kinds import recognise
+    from cgm_cli.runs.execute import execute
+
     overrides = _overrides(overrides)
     out, resume = _path(out, "out"), _path(resume, "resume")
     if out is not None and resume is not None:
@@ -128,6 +139,9 @@ class _Watch:
 
     def observers(self, stack: ExitStack, sense: str, rules: StopRules | None) -> list[Observer]:
         """They are closed with the stack."""
+        from cgm_cli.display.bar import Bar, logging_console
+        from cgm_cli.display.console import Progress, error_console
+
         chosen: list[Observer] = []
         if not self.quiet:
             chosen.append(stack.enter_context(Progress(sense, error_console(), rules=rules)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 E = TypeVar("E", bound=BaseException)
 
@@ -21,13 +21,16 @@ class CgmError(Exception):
     """A fault that is told to the user in one message, without a traceback.
 
     `path` is the place in the spec that led here, for instance `("problem", "constraints", 0, "map")`; empty when
-    unknown.
+    unknown. `faults`: for programs, each thing that the message tells, once its place is known (`spec.faults.Fault`);
+    `more`: those that are left out of it.
     """
 
     exit_code = 4
 
     def __init__(self, message: str, path: tuple[str | int, ...] = ()):
         super().__init__(message)
+        self.faults: Sequence[Any] = ()
+        self.more = 0
         self.message = message
         self.path = path
 
@@ -54,7 +57,7 @@ class MissingPart(ProblemError):
     """Something that is only installed where it is asked for."""
 
 
-_PACKAGES = {"skimage": "scikit-image"}
+_PACKAGES = {"skimage": "scikit-image", "PIL": "pillow"}
 """Of modules that are called otherwise."""
 
 

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from cgm_cli import api
 from cgm_cli.api import load_run, solve
 from cgm_cli.cli import main
+from cgm_cli.display.answer import Answer
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.readers import content
 from cgm_cli.spec.load import dump
@@ -337,7 +337,7 @@ def test_a_sweep_over_such_a_spec(run, tmp_path):
 
 def test_the_answer_has_all_at_hand(tmp_path):
     answer = solve(spec(), out=tmp_path / "<b>run")
-    assert isinstance(answer, api.Answer)
+    assert isinstance(answer, Answer)
     record = answer.record
     assert (answer.objective, answer.bound, answer.gap) == (record.total, record.bound, record.gap)
     assert (answer.iterations, answer.infeasibility, answer.run) == (60, record.infeasibility, tmp_path / "<b>run")
@@ -434,3 +434,13 @@ def test_the_logger_is_told_of_the_progress_where_somebody_listens(tmp_path, cap
     with caplog.at_level("INFO", logger="cgm_cli"):
         solve(spec(), out=tmp_path / "told")
     assert "iteration 0 " in caplog.text and "lower bound" in caplog.text
+
+
+def test_importing_it_loads_nothing_that_only_solving_needs():
+    code = "import sys; from cgm_cli import load_run, solve; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    heavy = {"numba", "sklearn", "pandas", "matplotlib", "skimage", "networkx", "cvxpy", "pydantic", "rich", "jinja2"}
+    assert not heavy & set(done.stdout.split())
+    code = "import sys; from cgm_cli import solve; print(*(name for name in sys.modules if name.startswith('scipy.')))"
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert not {"scipy.linalg", "scipy.optimize", "scipy.stats", "scipy.io"} & set(done.stdout.split())

@@ -84,7 +84,7 @@ def test_a_fault_is_in_the_file_where_it_was_written(cgm, tmp_path):
         "common/base.yaml:9:14",
     ]
     assert "unknown key `metod`\n    metod: hcgm\n    ^\n" in errors
-    faults = json.loads(cgm("check", "top.yaml", "--json")[1])["faults"]
+    faults = json.loads(cgm("check", "top.yaml", "--json")[1])["error"]["faults"]
     assert [fault["file"] for fault in faults] == [None, None, "common/base.yaml", "common/base.yaml"]
 
 

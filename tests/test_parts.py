@@ -2,10 +2,12 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from cgm_cli.cli import main
 from cgm_cli.errors import MissingPart, part
+from cgm_cli.reports.images import png
 
 
 def cgm(*arguments):
@@ -28,6 +30,16 @@ def cgm(*arguments):
             ("matplotlib", "reports"),
         ),
         (
+            "jinja2",
+            "report runs --html page.html",
+            ("jinja2", "reports"),
+        ),
+        (
+            "PIL",
+            "check photograph.yaml",
+            ("pillow", "images"),
+        ),
+        (
             "distributed",
             "sweep sweep.yaml --executor dask",
             ("distributed", "cluster"),
@@ -37,11 +49,14 @@ def cgm(*arguments):
 def test_a_missing_part_is_named(tmp_path, monkeypatch, capsys, module, line, told):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sweep.yaml").write_text("base: minimax-ball.yaml\nsweep: {grid: {seed: [0, 1]}}\n")
+    (tmp_path / "photograph.png").write_bytes(png(np.eye(8)))
+    (tmp_path / "photograph.yaml").write_text("problem: {template: robust-pca, observed: {file: photograph.png}}\n")
     for template in ("low-rank-denoising", "minimax-ball"):
         assert cgm("init", template) == 0
     assert cgm("solve", "minimax-ball.yaml", "-q") == 0
     capsys.readouterr()
     monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, "cgm_cli.reports.html", raising=False)  # which imports its part as a whole
     assert cgm(*line.split()) == 2
     package, extra = told
     said = f"needs {package}, which is not installed: pip install 'cgm[{extra}]'"

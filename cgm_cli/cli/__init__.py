@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from cgm_cli.cli.streams import OutputError, is_unwritable, open_closed, settle,
 from cgm_cli.cli.sweep import app as sweep
 from cgm_cli.cli.verify import verify
 from cgm_cli.errors import CgmError, wrapped
+
+if TYPE_CHECKING:
+    from cgm_cli.spec.faults import Fault
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -106,14 +109,15 @@ def _run(arguments: Sequence[str] | None) -> int | str | None:
 
 def _print_error(error: CgmError) -> None:
     """The object that a command with --json gives in place of its result."""
-    from cgm_cli.spec.faults import SpecError
-
     told: dict[str, object] = {"message": error.message, "exit_code": error.exit_code}
-    if isinstance(error, SpecError):
-        fault = error.faults[0]
-        keys = ("file", "line", "column", "override")
-        told["where"] = {"path": [*fault.path], **{key: getattr(fault, key) for key in keys}}
+    if error.faults:
+        faults = [{"message": each.message, **_where(each), "hint": each.hint} for each in error.faults]
+        told |= {"where": _where(error.faults[0]), "faults": faults, "more": error.more}
     _print_object(told)
+
+
+def _where(fault: Fault) -> dict[str, object]:
+    return {"path": [*fault.path], **{key: getattr(fault, key) for key in ("file", "line", "column", "override")}}
 
 
 def _print_object(error: dict[str, object]) -> None:

@@ -18,9 +18,7 @@ def check(spec: SpecPath, changes: Settings = None, overrides: Setting = None, j
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
     """
-    from cgm_cli.errors import MOST_TOLD
-    from cgm_cli.spec.faults import Fault, SpecError
-    from cgm_cli.spec.load import describe_error, load, locate
+    from cgm_cli.spec.load import load, settle_place
 
     given = overrides_of(overrides, changes)
     loaded: Spec | None = None
@@ -28,18 +26,12 @@ def check(spec: SpecPath, changes: Settings = None, overrides: Setting = None, j
         loaded = load(spec, given)
         facts = _facts(loaded)
     except CgmError as error:
-        if not json:
-            error.message = describe_error(error, loaded)
-            raise
-        if isinstance(error, SpecError):
-            faults, more = error.faults, error.more
-        else:
-            faults = [locate(each, loaded) or Fault(each.message) for each in error.each[:MOST_TOLD]]
-            more = len(error.each[MOST_TOLD:])
-        _print_json({"ok": False, "faults": [_fault(fault) for fault in faults], "more": more})
-        raise typer.Exit(error.exit_code) from None
+        settle_place(error, loaded)
+        raise
     if json:
-        _print_json({"ok": True, **facts})
+        from cgm_cli.runs.files import to_json
+
+        typer.echo(to_json({"ok": True, **facts}, indent=2))
     else:
         _print(facts)
 
@@ -84,14 +76,3 @@ def _print(facts: dict[str, Any]) -> None:
         rows["redundant"] = told_redundant(found)
     for key, value in rows.items():
         typer.echo(f"{key:<12}{value}")
-
-
-def _fault(fault: Any) -> dict[str, Any]:
-    keys = ("message", "path", "file", "line", "column", "hint", "override")
-    return {key: list(value) if isinstance(value := getattr(fault, key), tuple) else value for key in keys}
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2))

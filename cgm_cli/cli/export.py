@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cgm_cli.cli.options import RunName
+from cgm_cli.cli.options import Json, RunName
 from cgm_cli.cli.streams import tell
+
+if TYPE_CHECKING:
+    from cgm_cli.runs.load import Run
 
 SHOWN = 20
 """The most blocks whose eigenvalues are told."""
@@ -41,6 +44,7 @@ def export(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,
+    json: Json = False,
 ) -> None:
     """Write an array of a solution to a file, or the answer as a table.
 
@@ -52,11 +56,7 @@ def export(
     know is left blank.
     """
     from cgm_cli.cli.find import find_run
-    from cgm_cli.errors import ProblemError
-    from cgm_cli.reports.arrays import SOLUTION, available, chosen, write_array, write_photo, write_solution
-    from cgm_cli.reports.conic import least_of_blocks
-    from cgm_cli.reports.listing import write_listing
-    from cgm_cli.reports.predictions import predict, write_predictions
+    from cgm_cli.reports.arrays import available
     from cgm_cli.runs.load import load_run
 
     if table is None and solution is None and not (name or pairs):
@@ -69,32 +69,46 @@ def export(
     if (table is None) == (solution is None) or (table is not None and (name or pairs)):
         raise typer.BadParameter("say where to, by --table alone or by --solution", param_hint="--solution")
     found = load_run(find_run(run))
-    if table is not None:
-        tell(f"wrote {table}: {write_listing(table, found, force)}")
+    wrote = {"run": str(found.path), **_written(found, solution, name, pairs, table, force)}
+    if json:
+        from cgm_cli.runs.files import to_json
+
+        typer.echo(to_json(wrote))
         return
+    tell(f"wrote {wrote['file']}: {wrote['holds']}")
+    if least := wrote.get("least_eigenvalues"):
+        shown = ", ".join(f"{value:.3g}" for value in least[:SHOWN]) + (", ..." if len(least) > SHOWN else "")
+        tell(f"smallest eigenvalue of each block: {shown}")
+
+
+def _written(
+    run: Run, solution: Path | None, name: str | None, pairs: Path | None, table: Path | None, force: bool
+) -> dict[str, Any]:
+    """Write the file, and say what it holds: in words, and an array by its name and shape."""
+    from cgm_cli.errors import ProblemError
+    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_photo, write_solution
+    from cgm_cli.reports.conic import least_of_blocks
+    from cgm_cli.reports.listing import write_listing
+    from cgm_cli.reports.predictions import predict, write_predictions
+
+    if table is not None:
+        return {"file": table, "holds": write_listing(table, run, force)}
     assert solution is not None
+    ending = solution.suffix.lower()
     if pairs is not None:
         if name is not None:
             raise ProblemError("--predict is about x: leave --name out.")
-        predictions = predict(found, pairs)
+        predictions = predict(run, pairs)
         write_predictions(solution, predictions, force)
-        tell(f"wrote {solution}: {predictions.sentence}")
-        return
-    if name is None and solution.suffix.lower() == SOLUTION:
-        write_solution(solution, found, force)
-        tell(f"wrote {solution}: the duals, their slack, and X")
-        return
-    if (
-        name in (None, "recovered")
-        and solution.suffix.lower() == ".png"
-        and (size := write_photo(solution, found, force))
-    ):
-        tell(f"wrote {solution}: the recovered image, {size}")
-        return
-    label, array = chosen(found, name)
+        return {"file": solution, "holds": predictions.sentence}
+    if name is None and ending == SOLUTION:
+        write_solution(solution, run, force)
+        return {"file": solution, "holds": "the duals, their slack, and X"}
+    if name in (None, "recovered") and ending == ".png" and (size := write_photo(solution, run, force)):
+        return {"file": solution, "holds": f"the recovered image, {size}"}
+    label, array = chosen(run, name)
     write_array(solution, label, array, force)
     size = " x ".join(map(str, array.shape)) or "one number"
-    tell(f"wrote {solution}: {label}, {size}")
-    if label == "slack" and (least := least_of_blocks(found, array)):
-        shown = ", ".join(f"{value:.3g}" for value in least[:SHOWN]) + (", ..." if len(least) > SHOWN else "")
-        tell(f"smallest eigenvalue of each block: {shown}")
+    wrote = {"file": solution, "holds": f"{label}, {size}", "array": label, "shape": array.shape}
+    least = least_of_blocks(run, array) if label == "slack" else None
+    return {**wrote, "least_eigenvalues": least} if least else wrote

@@ -79,6 +79,7 @@ def init(
     if found == FILE and not force:
         raise ProblemError(f"{path} exists; --force overwrites it")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -115,8 +115,11 @@ def report(
 
         _write(csv, as_csv(entries), written, force)
     if json:
+        from cgm_cli.errors import DataError
         from cgm_cli.reports.plain import as_json
 
+        if not entries:
+            raise DataError(_nothing(found))
         typer.echo(as_json(entries, found.faults))
     elif _STDOUT not in files:
         from rich.console import Console
@@ -128,9 +131,19 @@ def report(
         tell(f"wrote {path}")
     if len(written) > _TOLD:
         tell(f"and {len(written) - _TOLD} files more")
-    if found.entries and not entries:
-        tell(f"--filter leaves none of the {len(found.entries)} runs")
+    if found.entries and not entries and not json:
+        tell(_nothing(found))
     raise typer.Exit(0 if entries else 3)
+
+
+def _nothing(found: Collection) -> str:
+    """Why there is no run to show."""
+    from cgm_cli.errors import MOST_TOLD, told
+
+    if found.entries:
+        return f"--filter leaves none of the {len(found.entries)} runs"
+    faults = [f"{fault.path}: {fault.reason}" for fault in found.faults]
+    return told(faults[:MOST_TOLD], len(faults[MOST_TOLD:])) or "there is no run"
 
 
 def _found(paths: Sequence[str]) -> Collection:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgm_cli.errors import CgmError, DataError
+from cgm_cli.errors import CgmError, DataError, part
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 
@@ -31,7 +31,8 @@ class Picture:
 
 def read_picture(path: Path, name: str) -> Picture:
     """The image in a file, with its colours and its transparency. Pillow reads colours of 16 bits at 8."""
-    from PIL import Image
+    with part("images", f"{name}: an image"):
+        from PIL import Image
 
     try:
         with Image.open(path) as image:

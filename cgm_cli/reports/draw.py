@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.reports.pictures import Image, Path, Picture, Points, Signal
+from cgm_cli.reports.pictures import Image, Network, Path, Picture, Points, Signal
 
 _MARKS = "osD^vPX*<>"
 # Okabe and Ito, "Color universal design"; without their yellow, which is hard to see on white.
@@ -15,7 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#5
 
 def draw(picture: Picture, axes: Any) -> None:
     """Draw it, with its title."""
-    drawers = {Image: _image, Points: _points, Signal: _signal, Path: _path}
+    drawers = {Image: _image, Points: _points, Network: _network, Signal: _signal, Path: _path}
     axes.set_title(picture.title)
     drawers[type(picture)](picture, axes)
 
@@ -37,14 +37,27 @@ def _image(picture: Image, axes: Any) -> None:
 
 
 def _points(picture: Points, axes: Any) -> None:
+    _groups(picture, axes)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set(xticks=[], yticks=[])
+
+
+def _groups(picture: Points | Network, axes: Any) -> None:
     groups = np.unique(picture.group)
     colours = _colours(groups.size)
     for order, group in enumerate(groups):
         inside = picture.group == group
         mark = _MARKS[order % len(_MARKS)]
-        axes.scatter(picture.x[inside], picture.y[inside], s=9, marker=mark, color=colours[order], linewidths=0)
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.set(xticks=[], yticks=[])
+        where = picture.x[inside], picture.y[inside]
+        axes.scatter(*where, s=9, marker=mark, color=colours[order], linewidths=0, zorder=3)
+
+
+def _network(picture: Network, axes: Any) -> None:
+    axes.plot(*picture.within, color="#b8c2cc", linewidth=0.5)
+    axes.plot(*picture.across, color="#E69F00", linewidth=0.4, alpha=0.7)
+    _groups(picture, axes)
+    axes.set(xlim=(-1.08, 1.08), ylim=(-1.08, 1.08), aspect="equal")
+    axes.axis("off")
 
 
 def _signal(picture: Signal, axes: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
@@ -10,10 +11,21 @@ from typing import Any, cast
 
 import numpy as np
 
+from cgm_cli.display.formatting import duration
 from cgm_cli.errors import ProblemError, part
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, labels
-from cgm_cli.reports.curves import Curve, Quantity, column_names, curves, logarithmic, quantities, with_accuracy
+from cgm_cli.reports.curves import (
+    LEVELS,
+    Curve,
+    Quantity,
+    column_names,
+    curves,
+    logarithmic,
+    quantities,
+    seconds_to,
+    with_accuracy,
+)
 from cgm_cli.reports.declared import metric
 from cgm_cli.reports.draw import COLOURS, draw
 from cgm_cli.reports.entry import Entry
@@ -82,7 +94,8 @@ def formats(text: str) -> list[str]:
 
 
 def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], force: bool = False) -> list[Path]:
-    """<column>.<format> for every quantity, and <picture>.<format> for what the solutions look like.
+    """<column>.<format> for every quantity, seconds-to-accuracy.<format>, and <picture>.<format> for what the solutions
+    look like.
 
     Raises CgmError where they cannot be written.
     """
@@ -97,6 +110,8 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], 
                 figure = _convergence(plt, quantity, shown, entries)
                 _save(plt, figure, folder / quantity.name[:_LONGEST_NAME], kinds, written, force)
         names_ = labels(entries)
+        if (race := _race(plt, [seconds_to(trace) for trace in traces[:_LEGEND]], names_)) is not None:
+            _save(plt, race, folder / "seconds-to-accuracy", kinds, written, force)
         for entry, label in list(zip(entries, names_, strict=True))[:_WITH_PICTURES]:
             for picture in pictures(entry.open()) if entry.finished else ():
                 figure, axes = plt.subplots(figsize=(_WIDTH, _WIDTH))
@@ -176,6 +191,35 @@ def _convergence(
         figure.colorbar(bar[0], ax=axes, label=bar[1])
     elif listed:
         figure.legend(frameon=False, loc="outside lower center", ncols=across, handlelength=2.6, columnspacing=1.2)
+    return figure
+
+
+def _race(plt: Any, seconds: Sequence[Sequence[float]], names_: Sequence[str]) -> Any:
+    """Bars of the seconds to each accuracy, a panel for each that any run came to; None where none came to any."""
+    times = np.array(seconds, dtype=float).reshape(-1, len(LEVELS))
+    reached = np.flatnonzero(np.isfinite(times).any(axis=0))
+    if reached.size == 0:
+        return None
+    places = np.arange(len(times))
+    size = (_WIDTH, 0.3 + reached.size * (0.24 + 0.17 * len(times)))
+    figure, panels = plt.subplots(reached.size, 1, figsize=size, squeeze=False)
+    for axes, level in zip(panels[:, 0], reached, strict=True):
+        own = times[:, level]
+        longest = max(float(np.nanmax(own)), 1e-3)
+        axes.barh(places, np.nan_to_num(own), color=[COLOURS[place % len(COLOURS)] for place in places], height=0.65)
+        for place, taken in zip(places, own, strict=True):
+            # What a bar stands for is written at its end, so that the axis needs no numbers.
+            told = "not reached" if np.isnan(taken) else duration(float(taken))
+            end = (float(np.nan_to_num(taken)), place)
+            axes.annotate(told, end, xytext=(3, 0), textcoords="offset points", va="center", size=7)
+        axes.set_xlim(0.0, 1.3 * longest)
+        axes.set_title(f"to $10^{{{round(math.log10(LEVELS[level]))}}}$", loc="left")
+        axes.set_yticks(places, [_literal(clipped(name, 24)) for name in names_[: len(times)]], size=7)
+        axes.tick_params(left=False, bottom=False, labelbottom=False)
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+        axes.grid(False)
+        axes.invert_yaxis()
+    figure.supxlabel("seconds to max(gap, infeasibility)", fontsize=8)
     return figure
 
 

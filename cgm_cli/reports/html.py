@@ -12,10 +12,8 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
-
 from cgm_cli import __version__
+from cgm_cli.errors import part
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import clipped, columns, labels
 from cgm_cli.reports.collect import Unreadable
@@ -41,6 +39,10 @@ from cgm_cli.reports.sections import (
 from cgm_cli.runs.files import to_json
 from cgm_cli.text import visible
 
+with part("reports", "a page"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+    from markupsafe import Markup
+
 _AXES = 10
 
 
@@ -61,6 +63,12 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable], again: int | No
     names_ = labels(entries)
     shown = columns(entries)
     reads, found = read_runs(entries)
+    damaged = [
+        Unreadable(entry.path, each.fault)
+        for entry, each in zip(entries, reads, strict=True)
+        if each.fault and not entry.reason
+    ]
+    faults = [*faults, *damaged]
     drawn = [picture for each in reads for picture in each.pictures if not isinstance(picture, Image)]
     title = names_[0] if single else f"{len(entries)} runs"
     sections = [Section("summary", "Summary", summary(entries, faults, names_))]

@@ -15,7 +15,8 @@ def png(array: np.ndarray, low: float | None = None, high: float | None = None, 
 
     What is not finite is transparent. colours: the name of a colour map of matplotlib in place of greys.
     """
-    from PIL import Image
+    with part("images", "an image"):
+        from PIL import Image
 
     array = np.asarray(array, dtype=float)
     known = np.isfinite(array)
@@ -49,7 +50,8 @@ def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None)
 
     Of 16 bits are grey levels alone, without transparency: Pillow writes no others.
     """
-    from PIL import Image
+    with part("images", "an image"):
+        from PIL import Image
 
     planes = [in_channels(array, channels).reshape(len(array), -1, channels)]
     if alpha is not None:

@@ -35,6 +35,8 @@ class Read:
     provenance: dict[str, Any] = field(default_factory=dict)
     pictures: list[Picture] = field(default_factory=list)
     seconds_to: list[float] = field(default_factory=list)
+    fault: str = ""
+    """Why there is no solution to draw, of a run that has one."""
 
 
 def read_runs(entries: Sequence[Entry]) -> tuple[list[Read], list[Quantity]]:
@@ -56,6 +58,10 @@ def read_runs(entries: Sequence[Entry]) -> tuple[list[Read], list[Quantity]]:
         read.curves = curves(trace, wanted, int(min(POINTS, max(_FEWEST_POINTS, points))))
         if index < WITH_PICTURES and entry.finished:
             read.pictures = pictures(run)
+            try:
+                _ = run.solution
+            except CgmError as error:
+                read.fault = error.message
         reads.append(read)
     found = quantities(available, len(entries), lambda column: metric(column, entries))
     return reads, [each for each in found if any(_says(read.curves, each) for read in reads)]

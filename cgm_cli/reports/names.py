@@ -63,8 +63,10 @@ def resolve(name: str, entries: Sequence[Entry]) -> str:
     if found:
         raise ProblemError(f"`{quoted(name)}` may be {_listed(found)}: write more of it.")
     lasts = [key.rpartition(".")[2] for key in keys]
-    hint = did_you_mean(name, [*known, *keys, *lasts]) or f"there are {_listed([*known, *varying(entries)])}"
-    raise ProblemError(f"No run has a parameter or figure called `{quoted(name)}`; {hint}")
+    hint = did_you_mean(name, [*known, *keys, *lasts])
+    there_are = f"here are {_listed([*varying(entries), *known])}, and the keys of the specs, such as solver.beta0"
+    told = f"{hint} T{there_are}" if hint else f"t{there_are}"
+    raise ProblemError(f"No run has a parameter or figure called `{quoted(name)}`; {told}")
 
 
 def _ends(key: str, end: str) -> bool:

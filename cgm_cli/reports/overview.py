@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -47,6 +48,36 @@ def print_overview(run: Run, console: Console, lines: int) -> None:
         _heading(console, "Its log")
         for line in tail:
             _say(console, f"  {visible(line)}")
+
+
+def as_object(run: Run, lines: int) -> dict[str, Any]:
+    """The same for programs: state and result as status.json has them, the resolved spec, where it came from, the last
+    rows of the trace by their columns, and the last lines of the log. faults: what could not be read.
+    """
+    faults: list[str] = []
+
+    def readable(part: Callable[[], Any], otherwise: Any) -> Any:
+        try:
+            return part()
+        except CgmError as error:
+            faults.append(error.message)
+            return otherwise
+
+    begun = run.summary is not None or file_kind(run.path / "run.h5") != NOTHING
+    trace = readable(lambda: run.trace, {}) if begun else {}
+    rows = len(next(iter(trace.values()), ()))
+    state = {key: run.state.get(key) for key in ("message", "started", "ended", "host", "result")}
+    return {
+        "run": str(run.path),
+        "status": run.status.value,
+        "died": run.died,
+        **state,
+        "spec": readable(lambda: run.resolved, None),
+        "provenance": readable(lambda: run.provenance, None) if begun else None,
+        "rows": [{name: column[row] for name, column in trace.items()} for row in range(max(0, rows - lines), rows)],
+        "log": log_tail(run, lines),
+        "faults": list(dict.fromkeys(faults)),
+    }
 
 
 def what(run: Run) -> dict[str, str]:

@@ -19,7 +19,7 @@ from cgm_cli.reports.curves import thinned
 from cgm_cli.reports.declared import PREFIX, template_called
 from cgm_cli.reports.images import in_channels, reduced
 from cgm_cli.runs.load import Run
-from cgm_cli.templates.views import VECTORS, ErrorMap, Heatmap, Photograph, Scatter, Trajectory, View, X
+from cgm_cli.templates.views import VECTORS, CutGraph, ErrorMap, Heatmap, Photograph, Scatter, Trajectory, View, X
 
 _PIXELS = 400
 _POINTS = 1500
@@ -56,6 +56,22 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Network:
+    """Points with lines between them: within: (2, m) those inside a group, across: those between groups, each as one
+    way, nan where the pen is lifted.
+    """
+
+    title: str
+    alt: str
+    x: np.ndarray
+    y: np.ndarray
+    group: np.ndarray
+    numbers: np.ndarray
+    within: np.ndarray
+    across: np.ndarray
+
+
+@dataclass(frozen=True)
 class Signal:
     """The entries of a vector; `numbers` says which entry each is."""
 
@@ -82,7 +98,7 @@ class Path:
     levels: np.ndarray
 
 
-Picture = Image | Points | Signal | Path
+Picture = Image | Points | Network | Signal | Path
 
 
 def pictures(run: Run) -> list[Picture]:
@@ -209,6 +225,28 @@ def _scatter(view: Scatter, saved: PictureSource) -> Points:
     return Points(view.title, alt, plane[kept, 0], plane[kept, 1], group[kept], kept + 1)
 
 
+def _cut_graph(view: CutGraph, saved: PictureSource) -> Network:
+    group, edges = saved.groups(view.groups), saved.array(view.edges)
+    sizes = np.bincount(group, minlength=2)
+    # Each side on an arc of its own, with a gap above and below.
+    places = np.empty(group.size)
+    for side, middle in ((0, np.pi), (1, 0.0)):
+        inside = np.flatnonzero(group == side)
+        turn = 0.42 * np.pi * np.linspace(-1.0, 1.0, inside.size) if inside.size > 1 else np.zeros(inside.size)
+        places[inside] = middle + (turn if side else -turn)
+    x, y = np.cos(places), np.sin(places)
+    cut = group[edges[:, 0]] != group[edges[:, 1]]
+    alt = view.alt.format(rows=group.size, sizes=sizes, edges=len(edges), cut=int(cut.sum()))
+    ways = [_ways(x, y, edges[chosen]) for chosen in (~cut, cut)]
+    return Network(view.title, alt, x, y, group, np.arange(group.size) + 1, *ways)
+
+
+def _ways(x: np.ndarray, y: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Straight lines, one after the other (2, 3 m)."""
+    lifted = np.full(len(edges), np.nan)
+    return np.array([np.column_stack([*(axis[edges.T]), lifted]).reshape(-1) for axis in (x, y)])
+
+
 def _trajectory(view: Trajectory, saved: PictureSource) -> Path:
     x, y = (saved.trace[PREFIX + name] for name in view.coordinates)
     rows = np.flatnonzero(np.isfinite(x))
@@ -248,6 +286,7 @@ _MAKERS: dict[type, Callable[[Any, PictureSource], Picture]] = {
     Photograph: _photograph,
     ErrorMap: _error_map,
     Scatter: _scatter,
+    CutGraph: _cut_graph,
     Trajectory: _trajectory,
 }
 """By the kind of the view."""

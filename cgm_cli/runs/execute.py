@@ -29,7 +29,7 @@ from cgm_cli.runs.resume import check_same_data, check_unchanged, checkpoint_of,
 from cgm_cli.runs.signals import stop_on_signals
 from cgm_cli.runs.summary import summarise, unbegun
 from cgm_cli.solving.solve import Pack
-from cgm_cli.spec.load import describe_error, load, loads, written
+from cgm_cli.spec.load import load, loads, settle_place, written
 from cgm_cli.spec.load import resolved as resolve
 from cgm_cli.templates.build import build
 
@@ -243,8 +243,7 @@ def _ending_recorded(folder: RunDirectory, spec: Spec) -> Iterator[None]:
         raise
     except CgmError as error:
         # From here on nobody knows the spec any more, so the place in it goes into the message.
-        error.message = describe_error(error, spec)
-        error.path = ()
+        settle_place(error, spec)
         logger.error("%s", error.message)
         _end(folder, Status.FAILED, error.message, code=error.exit_code)
         raise

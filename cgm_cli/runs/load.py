@@ -232,7 +232,16 @@ def _arrays(file: h5py.File, name: str, wanted: Collection[str] | None = None) -
     datasets = {key: own_dataset(own_member(group, key), f"/{name}/{key}") for key in keys}
     # Together, and before the first is read: a damaged header may claim any size.
     check_fits(file.filename, sum(map(stored_bytes, datasets.values())))
-    return {key: dataset[()] for key, dataset in datasets.items()}
+    return {key: _read_whole(dataset) for key, dataset in datasets.items()}
+
+
+def _read_whole(dataset: h5py.Dataset) -> np.ndarray:
+    try:
+        return dataset[()]
+    except OSError as error:
+        if dataset.fletcher32 and "filter" in str(error):
+            raise ValueError(f"the bytes of {dataset.name} are damaged: they miss their checksum") from error
+        raise
 
 
 def own_member(group: h5py.Group, name: str) -> h5py.HLObject:

@@ -45,6 +45,11 @@ _ROOM = 512
 _TYPES = {"k": np.int64, "lmo_matvecs": np.int64, "certified": np.bool_}
 _LAST = "seconds"
 
+_CHUNK = 4_000_000
+"""Bytes that have a checksum together."""
+_LARGEST_CHUNK = 2**31
+"""Below the 4 GB of HDF5."""
+
 
 class RunLog:
     """An observer that writes every record to `path`, at the latest `flush_seconds` or `flush_rows` records later.
@@ -203,7 +208,8 @@ class RunLog:
             for group, arrays in groups.items():
                 members = file.create_group(group)
                 for key, array in arrays.items():
-                    members.create_dataset(_key(key), data=np.asarray(array))
+                    data = np.asarray(array)
+                    members.create_dataset(_key(key), data=data, **_with_checksums(data))
 
         write_hdf5(self.path, fill)
         try:
@@ -235,6 +241,14 @@ class Late:
 
     def on_record(self, record: IterationRecord) -> None:
         self.made.on_record(record)
+
+
+def _with_checksums(array: np.ndarray) -> dict[str, Any]:
+    """Options that let HDF5 refuse to read bytes that were damaged; it has checksums of chunks alone: rows, here."""
+    if array.ndim == 0 or array.size == 0 or array.nbytes // len(array) > _LARGEST_CHUNK:
+        return {}
+    rows = max(1, min(len(array), _CHUNK * len(array) // array.nbytes))
+    return {"fletcher32": True, "chunks": (rows, *array.shape[1:])}
 
 
 def _key(name: str) -> str:

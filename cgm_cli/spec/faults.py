@@ -66,10 +66,10 @@ class SpecError(CgmError):
     def __init__(self, faults: Sequence[Fault], name: str = "spec", text: str = "", more: int = 0):
         # What an alias stands for may be at fault wherever it stands, and is told once.
         faults = list({replace(fault, path=()): fault for fault in reversed(faults)}.values())
-        self.faults = sorted(faults, key=_order)[:MOST_TOLD]
-        self.more = more + len(faults) - len(self.faults)
-        rendered = [fault.render(name, text) for fault in self.faults]
-        super().__init__(told(rendered, self.more), self.faults[0].path)
+        first = sorted(faults, key=_order)[:MOST_TOLD]
+        more += len(faults) - len(first)
+        super().__init__(told([fault.render(name, text) for fault in first], more), first[0].path)
+        self.faults, self.more = first, more
 
 
 def _order(fault: Fault) -> tuple[str, int, int]:

@@ -86,13 +86,21 @@ def describe_error(error: CgmError, spec: Spec | None) -> str:
     return fault.render(spec.document.name, spec.document.text)
 
 
+def settle_place(error: CgmError, spec: Spec | None) -> None:
+    """Put the place into the error, as message and as faults, for whoever tells it without the spec."""
+    if not error.faults:
+        error.faults = [locate(each, spec) or Fault(each.message) for each in error.each[:MOST_TOLD]]
+        error.more = len(error.each[MOST_TOLD:])
+    error.message, error.path = describe_error(error, spec), ()
+
+
 @contextmanager
 def described(spec: Spec) -> Iterator[None]:
-    """Give every CgmError raised inside the message of `describe_error`, for whoever prints it without the spec."""
+    """`settle_place` of every CgmError raised inside."""
     try:
         yield
     except CgmError as error:
-        error.message, error.path = describe_error(error, spec), ()
+        settle_place(error, spec)
         raise
 
 

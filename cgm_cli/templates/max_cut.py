@@ -27,10 +27,13 @@ from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
 from cgm_cli.templates.listing import Listing
-from cgm_cli.templates.views import nodes_in_groups
+from cgm_cli.templates.views import CutGraph, nodes_in_groups
 
 AT_ONCE = 2**21
 """Signs of hyperplanes that are looked at at once: 16 MB, and a second of work for the widest factors."""
+
+DRAWN_NODES, DRAWN_EDGES = 100, 400
+"""Of a graph up to which its edges can be told apart in a picture."""
 
 FEW_PAIRS = 10**7
 """Up to so many pairs of nodes are shuffled as a whole."""
@@ -98,11 +101,20 @@ class MaxCut(Template):
     )
 
     listing = Listing("partition", "node", "side")
-    views = nodes_in_groups(
-        "the cut",
-        "partition",
-        "{rows} nodes, {sizes[1]} on one side of the cut and {sizes[0]} on the other",
-        ordered="side",
+    views = (
+        CutGraph(
+            "the edges that are cut",
+            "partition",
+            "edges",
+            "The {rows} nodes of the graph, {sizes[0]} on the left and {sizes[1]} on the right; {cut} of {edges} edges "
+            "are cut, the coloured ones.",
+        ),
+        *nodes_in_groups(
+            "the cut",
+            "partition",
+            "{rows} nodes, {sizes[1]} on one side of the cut and {sizes[0]} on the other",
+            ordered="side",
+        ),
     )
 
     def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100, labels: list[str] | None = None):
@@ -137,7 +149,8 @@ class MaxCut(Template):
         metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
         if bound is not None and bound > 0:
             metrics["certified_ratio"] = cut / bound
-        return Rounding(metrics, {"partition": best.astype(np.int8), **named_arrays(self.labels)})
+        arrays = {"partition": best.astype(np.int8), **_few_edges(self.adjacency), **named_arrays(self.labels)}
+        return Rounding(metrics, arrays)
 
     def claims(self) -> Sequence[Claim]:
         cut = CutWeight(self.adjacency, "partition")
@@ -146,6 +159,14 @@ class MaxCut(Template):
             Claim("hyperplane_cut", CutWeight(self.adjacency, None), limit=1.0, ends_at="cut"),
             Claim("certified_ratio", AgainstBound(cut, "ratio")),
         )
+
+
+def _few_edges(adjacency: sp.csr_array) -> dict[str, np.ndarray]:
+    """The edges (m, 2) of a graph that is small enough to be drawn."""
+    if adjacency.shape[0] > DRAWN_NODES or adjacency.nnz > 2 * DRAWN_EDGES + DRAWN_NODES:
+        return {}
+    above = sp.coo_array(sp.triu(adjacency, k=1))
+    return {"edges": np.column_stack(above.coords).astype(np.int32)}
 
 
 def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -75,6 +75,20 @@ class Scatter:
 
 
 @dataclass(frozen=True)
+class CutGraph:
+    """A graph in two groups, one on either side of a circle, the edges between them in a colour.
+
+    groups: an array with an entry for each node; equal entries are a group. edges: an array (edges, 2) of nodes, from
+    0. alt may have {rows}, {sizes[0]}, {sizes[1]}, {edges}, and {cut}, the number of edges between groups.
+    """
+
+    title: str
+    groups: str
+    edges: str
+    alt: str
+
+
+@dataclass(frozen=True)
 class Trajectory:
     """The way of an iterate through a disc, by two metrics that are its coordinates, among the level lines of the
     objective.
@@ -91,7 +105,7 @@ class Trajectory:
     alt: str
 
 
-View = Heatmap | Photograph | ErrorMap | Scatter | Trajectory
+View = Heatmap | Photograph | ErrorMap | Scatter | CutGraph | Trajectory
 
 
 def nodes_in_groups(title: str, groups: str, told: str, ordered: str) -> tuple[View, ...]:

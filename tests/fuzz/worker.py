@@ -175,7 +175,7 @@ def try_spec(folder: Path) -> tuple[str, str]:
     code, output, errors = _command("check", spec)
     if code:
         asked, text, _ = _command("check", spec, "--json")
-        if asked != code or not json.loads(text)["faults"]:
+        if asked != code or not json.loads(text)["error"]["faults"]:
             raise Failure(f"check says {code}, check --json {asked}: {text[:500]}")
         return "refused", errors
     # What a clustering is compared with takes as long as the spec says.

@@ -100,10 +100,23 @@ def test_fonts_are_embedded(three, tmp_path, monkeypatch):
     )
     monkeypatch.setattr(figures, "pictures", lambda run: [])
     names = written(collect([three]).entries, tmp_path, ["pdf", "svg"])
-    assert names == {"gap.pdf", "gap.svg", "theory_residual.pdf", "theory_residual.svg"}
+    drawn = ("gap", "theory_residual", "seconds-to-accuracy")
+    assert names == {f"{name}.{kind}" for name in drawn for kind in ("pdf", "svg")}
     pdf = (tmp_path / "gap.pdf").read_bytes()
     assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
     assert "<text" not in (tmp_path / "gap.svg").read_text()
+
+
+def test_bars_are_as_long_as_it_took():
+    """A bar for each run that came to an accuracy, the others said; none where no run came to it."""
+    with figures._style() as plt:
+        figure = figures._race(plt, [[1.0, 4.0, np.nan], [2.0, np.nan, np.nan]], ["a", "b"])
+        first, second = figure.axes
+        assert [bar.get_width() for bar in first.patches] == [1.0, 2.0]
+        assert [text.get_text() for text in second.texts] == ["4.00s", "not reached"]
+        assert first.get_title(loc="left") == "to $10^{-2}$"
+        assert figures._race(plt, [[np.nan] * 3], ["a"]) is None
+        plt.close(figure)
 
 
 def test_names_are_no_formulas(tmp_path, monkeypatch):
@@ -149,6 +162,21 @@ def test_pictures_of_a_cut(tmp_path):
     points, before, after = kinds_of(tmp_path, {"template": "max-cut"}, solution)
     assert "2 on one side of the cut and 2 on the other" in points.alt
     assert before.array[0, 1] < 0 < after.array[0, 1]
+
+
+def test_the_edges_of_a_cut_are_drawn(tmp_path):
+    """A cycle of five nodes: four of its edges are cut, and each is a line between the places of its ends."""
+    sides, edges = np.array([1, -1, 1, -1, 1], dtype=np.int8), np.array([[0, 1], [1, 2], [2, 3], [3, 4], [0, 4]])
+    network, *_ = kinds_of(tmp_path, {"template": "max-cut"}, {"x": np.eye(5), "partition": sides, "edges": edges})
+    assert network.alt == (
+        "The 5 nodes of the graph, 2 on the left and 3 on the right; 4 of 5 edges are cut, the coloured ones."
+    )
+    assert ((network.x > 0) == (sides > 0)).all()
+    for ways, drawn in ((network.across, edges[:4]), (network.within, edges[4:])):
+        lines = ways.reshape(2, -1, 3)
+        assert np.isnan(lines[:, :, 2]).all() and lines.shape[1] == len(drawn)
+        for end in (0, 1):
+            np.testing.assert_array_equal(lines[:, :, end], [network.x[drawn[:, end]], network.y[drawn[:, end]]])
 
 
 def test_pictures_of_signals_matrices_and_nothing(tmp_path):

@@ -60,7 +60,10 @@ def test_filter_sort_and_best(cgm, three):
         (["--filter", "beta0"], "is no filter"),
         (["--filter", "beta0<small"], "needs a number"),
         (["--filter", "__import__('os').system('true')"], "is no filter"),
-        (["--sort", "nope"], "No run has a parameter or figure"),
+        (["--sort", "nope"], "No run has a parameter or figure called `nope`; t"),
+        (["--sort", "nope"], "here are `solver.beta0`, `run`, `name`, `status`"),
+        (["--sort", "gapp"], "did you mean `gap`? There are `solver.beta0`, `run`"),
+        (["--filter", "beta0>1e9", "--json"], "--filter leaves none of the 3 runs"),
         (["--best", "rank"], "write min:metric_rank or max:metric_rank"),
         (["--best", "beta0"], "is no figure of the result"),
         (["--best", "least:gap"], "write min:METRIC"),
@@ -69,8 +72,8 @@ def test_filter_sort_and_best(cgm, three):
 )
 def test_messages(cgm, three, arguments, message):
     code, out, err = cgm("report", three, *arguments)
-    assert code == 2 and out == ""
-    assert message in err
+    assert code == (3 if "leaves none" in message else 2) and message in err
+    assert json.loads(out)["error"]["exit_code"] == code if "--json" in arguments else out == ""
 
 
 def test_an_ambiguous_name_says_what_it_may_be(tmp_path):

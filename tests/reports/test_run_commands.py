@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -41,6 +42,41 @@ def test_show_tells_what_and_how(cgm, three):
         assert text in out
     assert [line.split()[0] for line in out.partition("Its last rows\n")[2].splitlines()[1:3]] == ["399", "400"]
     assert cgm("show", three / "beta1" / "run.h5")[1].count("What was run") == 1
+
+
+def test_show_as_an_object(cgm, three, mixed):
+    found = json.loads(cgm("show", three / "beta1", "--lines", "2", "--json")[1])
+    assert found["status"] == "iteration-limit" and not found["died"] and found["faults"] == []
+    assert found["spec"]["solver"]["beta0"] == 1.0 and found["provenance"]
+    last = load_run(three / "beta1")
+    assert found["result"] == last.summary
+    assert [row["k"] for row in found["rows"]] == [399, 400]
+    assert found["rows"][-1]["gap"] == last.trace["gap"][-1]
+    assert json.loads(cgm("show", mixed / "killed", "--json")[1])["died"] is True
+    (fault,) = json.loads(cgm("show", mixed / "broken", "--json")[1])["faults"]
+    assert "run.h5 cannot be read" in fault
+    code, out, err = cgm("show", mixed / "empty", "--json")
+    assert code == 3 and json.loads(out) == {"error": {"message": err.rstrip("\n"), "exit_code": 3}}
+
+
+def test_a_spec_as_an_object(cgm, tmp_path):
+    (tmp_path / "a.yaml").write_text(json.dumps(spec("a") | {"seed": 5}))
+    found = json.loads(cgm("show", tmp_path / "a.yaml", "solver.beta0=3", "--json")[1])
+    assert found["spec"]["seed"] == 5 and found["spec"]["solver"]["beta0"] == 3.0
+    assert found["method"]["beta0"] == 3.0 and found["method"]["policies"]["step"]["because"]
+    (tmp_path / "b.yaml").write_text("problem: {template: max-cut, graph: {file: nowhere.txt}}\n")
+    assert json.loads(cgm("show", tmp_path / "b.yaml", "--json")[1])["method"] is None
+
+
+def test_export_as_an_object(cgm, factored, tmp_path):
+    run, x = factored
+    code, out, err = cgm("export", run, "--solution", tmp_path / "x.npy", "--json")
+    file = str(tmp_path / "x.npy")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"run": str(run), "file": file, "holds": "x, 5 x 4", "array": "x", "shape": [*x.shape]}
+    code, out, err = cgm("export", run, "--solution", tmp_path / "x.npy", "--json")
+    assert code == 2 and json.loads(out)["error"]["message"] == err.rstrip("\n")
+    assert cgm("export", run, "--json")[0] == 2
 
 
 def test_show_of_runs_without_a_result(cgm, mixed):
@@ -189,3 +225,19 @@ def test_the_duals_of_a_semidefinite_program_are_exported(cgm, tmp_path):
     assert x[1, 2, 1, 1] == pytest.approx(whole[4])
     code, *told = cgm("export", run, "--solution", tmp_path / "p.sol")
     assert code != 0 and "--force" in "".join(told)
+
+
+def test_a_damaged_byte_of_a_solution_is_told(cgm, factored, tmp_path):
+    """By whoever reads it; what does not need it is shown."""
+    run, _ = factored
+    with h5py.File(run / "run.h5", "r") as file:
+        place = file["solution/left"].id.get_chunk_info(0).byte_offset
+    damaged = bytearray((run / "run.h5").read_bytes())
+    damaged[place + 3] ^= 1
+    (run / "run.h5").write_bytes(damaged)
+    for command in (("export", run, "--solution", tmp_path / "x.npy"), ("verify", run)):
+        code, _, err = cgm(*command)
+        assert code == 3 and "the bytes of /solution/left are damaged: they miss their checksum" in err
+    assert cgm("show", run)[0] == 0
+    assert cgm("report", run, "--html", tmp_path / "page.html")[0] == 0
+    assert "the bytes of /solution/left are damaged" in (tmp_path / "page.html").read_text()

@@ -137,7 +137,7 @@ def test_the_place_in_an_override_as_json(cgm, spec_file):
     code, out, _ = cgm("check", spec_file, "beta0=1", "--json")
     fault = {"message": "unknown key `beta0`", "path": ["beta0"], "line": 1, "column": 1}
     assert code == 2
-    assert json.loads(out)["faults"] == [
+    assert json.loads(out)["error"]["faults"] == [
         {**fault, "hint": "did you mean `solver.beta0`?", "file": None, "override": "beta0=1"}
     ]
 
@@ -146,12 +146,16 @@ def test_check_faults_as_json(cgm, spec_file, tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text(SPEC + "sede: 1\n")
     code, out, err = cgm("check", str(path), "--json")
-    assert (code, err) == (2, "")
-    fault = {"message": "unknown key `sede`", "path": ["sede"], "line": 5, "column": 1}
+    assert code == 2
+    where = {"path": ["sede"], "line": 5, "column": 1, "file": None, "override": None}
     assert json.loads(out) == {
-        "ok": False,
-        "faults": [{**fault, "hint": "did you mean `seed`?", "file": None, "override": None}],
-        "more": 0,
+        "error": {
+            "message": err.rstrip("\n"),
+            "exit_code": 2,
+            "where": where,
+            "faults": [{"message": "unknown key `sede`", **where, "hint": "did you mean `seed`?"}],
+            "more": 0,
+        }
     }
 
 
@@ -165,8 +169,8 @@ def test_faults_beyond_the_first_fifty_are_counted(cgm, build, spec_file, tmp_pa
     assert (code, out) == (2, "")
     assert err.count(f"{path}:") == 50 and err.endswith("\n\nand 1,184 more\n")
     code, out, err = cgm("check", str(path), "--json")
-    assert (code, err) == (2, "")
-    assert len(json.loads(out)["faults"]) == 50 and json.loads(out)["more"] == 1184
+    error = json.loads(out)["error"]
+    assert code == 2 and len(error["faults"]) == 50 and error["more"] == 1184
     code, out, err = cgm("show", str(path))
     assert error or (code == 2 and err.endswith("\n\nand 1,184 more\n"))
 
@@ -179,7 +183,7 @@ def test_check_places_the_errors_of_building(cgm, build, spec_file):
     build.error = DataError("no such file", ("problem", "domain", "upper"))
     code, out, _ = cgm("check", spec_file, "--json")
     assert code == 3
-    assert json.loads(out)["faults"][0]["line"] == 2
+    assert json.loads(out)["error"]["where"]["line"] == json.loads(out)["error"]["faults"][0]["line"] == 2
 
 
 @pytest.mark.parametrize(
@@ -259,7 +263,9 @@ def test_init(cgm, tmp_path, monkeypatch):
     assert cgm("init", "max-cut", "--force")[0] == 0
     assert load("max-cut.yaml").problem.template == "max-cut"
     assert cgm("init", "max-cut", "--out", "-")[1] == (tmp_path / "max-cut.yaml").read_text()
-    code, _, err = cgm("init", "max-cut", "--out", "none/x.yaml")
+    assert cgm("init", "max-cut", "--out", "none/yet/x.yaml")[0] == 0
+    assert load("none/yet/x.yaml").problem.template == "max-cut"
+    code, _, err = cgm("init", "max-cut", "--out", "max-cut.yaml/x.yaml")
     assert code == 2 and "cannot be written" in err
 
 

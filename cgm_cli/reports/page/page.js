@@ -460,7 +460,7 @@ function connectParameters() {
 // ---------------------------------------------------------------- pictures
 function drawPicture(plot) {
   const picture = data.pictures[plot.dataset.picture], small = printing ? { width: 300, height: 300 } : {};
-  if (picture.kind === "points") {
+  if (picture.kind === "points" || picture.kind === "network") {
     const groups = [...new Set(picture.group)].sort((a, b) => a - b);
     const lines = groups.map((group, index) => {
       const inside = picture.group.map((other, i) => (other === group ? i : -1)).filter((i) => i >= 0);
@@ -470,7 +470,12 @@ function drawPicture(plot) {
         marker: { color: colour(index), symbol: SYMBOLS[(index + Math.floor(index / LIGHT.length)) % SYMBOLS.length], size: 6, opacity: 0.75 },
       };
     });
-    Plotly.react(plot, lines, layout({ zeroline: false }, { zeroline: false, scaleanchor: "x" }, small), CONFIG);
+    const hide = picture.kind === "network" ? { visible: false } : {};
+    if (picture.kind === "network") {
+      const ways = ([x, y], color, width) => ({ type: "scatter", mode: "lines", x, y, line: { color, width }, opacity: 0.5, hoverinfo: "skip" });
+      lines.unshift(ways(picture.within, css("--line"), 1), ways(picture.across, colour(4), 0.7));
+    }
+    Plotly.react(plot, lines, layout({ zeroline: false, ...hide }, { zeroline: false, scaleanchor: "x", ...hide }, small), CONFIG);
   } else if (picture.kind === "signal") {
     Plotly.react(plot, [{ type: "bar", x: picture.numbers, y: picture.values, marker: { color: colour(0) }, hovertemplate: "entry %{x}<br>%{y:.5g}<extra></extra>" }],
       layout({ title: { text: "entry" }, showgrid: false }, {}, small), CONFIG);
