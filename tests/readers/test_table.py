@@ -123,11 +123,12 @@ def test_without_columns(tmp_path):
         context.array(FileArray(file="c.csv"))
 
 
-def test_an_empty_file_is_no_spec(tmp_path):
+@pytest.mark.parametrize("name", ["e.csv", "e.txt"])
+def test_an_empty_file_is_no_spec(tmp_path, name):
     """What has no name of a spec is a file of data, and its fault one of the file."""
-    (tmp_path / "e.csv").write_text("\n")
-    with pytest.raises(DataError, match=r"e\.csv: the file is empty$"):
-        recognise(tmp_path / "e.csv")
+    (tmp_path / name).write_text("\n")
+    with pytest.raises(DataError, match=f"{name}: the file is empty$"):
+        recognise(tmp_path / name)
 
 
 def solved(folder, problem):
