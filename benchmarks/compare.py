@@ -75,7 +75,7 @@ CASES = (
     Case("6c", "Huber regression", "06c-huber.yaml"),
     Case("7a", "a photograph, denoised", "07a-denoising.yaml", same=False),
     Case("7b", "a fifth of its pixels filled in", "07b-inpainting.yaml", same=False),
-    Case("8", "ratings completed", "08-ratings.yaml", metric="held_out_rmse", same=False),
+    Case("8", "ratings completed", "08-ratings.yaml", metric="held_out_rmse"),
     Case("9", "support vector machine", "09-svm.yaml"),
     Case("10", "sparse components", "10-components.yaml"),
     Case("11", "quadratic assignment", "11-assignment.yaml", ("SciPy", NOTHING), "assignment"),
@@ -176,6 +176,7 @@ def page(rows: list[tuple[Case, Side, Side]]) -> str:
     apart = ", ".join(case.number for case, _, _ in rows if not case.same)
     if apart:
         parts.append(f"Models differ between the two sides of {apart}: their values are not to be compared.\n")
+    parts.append("Each side of 8 holds out ratings of its own, on which its error depends.\n")
     parts += [*_table(ANSWERS, [_answers(*row) for row in rows])]
     return "\n".join(parts) + "\n"
 

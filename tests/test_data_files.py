@@ -225,7 +225,7 @@ def test_the_content_goes_before_the_name(here, name, text, kind):
         ("spec.json", '{"problem": {"template": "max-cut"}}'),
         ("spec.dat", "---\nname: x\n"),
         ("windows", "\r\n# a comment\r\n\r\n'problem' : {}\r\n"),
-        ("empty.txt", ""),
+        ("empty.yaml", ""),
     ],
 )
 def test_specs_are_left_alone(here, name, text):

@@ -39,8 +39,8 @@ def export(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The answer as a .csv table, a line for each node or point, by the name that it has in the data: "
-            "the side of a cut, the cluster, whether it is in the independent set.",
+            help="The answer as a .csv table, a line for each node, point or feature, by the name that it has in the "
+            "data: the side of a cut, the cluster, whether it is in the independent set, the coefficient.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if there is one.")] = False,

@@ -43,7 +43,9 @@ class Answer(Result):
 
     @property
     def labels(self) -> list[str] | None:
-        """What the data call the nodes that `solution` has a partition of, in its order; None of numbered ones."""
+        """What the data call the nodes of a graph, or the features of a linear model, in the order of `solution`;
+        None of numbered ones.
+        """
         return unpacked(self.solution[LABELS]) if LABELS in self.solution else None
 
     @property

@@ -17,7 +17,7 @@ ROW_IDS, COLUMN_IDS = "row_ids", "column_ids"
 """What the ids are called among the arrays of a solution."""
 
 LABELS = "labels"
-"""And the names of what a listing of the answer has a line for, such as the nodes of a graph."""
+"""And the names of what a listing of the answer has a line for, such as nodes of a graph, or features."""
 
 
 @dataclass(frozen=True)

@@ -96,14 +96,14 @@ def data_file(path: Path) -> Path:
 
 
 def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
-    """The spec of a data file; None of a spec, and of what is refused as one: a file that is empty, or not there.
+    """The spec of a data file; None of a spec, and of what is refused as one: a file that is not there.
 
     A file that is not in the working folder is looked for in the folders of data, as `data_file` does.
 
     beside: the folder that the spec is for: a file in it is named from there, so that both can be moved together; any
     other file, and without `beside` every file, is named by its absolute path. Raises DataError for a file that is
-    nothing known, with what it looks like and what was looked for; for one that may be of two kinds, with both; and for
-    one that no template takes.
+    empty; for one that is nothing known, with what it looks like and what was looked for; for one that may be of two
+    kinds, with both; and for one that no template takes.
     """
     path = data_file(path)
     found = file_kind(path)
@@ -119,7 +119,7 @@ def recognise(path: Path, beside: Path | None = None) -> MadeSpec | None:
             return None
         kind = _kind(head)
         if kind is None and not head.text.strip():
-            return None
+            raise DataError(f"{path}: the file is empty")
     if kind is None and (found := uses_of(path, head)):
         raise DataError(_unsaid(path, list(found)))
     if kind is None:

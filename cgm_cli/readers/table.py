@@ -12,7 +12,7 @@ import csv
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.frames import FRAMES, frame_rows
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.text import number_in, read_lines
+from cgm_cli.readers.text import left_out, number_in, read_lines, unclosed
 from cgm_cli.spec.fields import ColumnName, TableOptions
 from cgm_cli.text import did_you_mean, quoted
 
@@ -39,7 +39,7 @@ Row = tuple[int, list[str]]
 @dataclass(frozen=True)
 class Table:
     """rows: line in the file and cells, of which each has as many. headings: one a column, or None. decimal: what
-    stands before the fraction of a number. remarks: what was recognised, in sentences.
+    stands before the fraction of a number. remarks: what was recognised, in sentences. heading_line: of the file.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Table:
     rows: list[Row]
     decimal: str
     remarks: tuple[str, ...] = ()
+    heading_line: int = 1
 
     @property
     def width(self) -> int:
@@ -60,7 +61,11 @@ class Table:
             return column - 1
         known = self.headings or []
         if known.count(column) > 1:
-            raise DataError(f"{self.name}: {known.count(column)} columns are called `{quoted(column)}`: say its number")
+            numbers = " or ".join(str(place + 1) for place, each in enumerate(known) if each == column)
+            raise DataError(
+                f"{self.name}: line {self.heading_line}: {known.count(column)} columns are called `{quoted(column)}`: "
+                f"say its number, {numbers}"
+            )
         if column not in known:
             listed = ", ".join(f"`{quoted(each)}`" for each in known[:20]) or "none, its columns have numbers"
             hint = did_you_mean(column, known)
@@ -88,6 +93,14 @@ class Table:
         dropped = len(self.rows) - len(kept)
         if not dropped:
             return self, ()
+        empty = next(
+            (place for place in places if all(row[1][place].casefold() in _MISSING for row in self.rows)), None
+        )
+        if empty is not None:
+            raise DataError(
+                f"{self.name}: every row has a missing value: column {empty + 1} has no other; "
+                f"`except: [{self._called(empty)}]` leaves it out"
+            )
         if not drop:
             line, place = next(
                 (line, place) for line, cells in self.rows for place in places if cells[place].casefold() in _MISSING
@@ -99,7 +112,7 @@ class Table:
         if not kept:
             raise DataError(f"{self.name}: every row has a missing value")
         remark = f"{self.name}: {dropped} of {len(self.rows)} rows miss a value and were dropped."
-        return Table(self.name, self.headings, kept, self.decimal), (remark,)
+        return replace(self, rows=kept, remarks=()), (remark,)
 
     def numbers(self, places: list[int]) -> np.ndarray:
         """The entries of these columns (rows, columns), nan where one is missing. DataError with the cell for what is
@@ -116,12 +129,8 @@ class Table:
                         'decimal commas; `decimal: "."` says otherwise'
                     )
                 if value is None:
-                    called = f"[{quoted(self.headings[place]) if self.headings else place + 1}]"
-                    hint = f" (`columns` names those that are wanted, `except` those that are not: `except: {called}`)"
-                    raise DataError(
-                        f"{self.at(line, place)}: '{quoted(cells[place])}' is not a number"
-                        f"{hint if len(places) > 1 else ''}"
-                    )
+                    hint = f" {left_out(self._called(place))}" if len(places) > 1 else ""
+                    raise DataError(f"{self.at(line, place)}: '{quoted(cells[place])}' is not a number{hint}")
                 found[row, column] = value
         return found
 
@@ -139,6 +148,11 @@ class Table:
             # A point may be one between thousands.
             return None if "." in cell else number_in(cell.replace(",", "."))
         return number_in(cell)
+
+    def _called(self, place: int) -> str | int:
+        """How a spec names a column: by its heading, or by its number where it has none of its own."""
+        heading = self.headings[place] if self.headings else ""
+        return quoted(heading) if heading and self.headings and self.headings.count(heading) == 1 else place + 1
 
     def _range(self, wanted: ColumnName) -> list[int]:
         if isinstance(wanted, str) and ".." in wanted and wanted not in (self.headings or []):
@@ -177,7 +191,7 @@ def checked_rows(found: Iterable[Row], name: str) -> list[Row]:
     """All rows, that of headings included. DataError for a table that is empty, or has rows of different lengths."""
     rows = list(found)
     if not rows:
-        raise DataError(f"{name}: is empty")
+        raise DataError(f"{name}: the file is empty")
     for row in rows:
         check_width(row, rows[0], name)
     check_fits(name, _CELL_BYTES * len(rows) * len(rows[0][1]))
@@ -186,7 +200,7 @@ def checked_rows(found: Iterable[Row], name: str) -> list[Row]:
 
 def table_of(name: str, rows: list[Row], headed: bool, decimal: str | None) -> Table:
     """The table of these rows, the first of which has headings or not. DataError if there is no other."""
-    headings = rows[0][1] if headed else None
+    headings, heading_line = (rows[0][1] if headed else None), rows[0][0]
     rows = rows[headed:]
     if not rows:
         raise DataError(f"{name}: has headings, and no rows")
@@ -198,8 +212,8 @@ def table_of(name: str, rows: list[Row], headed: bool, decimal: str | None) -> T
                 '`decimal: ","` says the latter; commas between thousands are to be left out of the file'
             )
         if commas:
-            return Table(name, headings, rows, ",", (commas_told(name, commas[0]),))
-    return Table(name, headings, rows, decimal or ".")
+            return Table(name, headings, rows, ",", (commas_told(name, commas[0]),), heading_line)
+    return Table(name, headings, rows, decimal or ".", heading_line=heading_line)
 
 
 def are_headings(first: list[str], asked: Collection[ColumnName]) -> bool:
@@ -216,7 +230,9 @@ def check_width(row: Row, first: Row, name: str) -> None:
     """DataError unless a row has as many cells as the first one."""
     if len(row[1]) != len(first[1]):
         cells = f"{len(row[1])} {'cell' if len(row[1]) == 1 else 'cells'}"
-        raise DataError(f"{name}: line {row[0]} has {cells}, but line {first[0]} has {len(first[1])}")
+        ends = len(row[1]) > len(first[1]) and not row[1][-1]
+        hint = " (it ends with a separator: leave that out of the file)" if ends else ""
+        raise DataError(f"{name}: line {row[0]} has {cells}, but line {first[0]} has {len(first[1])}{hint}")
 
 
 def commas_told(name: str, sample: str) -> str:
@@ -239,7 +255,7 @@ def rows_of(lines: list[str], decimal: str | None, name: str) -> Iterator[Row]:
             try:
                 cells = next(csv.reader([line], delimiter=mark, strict=True, skipinitialspace=True))
             except csv.Error as error:
-                raise DataError(f"{name}: line {number}: {reason(error)}") from None
+                raise DataError(f"{name}: line {number}: {unclosed(line) or reason(error)}") from None
             yield number, [cell.strip() for cell in cells]
 
 

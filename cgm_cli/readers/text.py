@@ -14,7 +14,7 @@ import numpy as np
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.text import visible
+from cgm_cli.text import quoted, visible
 
 _LINE_BYTES = 64
 _PIECE = 2**24
@@ -69,19 +69,23 @@ def read_table(path: Path, name: str) -> np.ndarray:
     lines = read_lines(path, name)
     first = next((line for line in lines if _content(line)), None)
     if first is None:
-        raise DataError(f"{name}: is empty")
+        raise DataError(f"{name}: the file is empty")
     delimiter = next((mark for mark in (";", ",", "\t") if mark in first.partition("#")[0]), None)
     if delimiter == "," and all(_PAIR.fullmatch(_content(line)) for line in lines if _content(line)):
         raise DataError(
             f"{name}: `{_content(first)}` may be two numbers, or one with a decimal comma: say `columns: [1, 2]`, or "
             '`column: 1` with `decimal: ","`'
         )
+    if delimiter and _is_heading(first, delimiter) and sum(bool(_content(line)) for line in lines) == 1:
+        raise DataError(f"{name}: has headings, and no rows")
+    headings = None
     if _is_heading(first, delimiter) and sum(bool(_content(line)) for line in lines) > 1:
+        headings = _cells(first, delimiter)
         lines = [line if line is not first else "" for line in lines]
     try:
         table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments="#")
     except ValueError as error:
-        raise DataError(f"{name}: {_diagnose(lines, delimiter) or reason(error)}") from None
+        raise DataError(f"{name}: {_diagnose(lines, delimiter, headings) or reason(error)}") from None
     return table[:, 0] if table.shape[1] == 1 else table
 
 
@@ -103,25 +107,48 @@ def _content(line: str) -> str:
     return line.partition("#")[0].strip()
 
 
-def _diagnose(lines: list[str], delimiter: str | None) -> str | None:
-    """What is wrong with a table that NumPy refused: a cell that is not a number, or rows of different lengths."""
-    width: tuple[int, int] | None = None
-    for number, line in enumerate(lines, start=1):
-        if not _content(line):
-            continue
-        cells = line.partition("#")[0].split(delimiter)
-        for column, cell in enumerate(cells, start=1):
+def unclosed(line: str) -> str | None:
+    """What is wrong with a line that has one quote too many, or too few."""
+    return "a quote is not closed (a cell ends on its line)" if line.count('"') % 2 else None
+
+
+def left_out(column: str | int) -> str:
+    """What to write where a column, by heading or by number, has something else than numbers."""
+    return f"(`columns` names those that are wanted, `except` those that are not: `except: [{column}]`)"
+
+
+def _cells(line: str, delimiter: str | None) -> list[str]:
+    return [cell.strip() for cell in _content(line).split(delimiter)]
+
+
+def _diagnose(lines: list[str], delimiter: str | None, headings: list[str] | None) -> str | None:
+    """What is wrong with a table that NumPy refused: a quote that is not closed, a separator at the end of the lines,
+    a cell that is not a number, or rows of different lengths.
+    """
+    content = [(number, line) for number, line in enumerate(map(_content, lines), start=1) if line]
+    widths = [len(_cells(line, delimiter)) for _, line in content]
+    first, width = content[0][0], widths[0]
+    if delimiter and width > 1 and all(line.endswith(delimiter) for _, line in content):
+        mark = "a tab" if delimiter == "\t" else f"`{delimiter}`"
+        told = f"line {first} ends with {mark}, as all do, so that cell {width} is empty: "
+        if headings is not None and len(headings) < width:
+            return f"{told}leave it out of the file, which has {len(headings)} headings"
+        return f"{told}`except: [{width}]` leaves that column out"
+    for (number, line), size in zip(content, widths, strict=True):
+        if fault := unclosed(line):
+            return f"line {number}: {fault}"
+        for column, cell in enumerate(_cells(line, delimiter), start=1):
             if number_in(cell) is None:
-                hint = " (`columns` names those that are wanted of a table with headings)" if number == 1 else ""
-                shown = visible(cell.strip()[:40])
-                what = (
-                    f"'{shown}' is not a number"
-                    if shown
-                    else "the cell is empty (name the `columns` of a table with such cells)"
-                )
-                return f"line {number}, column {column}: {what}{hint}"
-        if width is None:
-            width = (number, len(cells))
-        elif len(cells) != width[1]:
-            return f"line {number} has {len(cells)} cells, but line {width[0]} has {width[1]}"
+                return f"line {number}, column {column}: {_not_a_number(cell, column, size, headings)}"
+        if size != width:
+            return f"line {number} has {size} cells, but line {first} has {width}"
     return None
+
+
+def _not_a_number(cell: str, column: int, width: int, headings: list[str] | None) -> str:
+    if not cell:
+        return "the cell is empty (name the `columns` of a table with such cells)"
+    heading = headings[column - 1].strip('"') if headings and len(headings) == width else ""
+    called = quoted(heading) if heading and headings and headings.count(heading) == 1 else column
+    hint = f" {left_out(called)}" if width > 1 else ""
+    return f"'{visible(cell[:40])}' is not a number{hint}"

@@ -9,7 +9,7 @@ import numpy as np
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball, LinfBall
 from cgm_cli.blocks.domains.simplex import Simplex
-from cgm_cli.blocks.iterates import DenseIterate
+from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.logistic import Logistic
@@ -18,8 +18,12 @@ from cgm_cli.blocks.penalties.hinge import Hinge
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.readers.entries import named_arrays
+from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.tables import SampleTable
 
 CLASSES = {"least-squares": False, "logistic": True, "absolute": False, "hinge": True}
@@ -47,6 +51,7 @@ class LinearModel(Template):
     """
 
     iterate = "dense"
+    listing = Listing("x", "feature", "coefficient")
 
     measures = (
         Metric("train_error", f"{_ERROR}, over the samples of the objective", "lower", log=True),
@@ -78,6 +83,12 @@ class LinearModel(Template):
             found["test_error"] = self.error(table.test_features @ w, table.test_target)
         size = np.abs(w)
         return {**found, "nonzeros": float(np.count_nonzero(size > NEGLIGIBLE * size.max()))}
+
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
+        """Nothing is rounded: the answer is w. With it goes what its entries are called."""
+        return Rounding(arrays=named_arrays(self.table.names))
 
     def error(self, z: np.ndarray, target: np.ndarray) -> float:
         """The error of predictions z."""

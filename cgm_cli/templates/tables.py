@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -60,7 +60,7 @@ class TableSpec(TemplateSpec):
         train on.
         """
         with located("data"):
-            features, target = _read(self.data, context)
+            features, target, names = _read(self.data, context)
             if classes:
                 target = _signs(target)
         context.reserve("samples", 2 * features.nbytes)
@@ -70,18 +70,22 @@ class TableSpec(TemplateSpec):
         order = np.random.default_rng([context.seed, 5]).permutation(target.size)
         # Without a test set the rows stay in their order.
         test, train = order[:held_out], order[held_out:] if held_out else slice(None)
-        table = SampleTable(features[train], target[train], features[test], target[test])
+        table = SampleTable(features[train], target[train], features[test], target[test], names)
         return table.standardised(classes) if self.standardise else table
 
 
 @dataclass(frozen=True)
 class SampleTable:
-    """features (m, n) and target (m,) to train on, and the same of the samples that are held out, perhaps none."""
+    """features (m, n) and target (m,) to train on, and the same of the samples that are held out, perhaps none.
+
+    names: what the n features are called; None where they are told by their numbers.
+    """
 
     features: np.ndarray
     target: np.ndarray
     test_features: np.ndarray
     test_target: np.ndarray
+    names: list[str] | None = None
 
     @property
     def samples(self) -> int:
@@ -98,7 +102,7 @@ class SampleTable:
         target, test_target = self.target, self.test_target
         if not classes:
             target, test_target = _standardised(target, test_target)
-        return SampleTable(features, target, test_features, test_target)
+        return replace(self, features=features, target=target, test_features=test_features, test_target=test_target)
 
 
 def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,20 +112,26 @@ def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.n
     return (train - mean) / scale, (test - mean) / scale
 
 
-def _read(data: str | Arrays | SampleFile, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
+_Samples = tuple[np.ndarray, np.ndarray, list[str] | None]
+"""Features, target, and what the features are called."""
+
+
+def _read(data: str | Arrays | SampleFile, context: BuildContext) -> _Samples:
     if data == "diabetes":
         from sklearn.datasets import load_diabetes
 
-        return load_diabetes(return_X_y=True, scaled=False)
+        found = load_diabetes(scaled=False)
+        return found.data, found.target, list(map(str, found.feature_names))
     if data == "breast-cancer":
         from sklearn.datasets import load_breast_cancer
 
-        return load_breast_cancer(return_X_y=True)
+        found = load_breast_cancer()
+        return found.data, found.target, list(map(str, found.feature_names))
     if isinstance(data, SampleFile):
         with located("file"):
             if data.target is not None:
                 return _of_table(data, data.target, context)
-            return read_svmlight(context.find(data.file), visible(data.file))
+            return *read_svmlight(context.find(data.file), visible(data.file)), None
     assert isinstance(data, Arrays)
     with located("features"):
         features = context.array(data.features, copies=3)  # two for what is made of them
@@ -129,11 +139,11 @@ def _read(data: str | Arrays | SampleFile, context: BuildContext) -> tuple[np.nd
             raise ProblemError(f"the features must be a matrix, one row per sample, but are {named(features.shape)}")
     with located("target"):
         target = fit(context.array(data.target), (features.shape[0],), "the target", "the column of samples")
-    return features, target
+    return features, target, None
 
 
-def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> tuple[np.ndarray, np.ndarray]:
-    """Features, and the target, whose words become -1 and +1, in the order of the alphabet."""
+def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> _Samples:
+    """Features with their headings, and the target, whose words become -1 and +1, in the order of the alphabet."""
     table = context.table(data.file, data, (target,))
     goal = table.place(target)
     places = [place for place in table.places(data, (goal,)) if place != goal]
@@ -147,7 +157,9 @@ def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> tu
         context.remarks.append(f"Of the target, {quoted(words[0])} counts as -1, and {quoted(words[1])} as +1.")
         found = 2.0 * codes - 1.0
     name = visible(data.file)
-    return np.asarray(finished(name, features)), np.asarray(finished(name, found))
+    # A heading of a spreadsheet may have several lines; a column without one is told by its number.
+    names = [visible(table.headings[place]) or str(place + 1) for place in places] if table.headings else None
+    return np.asarray(finished(name, features)), np.asarray(finished(name, found)), names
 
 
 def _signs(target: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import pytest
 
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.kinds import recognise
 from cgm_cli.spec.fields import TableArray
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
@@ -94,11 +95,13 @@ def test_missing_values(tmp_path):
         (PEOPLE, {"columns": "d..a"}, "runs backwards"),
         (PEOPLE, {"columns": ["name", "a"]}, r"line 2, column 1 \(`name`\): 'ann' is not a number"),
         ("a,b\n1,2\n3\n", {"columns": ["a"]}, "line 3 has 1 cell, but line 1 has 2"),
-        ('a,b\n1,"2\n', {"columns": ["a"]}, "line 2: unexpected end of data"),
-        ("a,a\n1,2\n", {"columns": ["a"]}, "2 columns are called `a`"),
+        ('a,b\n1,"2\n', {"columns": ["a"]}, "line 2: a quote is not closed"),
+        ("a,b\n1,2,\n", {"columns": ["a"]}, "line 2 has 3 cells, but line 1 has 2 .*leave that out of the file"),
+        ("a,b,\n1,2,\n", {"except": ["b"]}, r"column 3 has no other; `except: \[3\]` leaves it out"),
+        ("a,a\n1,2\n", {"columns": ["a"]}, "line 1: 2 columns are called `a`: say its number, 1 or 2"),
         ("a,b\nNA,1\n", {"columns": ["a"], "missing": "drop"}, "every row has a missing value"),
         ("a,b\n", {"columns": ["a"]}, "has headings, and no rows"),
-        ("\n", {"columns": ["a"]}, "is empty"),
+        ("\n", {"columns": ["a"]}, "the file is empty"),
         ("a,b\n1_0,2\n", {"columns": ["a"]}, "'1_0' is not a number"),
         ("a,b\ninf,2\n", {"columns": ["a"]}, "not finite"),
     ],
@@ -118,6 +121,14 @@ def test_without_columns(tmp_path):
     (tmp_path / "c.csv").write_text("1,5\n2,25\n")
     with pytest.raises(DataError, match="may be two numbers, or one with a decimal comma"):
         context.array(FileArray(file="c.csv"))
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.txt"])
+def test_an_empty_file_is_no_spec(tmp_path, name):
+    """What has no name of a spec is a file of data, and its fault one of the file."""
+    (tmp_path / name).write_text("\n")
+    with pytest.raises(DataError, match=f"{name}: the file is empty$"):
+        recognise(tmp_path / name)
 
 
 def solved(folder, problem):

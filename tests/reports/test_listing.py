@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cgm_cli import solve
-from tests.reports.support import make_run
+from tests.reports.support import make_run, spec
 
 EDGES = [("ann", "bob"), ("bob", "cat"), ("cat", "dan"), ("dan", "ann")]
 
@@ -31,6 +31,28 @@ def test_nodes_come_back_by_their_names(cgm, tmp_path, template, entry):
     assert found[0] == ["node", entry]
     told = dict(found[1:])
     assert told["ann"] == told["cat"] != told["bob"] == told["dan"]
+
+
+@pytest.mark.parametrize(
+    ("template", "fields"),
+    [
+        ("elastic-net", {"l1": 0.1, "ridge": 0.0}),
+        ("sparse-regression", {"radius": 0.9}),
+        ("least-absolute-deviations", {"radius": 0.9}),
+        ("svm", {"radius": 0.9, "domain": "l1"}),
+    ],
+)
+def test_features_come_back_by_their_headings(cgm, tmp_path, template, fields):
+    """A target that is one feature itself, beside another that is orthogonal to it: its coefficient is 0.9."""
+    (tmp_path / "t.csv").write_text('y,,"fat, raw"\n1,1,1\n1,-1,1\n-1,1,-1\n-1,-1,-1\n')
+    data = {"file": str(tmp_path / "t.csv"), "target": "y"}
+    answer = solve({"problem": {"template": template, "data": data, **fields}}, out=tmp_path / "run")
+    assert answer.labels == ["2", "fat, raw"]
+    code, _, err = cgm("export", tmp_path / "run", "--table", tmp_path / "out.csv")
+    assert code == 0 and "feature and coefficient, 2 lines" in err
+    found = rows(tmp_path / "out.csv")
+    assert found[0] == ["feature", "coefficient"] and [row[0] for row in found[1:]] == answer.labels
+    np.testing.assert_allclose([float(row[1]) for row in found[1:]], [0.0, 0.9], atol=1e-2)
 
 
 def test_without_names_nodes_are_numbered_from_one(cgm, tmp_path):
@@ -56,6 +78,7 @@ def test_faults(cgm, tmp_path, monkeypatch, arguments, code, message):
 
 
 def test_a_problem_without_nodes(cgm, tmp_path):
-    run = make_run(tmp_path / "run", solution={"x": np.ones(3)})
+    tree = spec() | {"problem": {"template": "matrix-game", "payoff": [[1.0]]}}
+    run = make_run(tmp_path / "run", tree, solution={"x": np.ones(3)})
     code, _, err = cgm("export", run, "--table", tmp_path / "o.csv")
     assert code == 2 and "about no nodes" in err
