@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -57,22 +58,25 @@ def run(
     resume: Mapping[str, Any] | None = None,
     on_checkpoint: OnCheckpoint = lambda state, ending: None,
     began: float | None = None,
+    beginning: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place), or from `resume`: what
     `State.pack` gave. `answers`: by which a run may end as converged that has not met its tolerances.
     `on_checkpoint` is called with the state of the start and after every step, and may pack it; and once more with that
     state, and how the run is about to end, before the last certificates, which may take long. `began`: when the run
     did, by time.perf_counter, its data yet to be read: what has passed since counts towards its limit of time, and is
-    no part of the seconds of its records.
+    no part of the seconds of its records. `beginning`: the context of what comes before the first call of the oracle,
+    in which nobody asks whether to leave: what is raised there passes through.
 
     The record of k describes the iterate after k steps and the bound of its own dual point, so a run of N steps
     evaluates, and asks the oracle, N + 1 times. Raises ProblemError if the method cannot take the problem,
     NumericalError on non-finite numbers.
     """
     method.refuse(problem)
-    point = point_at(problem, iterate, method.duals.is_centred, method.oracle.is_loose)
-    rng = np.random.default_rng(seed)
-    state = State(point, rng, method.correction.init(problem), method.duals.init(problem))
+    with beginning():
+        point = point_at(problem, iterate, method.duals.is_centred, method.oracle.is_loose)
+        rng = np.random.default_rng(seed)
+        state = State(point, rng, method.correction.init(problem), method.duals.init(problem))
     if resume is not None:
         try:
             state.unpack(resume)
@@ -82,7 +86,7 @@ def run(
     # To compile code, which happens once on a machine, is part of neither.
     point.warm_up()
     method.correction.warm_up(problem)
-    loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint, before)
+    loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint, before, beginning)
     return loop.solve(loop.recorder(observers, metrics, theory), answers)
 
 
@@ -97,6 +101,7 @@ class _Loop:
         should_stop: Callable[[], Status | None],
         on_checkpoint: OnCheckpoint,
         before: float,
+        beginning: Callable[[], AbstractContextManager[Any]],
     ):
         self.problem, self.method, self.stop, self.state, self.schedule = problem, method, stop, state, schedule
         self.clock = Clock(state.seconds)
@@ -106,6 +111,7 @@ class _Loop:
         self.certifier = Certifier(problem, state, schedule, self.budget, self.clock)
         self.debt = Debt(problem, state)
         self.oracle = OracleCalls(problem, method, state, self.budget, schedule.certifies)
+        self.context = beginning  # of evaluations: of the first, which writes to memory that is new, and no other
 
     def recorder(self, observers: Iterable[Observer], metrics: Metrics | None, theory: Theory | None) -> Recorder:
         return Recorder(self.problem, self.state, self.schedule, self.clock, self.debt, observers, metrics, theory)
@@ -130,9 +136,10 @@ class _Loop:
 
     def _evaluate(self) -> Evaluation:
         state = self.state
-        with self.clock.phase("evaluate"):
+        with self.clock.phase("evaluate"), self.context():
             found = state.point.evaluate(self.method.evaluated_at(state, state.k + 1))
             refuse_non_finite(self.problem, found, lambda: state.point.images, state.k)
+        self.context = nullcontext
         return found
 
     def _ask_oracle(self, evaluation: Evaluation, metric_seconds: float) -> Turn:

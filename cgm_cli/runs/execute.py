@@ -145,6 +145,12 @@ def _solve(
     stack.enter_context(threads(spec.threads))
     expect = getattr(should_stop, "expect", lambda when: None)
     expect("before the first step")
+
+    def left(request: Leave) -> Execution:
+        """Nothing has been changed: whoever goes on begins where this process did."""
+        fault = _end(folder, request.status, "It was left before its first step.")
+        return Execution(request.status, None, folder.path, unbegun(request.status, folder.path), fault)
+
     try:
         in_words = nullcontext if handed is None else handed.in_words
         with in_words(), getattr(should_stop, "raising", nullcontext)():
@@ -152,9 +158,7 @@ def _solve(
             beside = file or folder.path / "spec.yaml"
             instance = build(spec, beside, None if checkpoint is None or former is None else former.form.get("kind"))
     except Leave as request:
-        # Nothing has been changed: whoever goes on begins where this process did.
-        fault = _end(folder, request.status, "It was left before its first step.")
-        return Execution(request.status, None, folder.path, unbegun(request.status, folder.path), fault)
+        return left(request)
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
     origin = {**provenance.collect(resolved, spec.seed, folder.started, digests), "iterate": form}
@@ -191,6 +195,13 @@ def _solve(
             checkpointer.write_once()
 
     @contextmanager
+    def beginning() -> Iterator[None]:
+        expect("before the first step")
+        with getattr(should_stop, "raising", nullcontext)():
+            yield
+        expect(_WHEN[True])
+
+    @contextmanager
     def rounding() -> Iterator[None]:
         expect("without the rounding")
         with getattr(should_stop, "raising", nullcontext)():
@@ -204,7 +215,10 @@ def _solve(
             on_checkpoint=keep,
             rounding=rounding,
             began=began,
+            beginning=beginning,
         )
+    except Leave as request:
+        return left(request)
     except NumericalError:
         # What the oracle was not asked about is the last good state.
         checkpointer.write()

@@ -63,6 +63,7 @@ class Solve:
         on_checkpoint: OnCheckpoint = lambda pack, status: None,
         rounding: Callable[[], AbstractContextManager[Any]] = nullcontext,
         began: float | None = None,
+        beginning: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> Result:
         """Run the loop from the problem's start, or from `resume`, and round. Raises NumericalError on non-finite
         numbers.
@@ -71,7 +72,7 @@ class Solve:
         before the rounding, with a function that packs all that the solve would need to go on from there: nested
         mappings of arrays and plain values, valid until the next turn. `resume` is what such a function gave. rounding:
         the context of the rounding, in which `Leave` may be raised at any time; a run that is preempted is not rounded.
-        began: see `loop.run`.
+        began, beginning: see `loop.run`.
         """
         with in_range(NumericalError):
             rates = Rates()
@@ -81,11 +82,13 @@ class Solve:
             def pack(state: State) -> Pack:
                 return lambda: {"state": state.pack(), "rates": rates.pack()}
 
+            with beginning():
+                iterate = self.form.begin(self.problem, self.seed)
             outcome = run(
                 self.problem,
                 self.method,
                 self.stop,
-                self.form.begin(self.problem, self.seed),
+                iterate,
                 schedule=self.schedule,
                 seed=self.seed,
                 observers=[*observers, rates],
@@ -96,6 +99,7 @@ class Solve:
                 resume=None if resume is None else resume["state"],
                 on_checkpoint=lambda state, ending: on_checkpoint(pack(state), ending),
                 began=began,
+                beginning=beginning,
             )
             on_checkpoint(pack(outcome.state), outcome.status)
             return self._result(outcome, rates, rounding)

@@ -9,10 +9,17 @@ import time
 import numpy as np
 import pytest
 
+from cgm_cli.methods.point import ImagePoint
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics.bands import SLAB, combined
+from cgm_cli.numerics.deadline import NEVER, Deadline, OutOfTime
+from cgm_cli.numerics.threads import looking
 from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 from cgm_cli.runs.signals import stop_on_signals
+from cgm_cli.templates.build import build
+from cgm_cli.verify.check import verify
+from cgm_cli.verify.report import Verdict
 from tests.runs.test_resume import CUT, StopAt, assert_same_end
 
 LENIENT = 60.0
@@ -187,6 +194,45 @@ def test_a_run_that_is_told_to_leave_while_it_is_read_leaves(tmp_path):
     assert set(outcome.summary) == set(load_run(tmp_path / "whole").summary)
     execute(None, resume=tmp_path / "run")
     assert_same_end(tmp_path / "whole", tmp_path / "run")
+
+
+def test_a_run_that_is_told_to_leave_while_it_is_first_evaluated_leaves(tmp_path, monkeypatch):
+    execute(CUT, [], tmp_path / "whole")
+    evaluate = ImagePoint.evaluate
+
+    def evaluated(self, beta):
+        monkeypatch.setattr(ImagePoint, "evaluate", evaluate)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return evaluate(self, beta)
+
+    monkeypatch.setattr(ImagePoint, "evaluate", evaluated)
+    outcome = execute(CUT, [], tmp_path / "run")
+    assert (outcome.status, outcome.result) == (Status.PREEMPTED, None)
+    assert "before its first step" in load_run(tmp_path / "run").state["message"]
+    execute(None, resume=tmp_path / "run")
+    assert_same_end(tmp_path / "whole", tmp_path / "run")
+
+
+def test_the_reading_of_the_data_counts_towards_the_limit(tmp_path, monkeypatch):
+    def late(*arguments):
+        time.sleep(0.6)
+        return build(*arguments)
+
+    monkeypatch.setattr("cgm_cli.runs.execute.build", late)
+    outcome = execute(cut(40, 80, time="0.5s"), ["solver.method=hcgm"], tmp_path / "run")
+    assert (outcome.status, outcome.result.record.k) == (Status.TIME_LIMIT, 0)
+    (row,) = [row for row in verify(tmp_path / "run").rows if row.quantity == "status"]
+    assert row.verdict is Verdict.HOLDS
+
+
+def test_a_pass_over_a_large_matrix_is_given_up_between_two_slabs():
+    looks = AfterSo(3)
+    deadline = Deadline(asked=lambda: looks() is not None)
+    x = np.ones((4 * SLAB, 200))
+    with looking(deadline.check), pytest.raises(OutOfTime):
+        combined(np.add, x, x)
+    with looking(NEVER.check):
+        np.testing.assert_array_equal(combined(np.add, x, x), 2.0 * x)
 
 
 def test_an_interrupt_is_answered_at_once(capfd):
