@@ -37,7 +37,9 @@ def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool =
 
 
 PIECE = 1 << 25
-"""Bytes that are written at once."""
+"""Bytes of a large file that wait in the system's cache to be written: where memory is given to a machine when it first
+writes to it, a cache of gigabytes takes many times as long as the disk does.
+"""
 
 
 class ForgivingFile(io.RawIOBase):
@@ -53,13 +55,15 @@ class ForgivingFile(io.RawIOBase):
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         self._position = 0
         self._size = 0  # what HDF5 believes
+        self._waiting = 0  # bytes that may be in the cache alone
         self._kept: list[tuple[int, bytes]] = []  # what did not go to the disk, in order
 
     def write(self, data) -> int:
         data = memoryview(data).cast("B")
         if self.fault is None:
             try:
-                write_all(self._descriptor, data, self._position)
+                for first in range(0, len(data), PIECE):
+                    self._put(data[first : first + PIECE], self._position + first)
             except OSError as error:
                 self.fault = error
         if self.fault is not None:
@@ -67,6 +71,14 @@ class ForgivingFile(io.RawIOBase):
         self._position += len(data)
         self._size = max(self._size, self._position)
         return len(data)
+
+    def _put(self, data: memoryview, position: int) -> None:
+        write_all(self._descriptor, data, position)
+        self._waiting += len(data)
+        if self._waiting >= PIECE and hasattr(os, "posix_fadvise"):  # not on macOS
+            os.fdatasync(self._descriptor)
+            os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            self._waiting = 0
 
     def readinto(self, buffer) -> int:
         view = memoryview(buffer).cast("B")
@@ -114,16 +126,8 @@ class ForgivingFile(io.RawIOBase):
 
 
 def write_all(descriptor: int, data: bytes | memoryview, offset: int) -> None:
-    """All of `data` at `offset` of an open file. Raises OSError.
-
-    What is large goes to the disk piece by piece, and none of it stays in memory: where that is given to a machine when
-    it first writes to it, a file of gigabytes in the system's cache takes many times as long as the disk does.
-    """
+    """All of `data` at `offset` of an open file. Raises OSError."""
     view = memoryview(data)
-    large = len(view) > PIECE and hasattr(os, "posix_fadvise")  # not on macOS
     while len(view):
-        written = os.pwrite(descriptor, view[:PIECE], offset)
-        if large:
-            os.fdatasync(descriptor)
-            os.posix_fadvise(descriptor, offset, written, os.POSIX_FADV_DONTNEED)
+        written = os.pwrite(descriptor, view, offset)
         view, offset = view[written:], offset + written
