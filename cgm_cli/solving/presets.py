@@ -248,8 +248,9 @@ def _descends_well(problem: CompositeProblem) -> bool:
     """
     if not is_conic(problem):
         return True
-    about_entries = all(_entries_asked_for(term.map) for term in problem.terms)
-    return len(problem.domain.shape) == 2 and (about_entries or is_on_diagonal(problem))
+    if len(problem.domain.shape) != 2:
+        return False
+    return all(_entries_asked_for(term.map) for term in problem.terms) or is_on_diagonal(problem)
 
 
 def _is_full_of_entries(solver: SolverSpec, problem: CompositeProblem) -> bool:

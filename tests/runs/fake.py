@@ -86,7 +86,7 @@ class Instance:
     template: Any = field(default_factory=lambda: SimpleNamespace(measures=()))
     choice: Any = field(default_factory=lambda: SimpleNamespace(policies={}, in_words="hcgm"))
 
-    def solve(self, observers: list[Any], should_stop: Any, resume: Any, on_checkpoint: Any, rounding: Any) -> Result:
+    def solve(self, observers: list[Any], should_stop: Any, resume: Any, on_checkpoint: Any, **contexts: Any) -> Result:
         status = Status.ITERATION_LIMIT
         for k in range(0 if resume is None else resume["state"]["k"], self.iterations + 1):
             on_checkpoint(lambda: {"state": {"k": k}, "rates": {}}, None)  # noqa: B023, called at once
