@@ -25,7 +25,7 @@ certificates, and what is left by the rounding.
 SHARE = 1.0 / 3.0
 """The largest part of the limit that is kept for what a run ends with."""
 
-SAVED = 2e8
+SAVED = 1.5e8
 """Bytes of a state that are rounded and saved in a second, as a checkpoint and as the solution: 1 GB of a clustering
 took 4.6 s, and 0.16 GB of a cut 1.5 s.
 """
@@ -55,7 +55,7 @@ class Budget:
         self._limit = math.inf if limit is None else limit
         self._grace = 0.0 if limit is None else max(GRACE, GRACE_SHARE * limit)
         self._elapsed, self._request = elapsed, request
-        self._kept = 0.0
+        self._kept = self._after = 0.0
         self._last = self._rounded = self._limit + self._grace
         self._asked: float | None = None  # when a request was first seen
         self.turns = Deadline(lambda: self._limit - self._kept - elapsed(), lambda: request() is not None)
@@ -78,15 +78,17 @@ class Budget:
             self._last = self._limit - rest
             self._rounded = self._last + 0.5 * after
 
-    def begin_ending(self) -> None:
-        """The loop is left: however late that is, there is time for a small certificate."""
+    def begin_ending(self, after: float) -> None:
+        """The loop is left: however late that is, there is time for a small certificate. after: seconds that are needed
+        after the certificates.
+        """
+        self._after = after
         self._last = max(self._last, self._elapsed() + GRACE)
 
     def rounding(self) -> Deadline:
         """When a rounding that begins now has to be done with."""
-        soon = self._elapsed() + GRACE
-        last = max(self._rounded, soon)
-        return Deadline(lambda: min(last, max(soon, self._answered(1.0))) - self._elapsed(), self._at_once)
+        last = max(self._rounded, self._elapsed() + GRACE)
+        return Deadline(lambda: min(last, self._answered(1.0)) - self._elapsed(), self._at_once)
 
     @property
     def spent(self) -> bool:
@@ -94,12 +96,14 @@ class Budget:
         return self.turns.left() <= 0.0 or (self.ending.missed and self._request() is None)
 
     def _answered(self, share: float) -> float:
-        """When so much of the time is over in which a request is to be answered; infinite without one."""
+        """When so much of the time is over in which a request is to be answered, but for what comes after the answer;
+        infinite without one.
+        """
         if self._asked is None and self._request() is not None:
             self._asked = self._elapsed()
         if self._asked is None:
             return math.inf
-        return self._asked + share * max(ANSWER, ANSWER_SHARE * self._asked)
+        return self._asked + share * max(0.0, max(ANSWER, ANSWER_SHARE * self._asked) - self._after)
 
     def _at_once(self) -> bool:
         return self._request() is Status.PREEMPTED

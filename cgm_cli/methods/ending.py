@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.answers import AnswerTest
-from cgm_cli.methods.budget import Budget
+from cgm_cli.methods.budget import Budget, seconds_to_save
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.checkpoints import Checkpoints
 from cgm_cli.methods.convergence import Convergence
@@ -100,6 +100,6 @@ class Ending:
 
     def _finish(self, turn: Turn, ending: Status) -> None:
         self._checkpoints.before_certificates(ending)
-        self._budget.begin_ending()
+        self._budget.begin_ending(seconds_to_save(self._state))
         # Where there may be time for one only, the best comes first: of a descent, its own multipliers.
         self._certifier.finish(turn, turn_first=ending is Status.TIME_LIMIT and self._state.duals.is_decisive)

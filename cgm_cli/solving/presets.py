@@ -231,7 +231,7 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | Bo
     # Residuals of least squares are rows, too, and gradients are ahead where there are more of them than entries of x.
     if problem.loss is not None and problem.loss.squares is not None and math.prod(problem.loss.map.out_shape) > size:
         return None
-    if rows > (ROWS if _descends_well(problem) else FURTHER) or size > ENTRIES:
+    if rows > FURTHER or size > ENTRIES or (rows > ROWS and _descends_well(problem)):
         return None
     if (steps := steps_for(problem)) is None:
         return None

@@ -31,8 +31,10 @@ from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, redunda
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
 
-PATIENCE = 1.0
-"""The most seconds that the solution may take of a run that somebody wants to leave."""
+PATIENCE = 1.2
+"""The most seconds that a solution may take to be recovered, rounded and saved, of a run that somebody wants to leave;
+who does not wait for more: the checkpoint has it.
+"""
 
 Pack = Callable[[], dict[str, Any]]
 """Packs all that a solve needs to go on from where it is."""
@@ -108,15 +110,14 @@ class Solve:
         iterate, record, bound = outcome.state.point.iterate, outcome.record, outcome.bound
         certified = record.bound if bound is not None and bound.certified else None
         rounding, status = Rounding(), outcome.status
-        if status is not Status.PREEMPTED:
+        dear = seconds_to_save(outcome.state) > PATIENCE
+        if status is not Status.PREEMPTED and not (status is Status.INTERRUPTED and dear):
             try:
                 with context():
                     rounding = self._round(iterate, certified, outcome.deadline)
             except Leave as request:
                 rounding, status = Rounding(), request.status
-        # Who wants to leave does not wait for a solution that takes long to recover, or to save: the checkpoint has it.
-        leaves = status in (Status.PREEMPTED, Status.INTERRUPTED)
-        hurried = leaves and seconds_to_save(outcome.state) > PATIENCE
+        hurried = dear and status in (Status.PREEMPTED, Status.INTERRUPTED)
         active = {} if hurried else active_bounds(self.problem, outcome)
         saved = {} if hurried else iterate.arrays()
         if status is Status.UNBOUNDED:

@@ -68,7 +68,7 @@ def test_a_loop_that_ends_late_leaves_time_for_a_small_certificate():
     run = Run(1.0)
     run.now = 50.0
     assert not run.budget.ending.affords(0.1)
-    run.budget.begin_ending()
+    run.budget.begin_ending(0.0)
     assert run.budget.ending.affords(0.9 * GRACE)
     run.now += GRACE
     assert run.budget.ending.should_stop()

@@ -5,6 +5,8 @@ import pytest
 
 from cgm_cli.errors import ProblemError
 from cgm_cli.solving import presets
+from cgm_cli.spec.load import dump, loads
+from cgm_cli.templates.build import build
 from tests.methods.test_variants import FACE, FANTOPE, PENALISED, SPECTRAL, instance
 
 SMOOTH = {"domain": {"kind": "simplex", "size": 3}, "objective": {"kind": "least-squares", "target": [1, 0, 2]}}
@@ -191,3 +193,10 @@ def test_how_many_constraints_are_for_interior_points(matrices, few, many, corre
     rows = [{"matrix": matrix, "equals": 0.1} for matrix in matrices]
     problem = {"template": "standard-sdp", "cost": np.eye(3).tolist(), "constraints": rows, "radius": 2.0}
     assert kinds(problem, method="auto")["correction"] == correction
+
+
+def test_a_cut_of_a_hundred_thousand_nodes_is_not_written_out():
+    """What `auto` asks of the constraints takes room by their entries, and not by those of X."""
+    problem = {"template": "max-cut", "graph": {"nodes": 100_000, "edges": 200_000}}
+    made = build(loads(dump({"problem": problem})))
+    assert made.choice.policies["correction"].policy.name == "mixing"
