@@ -42,7 +42,7 @@ def _points(picture: Points, axes: Any) -> None:
     axes.set(xticks=[], yticks=[])
 
 
-def _groups(picture: Points | Network, axes: Any) -> None:
+def _groups(picture: Points, axes: Any) -> None:
     groups = np.unique(picture.group)
     colours = _colours(groups.size)
     for order, group in enumerate(groups):

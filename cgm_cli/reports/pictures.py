@@ -56,17 +56,11 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Network:
+class Network(Points):
     """Points with lines between them: within: (2, m) those inside a group, across: those between groups, each as one
     way, nan where the pen is lifted.
     """
 
-    title: str
-    alt: str
-    x: np.ndarray
-    y: np.ndarray
-    group: np.ndarray
-    numbers: np.ndarray
     within: np.ndarray
     across: np.ndarray
 

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.corrections.bounded_form import BoundedForm
+from cgm_cli.methods.corrections.decisive import decisive_move
 from cgm_cli.methods.corrections.normal_equations import NormalEquations
-from cgm_cli.methods.policies import Move, PlainStep, Replacing, Solution
+from cgm_cli.methods.policies import Move, PlainStep, Replacing
 from cgm_cli.numerics.deadline import Deadline, seconds_of
 
 if TYPE_CHECKING:
@@ -54,9 +54,6 @@ BEYOND = 1e11
 
 STEPS = 15
 """Of a solution to 1e-4 or so."""
-
-WIDE = 1e8
-"""How many times wider than |A x| / |y| a smoothing is that leaves the duals as they are."""
 
 
 @dataclass(frozen=True)
@@ -128,21 +125,11 @@ class BoundedInteriorPoint:
         if not memory.ended:
             memory = self._stepped(memory, deadline)
         x = self._form.point(memory.best.z)
-        images = [term.map.forward(x) for term in self.problem.terms]
         duals = self._form.duals(memory.best.y)
         if memory.ended and self._form.contradiction is not None:
             # It comes last: what rows contradict each other by may be less than an infeasibility that would do.
             duals = self._form.proof(BEYOND * self.problem.unit)
-        solution = Solution(self._smoothing(images, duals), images, duals, is_decisive=True)
-        return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True, is_last=memory.ended)
-
-    def _smoothing(self, images: list[np.ndarray], duals: list[np.ndarray]) -> float:
-        """So wide that the duals of the envelopes centred at these are these."""
-        ratios = [
-            term.weight * float(np.linalg.norm(image)) / (float(np.linalg.norm(y)) or 1.0)
-            for term, image, y in zip(self.problem.terms, images, duals, strict=True)
-        ]
-        return WIDE * (max(ratios, default=1.0) or 1.0)
+        return decisive_move(self.problem, x, duals, memory, memory.ended)
 
     @cached_property
     def _reach(self) -> float:

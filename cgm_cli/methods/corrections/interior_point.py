@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.bounded_form import is_bounded
 from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
 from cgm_cli.methods.corrections.conic_form import ConicForm, Redundant, is_conic
+from cgm_cli.methods.corrections.decisive import decisive_move
 from cgm_cli.methods.corrections.normal_equations import NormalEquations
 from cgm_cli.methods.corrections.schur import SchurComplement
-from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
+from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.blockwise import Factor
 from cgm_cli.numerics.deadline import Deadline, seconds_of
@@ -70,9 +70,6 @@ first.
 
 RISES, SAME = 1.5, 1e-6
 """How many times larger b y has become, to be on its way to infinity; and what the slack may be off by beside it."""
-
-WIDE = 1e8
-"""How many times wider than |A x| / |y| a smoothing is that leaves the duals as they are."""
 
 
 @dataclass(frozen=True)
@@ -214,18 +211,8 @@ class InteriorPoint:
             memory = self._stepped(memory, deadline)
         best, (size, cost) = memory.best, self._sizes
         x = self._form.point(size * best.x)
-        images = [term.map.forward(x) for term in self.problem.terms]
         duals = self._form.duals(cost * self._proving(memory))
-        solution = Solution(self._smoothing(images, duals), images, duals, is_decisive=True)
-        return Move(DenseAtom(x), 1.0, memory, solution, is_elsewhere=True, is_last=memory.ended)
-
-    def _smoothing(self, images: list[np.ndarray], duals: list[np.ndarray]) -> float:
-        """So wide that the duals of the envelopes centred at these are these."""
-        ratios = [
-            term.weight * float(np.linalg.norm(image)) / (float(np.linalg.norm(y)) or 1.0)
-            for term, image, y in zip(self.problem.terms, images, duals, strict=True)
-        ]
-        return WIDE * (max(ratios, default=1.0) or 1.0)
+        return decisive_move(self.problem, x, duals, memory, memory.ended)
 
     def _proving(self, memory: InteriorState) -> np.ndarray:
         """The best y or, where rounding has made its slack indefinite, one next to it that is worth more: what is lost
