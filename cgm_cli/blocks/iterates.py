@@ -76,9 +76,9 @@ class Iterate(ABC):
 class DenseIterate(Iterate):
     """x as one C-contiguous array, changed in place.
 
-    halves: x is symmetric, and so are the atoms, of rank one. If it is large, steps then change only what lies on and
-    below the diagonal, half of the memory to go over. The rest is written when somebody asks for the whole `array`,
-    which is to be asked for anew after every step.
+    halves: x is symmetric, and so are the atoms. If it is large, steps then change only what lies on and below the
+    diagonal, half of the memory to go over. The rest is written when somebody asks for the whole `array`, which is to
+    be asked for anew after every step, and is symmetric to the bit.
     """
 
     is_dense = True
@@ -108,14 +108,14 @@ class DenseIterate(Iterate):
 
     def begin(self, atom: Atom, eta: float) -> RankOneStep | None:
         """The same step for somebody who takes it at once, on and below the diagonal; None if that is not enough."""
-        if not (isinstance(atom, LowRankAtom) and self._halves(atom)):
+        if not (isinstance(atom, LowRankAtom) and self._halves(atom) and atom.weights.size == 1):
             return None
         self._whole = False
         left = atom.left[:, 0] * (eta * atom.weights[0])
         return RankOneStep(self._array, 1.0 - eta, left, np.ascontiguousarray(atom.right[:, 0]))
 
     def _halves(self, atom: LowRankAtom) -> bool:
-        return self.halved and atom.is_symmetric and atom.weights.size == 1
+        return self.halved and atom.is_symmetric
 
     def blend_priced(self, atom: LowRankAtom, eta: float, cost: DenseDirection | None) -> float:
         """The same, and <C, x> after it, found on the way; 0 without C."""

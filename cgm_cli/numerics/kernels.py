@@ -70,34 +70,37 @@ def blend_low_rank(
     """x <- (1 - eta) x + eta left diag(weights) right^T, in place, and <cost, x> after it (0 without), in one pass.
 
     x and cost (m, n), C-contiguous; left (m, r), weights (r,), right (n, r). lower: all three matrices are symmetric,
-    r = 1, and no entry above the diagonal is read or written.
+    and no entry above the diagonal is read or, if r = 1, written.
     """
     if weights.size == 0:
         left, weights, right = np.zeros((x.shape[0], 1)), np.zeros(1), np.zeros((x.shape[1], 1))
     scaled = left * (eta * weights)
     if weights.size > 1:
-        return _step_by_products(x, 1.0 - eta, scaled, right, cost)
+        return _step_by_products(x, 1.0 - eta, scaled, right, cost, lower)
     step = RankOneStep(x, 1.0 - eta, scaled[:, 0].copy(), np.ascontiguousarray(right[:, 0]))
     return by_bands(_step_bands, x.shape, 1, step, np.empty((0, 0)) if cost is None else cost, lower, lower=lower)[0]
 
 
 @compiled
-def _add_rows(x: np.ndarray, keep: float, added: np.ndarray, cost: np.ndarray) -> float:
+def _add_rows(x: np.ndarray, keep: float, added: np.ndarray, cost: np.ndarray, start: int) -> float:
+    """start: of symmetric matrices, of which only the first `added.shape[1]` columns are changed, the number of the
+    first of these rows; else -1.
+    """
     pairing = 0.0
     for i in range(x.shape[0]):
+        for j in range(added.shape[1]):
+            x[i, j] = keep * x[i, j] + added[i, j]
         if cost.size > 0:
-            for j in range(x.shape[1]):
-                entry = keep * x[i, j] + added[i, j]
-                x[i, j] = entry
-                pairing += cost[i, j] * entry
-        else:
-            for j in range(x.shape[1]):
-                x[i, j] = keep * x[i, j] + added[i, j]
+            inner = 0.0
+            end = x.shape[1] if start < 0 else start + i + 1
+            for j in range(end):
+                inner += cost[i, j] * x[i, j]
+            pairing += inner if start < 0 else 2.0 * inner - cost[i, end - 1] * x[i, end - 1]
     return pairing
 
 
 def _step_by_products(
-    x: np.ndarray, keep: float, left: np.ndarray, right: np.ndarray, cost: np.ndarray | None
+    x: np.ndarray, keep: float, left: np.ndarray, right: np.ndarray, cost: np.ndarray | None, lower: bool
 ) -> float:
     """x <- keep x + left right^T in place, and <cost, x>: slab by slab, whose product BLAS leaves in a cache."""
     pairings = np.zeros(-(-x.shape[0] // CACHED))
@@ -105,8 +108,9 @@ def _step_by_products(
     nothing = np.empty((0, 0))
 
     def blend(slab: slice) -> None:
-        added = left[slab] @ across
-        pairings[slab.start // CACHED] = _add_rows(x[slab], keep, added, nothing if cost is None else cost[slab])
+        added = left[slab] @ (across[:, : slab.stop] if lower else across)
+        costs = nothing if cost is None else cost[slab]
+        pairings[slab.start // CACHED] = _add_rows(x[slab], keep, added, costs, slab.start if lower else -1)
 
     by_slabs(blend, x.shape, CACHED)
     return float(pairings.sum())

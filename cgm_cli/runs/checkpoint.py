@@ -18,9 +18,9 @@ from cgm_cli.errors import CgmError, DataError
 from cgm_cli.readers.files import NOTHING, file_kind
 from cgm_cli.runs.load import own_member, read_own
 from cgm_cli.runs.storage import write_hdf5
-from cgm_cli.runs.tree import checksum, read_tree, write_tree
+from cgm_cli.runs.tree import checksum, packed, read_tree, write_tree
 
-SCHEMA = 9
+SCHEMA = 10
 """Version of what is in a checkpoint; counts up when a state of an older cgm can no longer be read."""
 
 SHARE = 0.02
@@ -87,6 +87,7 @@ class Checkpointer:
 
 def write_checkpoint(path: Path, tree: Mapping[str, Any]) -> None:
     """Replace the checkpoint at `path`. Raises CgmError (exit code 4), and leaves the old one, if the disk refuses."""
+    tree = packed(tree)
 
     def fill(file: h5py.File) -> None:
         file.attrs["schema"] = SCHEMA

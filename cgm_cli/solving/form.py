@@ -47,7 +47,7 @@ class Form:
         """The iterate at the first point of the problem. Random forms have streams of their own."""
         first, factors = problem.first, problem.domain.factors
         if self.kind == "dense":
-            return DenseIterate(first, halves=factors is not None and factors.symmetric and factors.count == 1)
+            return DenseIterate(first, halves=factors is not None and factors.symmetric)
         if self.kind == "samples":
             return SampledIterate(first, self.columns, np.random.default_rng([seed, 9]))
         if self.kind == "sketch":

@@ -76,19 +76,20 @@ def halved(a):
 
 
 @pytest.mark.parametrize("n", ORDERS)
+@pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("priced", [False, True])
-def test_blending_one_half_equals_the_whole(n, priced):
+def test_blending_one_half_equals_the_whole(n, rank, priced):
     rng = np.random.default_rng(n)
-    x, cost, left = symmetric(rng, n), symmetric(rng, n), rng.standard_normal((n, 1))
+    x, cost, left, weights = symmetric(rng, n), symmetric(rng, n), rng.standard_normal((n, rank)), rng.random(rank)
 
     def call():
         moved = halved(x)
         price = halved(cost) if priced else None
-        return moved, kernels.blend_low_rank(moved, 0.3, left, np.array([1.7]), left, price, lower=True)
+        return moved, kernels.blend_low_rank(moved, 0.3, left, weights, left, price, lower=True)
 
     moved, pairing = both(call)
-    expected = 0.7 * x + 0.51 * left @ left.T
-    np.testing.assert_allclose(moved, halved(expected), rtol=1e-12, atol=1e-14)
+    expected = 0.7 * x + 0.3 * (left * weights) @ left.T
+    np.testing.assert_allclose(np.tril(moved), np.tril(expected), rtol=1e-12, atol=1e-13)
     scale = np.abs(cost).sum() * np.abs(expected).max()
     assert pairing == pytest.approx(float(np.vdot(cost, expected)) if priced else 0.0, abs=1e-14 * scale)
 
