@@ -76,10 +76,12 @@ def test_combinations_are_left_out_and_contradictions_told():
     assert found.contradiction @ right > 0.05
 
 
-@pytest.mark.parametrize("eps", [1e-2, 1e-4, 1e-5, 1e-6])
+@pytest.mark.parametrize("eps", [1e-2, 1e-4, 3e-6, 1e-8])
 @pytest.mark.parametrize("seed", range(3))
 def test_programs_are_solved_however_near_their_rows_are(eps, seed):
     """With multipliers of the size of the objective for the rests, and slopes that are nonnegative where x is zero."""
+    if eps < 1e-6 and np.finfo(np.longdouble).eps == np.finfo(float).eps:
+        pytest.skip("this machine has no more digits than double precision")
     rng = np.random.default_rng(seed)
     rows, rests = nearly_dependent(rng, 15, 2, eps)
     x = np.where(np.arange(15) < 5, rng.uniform(0.1, 0.9, 15), 0.0)
