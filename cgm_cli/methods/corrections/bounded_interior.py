@@ -166,7 +166,9 @@ class BoundedInteriorPoint:
         except (np.linalg.LinAlgError, FloatingPointError):
             return replace(memory, ended=True)
         # Where no x meets the constraints, y goes on and on to prove it.
-        proves = max(0.0, RISES * memory.worth) < worth < FARTHEST * self.problem.unit
+        if worth >= FARTHEST * self.problem.unit:
+            return replace(memory, ended=True)
+        proves = worth > max(0.0, RISES * memory.worth)
         falls = proves or primal < FALLS * memory.least[0] or product < FALLS * memory.least[1]
         tired = 0 if falls else memory.tired + 1
         memory = replace(
