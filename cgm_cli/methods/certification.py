@@ -11,7 +11,9 @@ from cgm_cli.methods.best_bound import Bound, Certificate, FailureBudget, estima
 from cgm_cli.methods.budget import Budget
 from cgm_cli.methods.clock import Clock
 from cgm_cli.methods.dual_point import DualPoint, dual_of_minima, dual_of_the_cost
+from cgm_cli.methods.evaluation import Evaluation
 from cgm_cli.methods.schedule import Schedule
+from cgm_cli.methods.sharp_bound import sharp_bound
 from cgm_cli.methods.state import State, is_worth_another
 from cgm_cli.methods.turn import Turn
 from cgm_cli.numerics.deadline import OutOfTime
@@ -19,6 +21,11 @@ from cgm_cli.numerics.threads import looking
 
 AVERAGE_EVERY = 10
 """A dual point joins the average every so many iterations: it is written out for that, which costs a few passes."""
+
+HIDES, SMALL = 0.1, 1e-9
+"""Part of the gap, and of the objective, that rounding takes off the bound of a turn from which on more digits are
+taken.
+"""
 
 
 class Certifier:
@@ -52,10 +59,18 @@ class Certifier:
         if not answer.exact and self._schedule.certify == "always" and self.certify_turn(turn):
             return
         proven = answer.exact and self._problem.is_provable
+        if proven and self._hides(found, value, turn.total) and (dual := self._own_dual(turn)) is not None:
+            sharp = sharp_bound(self._problem, dual)
+            value = value if sharp is None else max(value, sharp)
         if bounds.improves(value, "certified" if proven else "estimated"):
             dual = self._own_dual(turn)
             if dual is not None:
                 bounds.offer(Bound.proven(value, dual) if proven else Bound(value, False, dual))
+
+    def _hides(self, found: Evaluation, value: float, total: float) -> bool:
+        """Whether rounding makes up much of a gap that is not small anyway."""
+        lost = found.margin + found.drift
+        return lost > max(HIDES * abs(total - value), SMALL * max(abs(total), self._problem.unit))
 
     def _join(self, turn: Turn) -> bool:
         """Let the dual of a turn join the average; whether there was time for it."""

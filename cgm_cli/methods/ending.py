@@ -63,7 +63,7 @@ class Ending:
             return ending
         if not (converged and self._is_proven_by_multipliers()):
             self._finish(turn, ending)
-            if self._infeasibility.is_proven():
+            if self._infeasibility.is_proven(at_last=not converged):
                 return Status.INFEASIBLE
             if converged and not self._convergence.still_holds(turn):
                 self._convergence.was_overtaken(turn)

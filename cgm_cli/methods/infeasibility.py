@@ -9,7 +9,8 @@ is: with its y_i, and K_i the sets,
 
     bound <= F(x) + sum_i |y_i| dist(A_i x, K_i)     for all x in X,
 
-so that where an infeasibility of tau would do, the bound has to be higher by tau sum_i |y_i| |p_i|.
+so that where an infeasibility of tau would do, the bound has to be higher by tau sum_i |y_i| |p_i|. A run that ends
+short of its tolerances has not found such a point either: then the proof counts from a tau of CONSISTENT on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from cgm_cli.methods.best_bound import TRIAL_PRODUCTS, Bound
 from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.deadline import Deadline
+
+CONSISTENT = 1e-9
+"""Relative infeasibility that constraints may have from the rounding of their data."""
 
 
 class InfeasibilityTest:
@@ -46,27 +50,30 @@ class InfeasibilityTest:
         self._problem, self._state, self._certifier, self._tolerance = problem, state, certifier, tolerance
         self._certifies, self._deadline = certifies, deadline
 
-    def is_proven(self) -> bool:
-        """Whether the bounds of the state prove it; the best estimate is certified where it would."""
+    def is_proven(self, at_last: bool = False) -> bool:
+        """Whether the bounds of the state prove it; the best estimate is certified where it would. at_last: for a run
+        that has come to its end without an answer.
+        """
         state, problem = self._state, self._problem
+        tolerance = min(self._tolerance, CONSISTENT) if at_last else self._tolerance
         shown = state.bounds.shown
         if shown is None or not problem.has_constraints:
             return False
         image = state.point.loss_image
         objective = 0.0 if problem.loss is None or image is None else problem.loss.value(image)
         # The cheapest looks come first.
-        if shown.value <= objective or shown.value <= self._attained() or not self._passes(shown):
+        if shown.value <= objective or shown.value <= self._attained() or not self._passes(shown, tolerance):
             return False
         if not shown.certified and self._certifies and shown.value > state.ceiling.failed:
             self._certifier.certify_best()
             state.ceiling = replace(state.ceiling, failed=shown.value + abs(shown.value) * 1e-6)
         certified = state.bounds.certified
-        return certified is not None and self._passes(certified)
+        return certified is not None and self._passes(certified, tolerance)
 
-    def _passes(self, bound: Bound) -> bool:
-        """Whether no point that is feasible within the tolerance has an objective as high as the bound."""
+    def _passes(self, bound: Bound, tolerance: float) -> bool:
+        """Whether no point that is feasible within a tolerance has an objective as high as the bound."""
         height = bound.value - self._ceiling()
-        if height <= 0.0 or self._tolerance == 0.0:
+        if height <= 0.0 or tolerance == 0.0:
             return height > 0.0
         needed = 0.0
         for term, y, z in zip(self._problem.terms, bound.dual.duals, self._state.point.images.terms, strict=True):
@@ -74,7 +81,7 @@ class InfeasibilityTest:
                 size = self._problem.image_scale(
                     term, term.penalty.smoothed(z, 1.0).reference, self._state.point.length
                 )
-                needed += self._tolerance * float(np.linalg.norm(y)) * size
+                needed += tolerance * float(np.linalg.norm(y)) * size
         return height > needed
 
     def _ceiling(self) -> float:

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cgm_cli.blocks.directions import DenseDirection
+from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
@@ -13,6 +15,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.schedule import Schedule
@@ -134,3 +137,46 @@ def test_rows_in_units_of_their_own_hide_no_contradiction():
     term = Term("rows", MatrixMap(rows, (4,)), Equals((2,), np.array([5.0, 0.0])))
     problem = CompositeProblem(Box(np.zeros(4), np.ones(4)), Linear(np.array([1.0, 2.0, -3.0, -1.0]), (4,)), (term,))
     assert solve_problem(problem).status is Status.INFEASIBLE
+
+
+def barely_apart(rng, domain, m, margin, equal):
+    """Rows of which a combination is `margin` beyond what it may be over the domain, relative to its length."""
+    rows = rng.standard_normal((m, 8))
+    y = rng.standard_normal(m) if equal else np.abs(rng.standard_normal(m))
+    atom = domain.lmo(DenseDirection(rows.T @ y), OracleRequest()).atom.dense()
+    right = rows @ atom
+    right -= y / (y @ y) * margin * np.linalg.norm(y) * np.linalg.norm(right)
+    penalty = Equals((m,), right) if equal else BoxSet((m,), np.array(-np.inf), right)
+    return (
+        rows,
+        right,
+        CompositeProblem(domain, Linear(rng.standard_normal(8), (8,)), (Term("rows", MatrixMap(rows, (8,)), penalty),)),
+    )
+
+
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("margin", [1e-2, 1e-5])
+@pytest.mark.parametrize("domain", [Box(np.zeros(8), np.ones(8)), Simplex(8), Simplex(8, 2.0, at_most=True)])
+def test_programs_without_a_point_end_with_the_combination_that_says_so(domain, margin, equal):
+    """By less than the tolerance, too, where that is so tight that no point comes near enough first: y of the bound
+    proves it, by a minimum over the domain that is computed here.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        rows, right, problem = barely_apart(rng, domain, int(rng.integers(1, 5)), margin, equal)
+        outcome = solve_problem(problem, "auto", {"gap": 1e-12, "infeasibility": 1e-6})
+        assert outcome.status is Status.INFEASIBLE
+        y = outcome.duals["rows"]
+        assert equal or (y >= 0.0).all()
+        least = domain.lmo(DenseDirection(rows.T @ y), OracleRequest()).value
+        assert least - y @ right > 0.1 * margin * np.linalg.norm(y) * np.linalg.norm(right)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("margin", [0.0, 1e-15, 1e-12])
+def test_programs_that_rounding_keeps_from_having_a_point_are_not_called_impossible(margin, equal):
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        _, _, problem = barely_apart(rng, Box(np.zeros(8), np.ones(8)), int(rng.integers(1, 5)), margin, equal)
+        outcome = solve_problem(problem, "auto", {"gap": 1e-12, "infeasibility": 1e-12})
+        assert outcome.status in (Status.CONVERGED, Status.STAGNATED)

@@ -4,7 +4,8 @@
 
 with a diagonal Q. A row whose image may vary, l <= <a, x> <= u, is <a, x> - s = 0 with l <= s <= u, and least squares
 |M x - t|^2 / 2 are M x - r = t with a free r, whose square is the objective. Rows are of length one in x; entries of x
-that have one value are left out, and so are rows that the others imply.
+that have one value are left out, and so are rows that the others imply. Of equations that others nearly imply it is
+their rests that count: `cgm_cli.methods.corrections.rests`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.corrections.dependence import dependence
+from cgm_cli.methods.corrections.rests import apart
 
 SPARSE = 0.2
 """Part of the entries of A up to which it is kept as a sparse matrix."""
@@ -76,25 +77,25 @@ class BoundedForm:
         upper = (np.concatenate([part.upper for part in parts]) - offset) / lengths
         curvature = np.concatenate([np.full(part.matrix.shape[0], part.curvature) for part in parts])
         equations = np.flatnonzero((lower == upper) & (curvature == 0.0))
-        told = dependence(sp.csr_array(rows[equations]), lower[equations])
+        told = apart(sp.csr_array(rows[equations]), lower[equations])
         is_open = (np.isfinite(lower) | np.isfinite(upper)) & (lower < upper) | (curvature > 0.0)
-        kept = np.sort(np.concatenate([equations[told.independent], np.flatnonzero(is_open)]))
-        self._kept, self._lengths = kept, lengths
+        opened = np.flatnonzero(is_open)
+        self._combined = _placed(told.combined, equations, opened, lengths.size)
+        self._lengths = lengths
         self._sizes = [(part.term, part.matrix.shape[0]) for part in parts]
-        self.opened = np.flatnonzero(is_open[kept])
-        squares = curvature[kept][self.opened] > 0.0
-        opened = kept[self.opened]
+        self.opened = np.arange(told.combined.shape[0], self._combined.shape[0])
+        squares = curvature[opened] > 0.0
         self._ranges = np.where(squares, -np.inf, lower[opened]), np.where(squares, np.inf, upper[opened])
         self.curvature = np.concatenate([np.zeros(self.variables), curvature[opened] * lengths[opened] ** 2])
-        self.right = np.where(lower[kept] == upper[kept], lower[kept], 0.0)
+        self.right = np.concatenate([told.combined @ lower[equations], np.where(squares, lower[opened], 0.0)])
         self.contradiction = None
         if told.contradiction is not None:
             self.contradiction = np.zeros(lengths.size)
             self.contradiction[equations] = told.contradiction
             self.contradicted = float(told.contradiction @ lower[equations])
-        self._rows = sp.csr_array(rows[kept])
+        self._rows = sp.csr_array(self._combined @ rows)
         self._columns = sp.csr_array(self._rows.T)
-        is_dense = self._rows.nnz > SPARSE * kept.size * self.variables
+        is_dense = self._rows.nnz > SPARSE * self.right.size * self.variables
         self._dense = self._rows.toarray() if is_dense else None
 
     def forward(self, z: np.ndarray) -> np.ndarray:
@@ -149,9 +150,7 @@ class BoundedForm:
 
     def duals(self, y: np.ndarray) -> list[np.ndarray]:
         """y_i of the terms: with c - A^T y for the direction grad f + sum A_i^T y_i, they are its opposites."""
-        whole = np.zeros(self._lengths.size)
-        whole[self._kept] = y
-        return self._of_terms(whole)
+        return self._of_terms(y @ self._combined)
 
     def proof(self, worth: float) -> list[np.ndarray]:
         """The same of a contradiction, by which the dual is worth so much."""
@@ -193,3 +192,10 @@ def _rows(problem: CompositeProblem) -> list[_Rows]:
         assert rows is not None
         found.append(_Rows(rows, target, target, curvature=1.0))
     return found
+
+
+def _placed(combined: sp.csr_array, equations: np.ndarray, opened: np.ndarray, count: int) -> sp.csr_array:
+    """Combinations of the equations, and behind them the opened rows as they are, as combinations of all rows."""
+    spread = sp.csr_array((np.ones(equations.size), (np.arange(equations.size), equations)), (equations.size, count))
+    plain = sp.csr_array((np.ones(opened.size), (np.arange(opened.size), opened)), (opened.size, count))
+    return sp.csr_array(sp.vstack([combined @ spread, plain]))

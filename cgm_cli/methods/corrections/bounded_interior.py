@@ -52,6 +52,9 @@ NOTHING = 1e-13
 BEYOND = 1e11
 """How many units of the objective, each 1e-8 of what it varies by, the bound of rows that contradict each other is."""
 
+MENDINGS, CLOSE = 2, 1e-5
+"""How often the last point is mended; and the part of the reach of x that an entry has for it at the least."""
+
 STEPS = 15
 """Of a solution to 1e-4 or so."""
 
@@ -124,7 +127,7 @@ class BoundedInteriorPoint:
         assert isinstance(memory, BoundedState)
         if not memory.ended:
             memory = self._stepped(memory, deadline)
-        x = self._form.point(memory.best.z)
+        x = self._form.point(self._mended(memory.best.z) if memory.ended else memory.best.z)
         duals = self._form.duals(memory.best.y)
         if memory.ended and self._form.contradiction is not None:
             # It comes last: what rows contradict each other by may be less than an infeasibility that would do.
@@ -163,7 +166,9 @@ class BoundedInteriorPoint:
         except (np.linalg.LinAlgError, FloatingPointError):
             return replace(memory, ended=True)
         # Where no x meets the constraints, y goes on and on to prove it.
-        proves = max(0.0, RISES * memory.worth) < worth < FARTHEST * self.problem.unit
+        if worth >= FARTHEST * self.problem.unit:
+            return replace(memory, ended=True)
+        proves = worth > max(0.0, RISES * memory.worth)
         falls = proves or primal < FALLS * memory.least[0] or product < FALLS * memory.least[1]
         tired = 0 if falls else memory.tired + 1
         memory = replace(
@@ -176,6 +181,25 @@ class BoundedInteriorPoint:
         if not (error < memory.error or proves):
             return memory
         return replace(memory, best=found, error=min(error, memory.error), worth=worth)
+
+    def _mended(self, z: np.ndarray) -> np.ndarray:
+        """z moved to where A z = b is missed by rounding alone, by entries that have room for it: the last steps, from
+        entries next to their bounds, lose digits. The z given where that is no nearer.
+        """
+        form, best = self._form, z
+        missed = least = form.right - form.forward(z)
+        for _ in range(MENDINGS):
+            room = np.minimum(np.minimum(z - form.lower, form.upper - z), self._reach)
+            free = np.maximum(room, CLOSE * self._reach) ** 2
+            try:
+                step = free * form.adjoint(NormalEquations(form.normal(free)).solve(missed))
+            except np.linalg.LinAlgError:
+                break
+            z = np.clip(z + step, form.lower, form.upper)
+            missed = form.right - form.forward(z)
+            if np.linalg.norm(missed) < np.linalg.norm(least):
+                best, least = z, missed
+        return best
 
     def _errors(self, at: Inner) -> tuple[float, float, float, float]:
         """|A z - b|, the product of distances and multipliers, the largest of what the optimum is missed by, all of

@@ -72,7 +72,7 @@ class Dependence:
         return tuple(sorted(found, key=lambda each: each.row))
 
 
-def _gram(rows: sp.csr_array) -> sp.csr_array:
+def gram(rows: sp.csr_array) -> sp.csr_array:
     """A A^T, by columns that are written out where A has so many entries that this takes less time."""
     used, places = np.unique(rows.indices, return_inverse=True)
     columns = sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], used.size)).T.tocsr()
@@ -91,10 +91,10 @@ def dependence(rows: sp.csr_array, right: np.ndarray) -> Dependence:
     rows of L are combinations of the first, c with L_1^T c = l.
     """
     count = rows.shape[0]
-    gram = _gram(rows)
-    if gram.nnz == count and (gram.diagonal() > 0.0).all():  # they are orthogonal
+    products = gram(rows)
+    if products.nnz == count and (products.diagonal() > 0.0).all():  # they are orthogonal
         return Dependence(np.arange(count))
-    factor, pivots, rank = _pivoted(gram.toarray())
+    factor, pivots, rank = _pivoted(products.toarray())
     if rank == count:
         return Dependence(np.arange(count))
     order = pivots - 1

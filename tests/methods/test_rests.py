@@ -1,0 +1,95 @@
+"""Nearly dependent equations: their rests against exact fractions, and programs whose optimum is known."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.corrections.rests import apart
+from cgm_cli.solving.direct import solve_problem
+
+TIGHT = {"gap": 1e-6, "infeasibility": 1e-6}
+
+
+def nearly_dependent(rng, n, more, eps):
+    """Rows F, and behind them combinations of these with a rest of about eps: all of length one; and the u."""
+    basis = rng.standard_normal((3, n))
+    basis /= np.linalg.norm(basis, axis=1)[:, None]
+    rests = rng.standard_normal((more, n))
+    rests /= np.linalg.norm(rests, axis=1)[:, None]
+    others = rng.standard_normal((more, 3)) @ basis + eps * rests
+    others /= np.linalg.norm(others, axis=1)[:, None]
+    return np.vstack([basis, others]), rests
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize("more", [1, 3])
+def test_what_is_in_their_place_is_well_apart_and_says_the_same(eps, more):
+    """T A and T b in exact arithmetic: of the length and the right-hand side that T A has, and as far from dependent as
+    random rows are, where A is as near as eps.
+    """
+    rng = np.random.default_rng(0)
+    rows, _ = nearly_dependent(rng, 12, more, eps)
+    found = apart(sp.csr_array(rows), rows @ rng.random(12))
+    exact = [[Fraction(value) for value in row] for row in rows.tolist()]
+    combined = found.combined.toarray().tolist()
+    images = np.array(
+        [
+            [float(sum(Fraction(w) * row[j] for w, row in zip(weights, exact, strict=True))) for j in range(12)]
+            for weights in combined
+        ]
+    )
+    assert found.contradiction is None
+    assert len(combined) == len(rows)
+    assert np.linalg.norm(images, axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert np.linalg.cond(images) < 50.0
+    assert np.linalg.cond(rows) > 0.1 / eps
+
+
+def test_rests_that_are_nearly_dependent_in_their_turn():
+    rng = np.random.default_rng(1)
+    rows, rests = nearly_dependent(rng, 12, 2, 1e-4)
+    third = rng.standard_normal(3) @ rows[:3] + 1e-4 * (rests[0] - rests[1]) + 1e-8 * rng.standard_normal(12)
+    rows = np.vstack([rows, third / np.linalg.norm(third)])
+    found = apart(sp.csr_array(rows), rows @ rng.random(12))
+    images = found.combined @ rows
+    assert images.shape == (6, 12)
+    assert np.linalg.cond(images) < 50.0
+
+
+def test_combinations_are_left_out_and_contradictions_told():
+    rows = np.array([[1.0, 0, 0], [0, 1, 0], [0.6, 0.8, 0], [1, 0, 0], [0, 0, 0]])
+    found = apart(sp.csr_array(rows), np.array([1.0, 2, 2.2, 1, 0]))
+    assert found.contradiction is None
+    assert found.combined.shape == (2, 5)
+    right = np.array([1.0, 2, 2.3, 1, 0])
+    found = apart(sp.csr_array(rows), right)
+    assert found.contradiction @ rows == pytest.approx(np.zeros(3), abs=1e-12)
+    assert found.contradiction @ right > 0.05
+
+
+@pytest.mark.parametrize("eps", [1e-2, 1e-4, 3e-6, 1e-8])
+@pytest.mark.parametrize("seed", range(3))
+def test_programs_are_solved_however_near_their_rows_are(eps, seed):
+    """With multipliers of the size of the objective for the rests, and slopes that are nonnegative where x is zero."""
+    if eps < 1e-6 and np.finfo(np.longdouble).eps == np.finfo(float).eps:
+        pytest.skip("this machine has no more digits than double precision")
+    rng = np.random.default_rng(seed)
+    rows, rests = nearly_dependent(rng, 15, 2, eps)
+    x = np.where(np.arange(15) < 5, rng.uniform(0.1, 0.9, 15), 0.0)
+    slopes = np.where(x > 0.0, 0.0, rng.uniform(0.1, 1.0, 15))
+    cost = rng.standard_normal(3) @ rows[:3] + rng.standard_normal(2) @ rests + slopes
+    term = Term("rows", MatrixMap(rows, (15,)), Equals((5,), rows @ x))
+    problem = CompositeProblem(Box(np.zeros(15), np.ones(15)), Linear(cost, (15,)), (term,))
+    found = solve_problem(problem, "auto", TIGHT)
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.solution["x"] == pytest.approx(x, abs=1e-5)
+    assert found.record.bound <= cost @ x + 1e-15 / eps
