@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cgm_cli.cli.options import Json, Setting, Settings, SpecPath, overrides_of
+from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, SpecPath, overrides_of
 from cgm_cli.errors import CgmError
 
 if TYPE_CHECKING:
     from cgm_cli.spec.model import Spec
 
 
-def check(spec: SpecPath, changes: Settings = None, overrides: Setting = None, json: Json = False) -> None:
+def check(
+    spec: SpecPath,
+    changes: Settings = None,
+    overrides: Setting = None,
+    json: Json = False,
+    allow_python: AllowPython = False,
+) -> None:
     """Check a spec and its data without solving. Reports every fault at once, with its line.
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cgm_cli.cli import completion
-from cgm_cli.cli.options import Json, Setting, Settings, overrides_of
+from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, overrides_of
 
 if TYPE_CHECKING:
     from cgm_cli.solving.presets import Chosen
@@ -31,6 +31,7 @@ def show(
     ],
     changes: Settings = None,
     overrides: Setting = None,
+    allow_python: AllowPython = False,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="Build the problem and print the blocks it is composed of.")
     ] = False,
