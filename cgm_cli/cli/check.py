@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,17 +21,20 @@ def check(
     json: Json = False,
     allow_python: AllowPython = False,
 ) -> None:
-    """Check a spec and its data without solving. Reports every fault at once, with its line.
+    """Check a spec, or a data file that says what it is, without solving. Reports every fault at once, with its line.
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
     """
-    from cgm_cli.spec.load import load, settle_place
+    from cgm_cli.readers.kinds import recognise
+    from cgm_cli.spec.load import load, loads, settle_place
 
     given = overrides_of(overrides, changes)
+    made = recognise(spec)
     loaded: Spec | None = None
     try:
-        loaded = load(spec, given)
-        facts = _facts(loaded)
+        loaded = load(spec, given) if made is None else loads(made.text, given)
+        with nullcontext() if made is None else made.in_words():
+            facts = _facts(loaded)
     except CgmError as error:
         settle_place(error, loaded)
         raise

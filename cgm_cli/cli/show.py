@@ -53,9 +53,11 @@ def show(
 
         _show_run(find_run(spec), lines, json)
         return
-    from cgm_cli.spec.load import described, dump, load, resolved
+    from cgm_cli.readers.kinds import recognise
+    from cgm_cli.spec.load import described, dump, load, loads, resolved
 
-    loaded = load(spec, given)
+    made = recognise(spec)
+    loaded = load(spec, given) if made is None else loads(made.text, given)
     if expanded:
         from cgm_cli.cli.plain import plain
         from cgm_cli.templates.build import build
