@@ -51,8 +51,8 @@ class BuildContext:
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
     where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
     domain: of the problem, once built, for maps that need to know more than the shape of its points. remarks: sentences
-    on what was read, for the summary. code: functions of the user's that were run, with the path and the SHA-256 of the
-    file of each.
+    on what was read, for the summary. row_names: of the last table that has a column of `names`. code: functions of the
+    user's that were run, with the path and the SHA-256 of the file of each.
     """
 
     folders: tuple[Path, ...]
@@ -62,6 +62,7 @@ class BuildContext:
     domain: Any = None
     remarks: list[str] = field(default_factory=list[str])
     code: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    row_names: list[str] | None = None
     _found: dict[str, Path] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -196,6 +197,7 @@ class BuildContext:
             self.remarks += remarks
             classes = np.unique(table.classes(place), return_inverse=True)[1].astype(float)
         with located("points"):
+            self.row_names = table.row_names
             found = finished(called(points), table.numbers(places), points.transpose)
             assert isinstance(found, np.ndarray)
             found = _scaled(found, points)
@@ -219,6 +221,7 @@ class BuildContext:
         if not takes_nan or value.missing == "drop":
             table, remarks = table.known(places, value.missing == "drop")
             self.remarks += remarks
+        self.row_names = table.row_names or self.row_names
         found = finished(called(value), table.numbers(places), value.transpose, takes_nan=takes_nan)
         assert isinstance(found, np.ndarray)
         return found.reshape(-1) if asked else found

@@ -286,6 +286,9 @@ class TableOptions(StrictModel):
     decimal: Literal[".", ","] | None = Field(
         None, description="what stands before a fraction; left out: as it is seen"
     )
+    names: ColumnName | None = Field(
+        None, description="heading or number of a column that names the rows, and is none of those that are wanted"
+    )
     missing: Literal["refuse", "drop"] = Field(
         "refuse", description="rows with an empty cell, NA, NaN or ? among these columns: an error, or left out"
     )
