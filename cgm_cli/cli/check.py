@@ -21,7 +21,7 @@ def check(
     json: Json = False,
     allow_python: AllowPython = False,
 ) -> None:
-    """Check a spec, or a data file that says what it is, without solving. Reports every fault at once, with its line.
+    """Check a spec, or a data file, without solving. Reports every fault at once, with its line.
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
     """
