@@ -39,6 +39,7 @@ def solve(
     method: str | Mapping[str, Any] | Method = "auto",
     stop: Mapping[str, Any] | StopRules | None = None,
     seed: int = 0,
+    allow_python: bool = False,
 ) -> Answer:
     """Solve a spec, given as a file or a mapping, and return the result; the run folder is written as by `cgm solve`,
     which makes a spec of data files, too.
@@ -51,6 +52,8 @@ def solve(
     progress on standard error. progress: a bar of tqdm's kind, for instance `tqdm.auto.tqdm`: it is called with
     total=iterations and then told by `update(steps)`, `set_postfix(objective=..., gap=..., infeasibility=...)` and
     `close()`. The logger `cgm_cli` is told of the progress, too, every five seconds or more, at the level INFO.
+
+    allow_python: whether Python functions that the spec names are run; else it is refused.
 
     In place of a spec there may be a CompositeProblem, built of the blocks in Python: then `method` is what stands
     under `solver` in a spec, or the name of a method, or a Method, `stop` what stands under `stop`, or StopRules
@@ -65,11 +68,14 @@ def solve(
         raise TypeError(f"progress: expected a bar such as tqdm, not a value of type {type(progress).__name__}")
     watch = _Watch(on_record, quiet, progress, logging.getLogger("cgm_cli").isEnabledFor(logging.INFO))
     if isinstance(spec, Mapping | str | Path):
+        from cgm_cli.readers.functions import allowing
+
         if stop is not None or method != "auto" or seed != 0:
             raise TypeError("a spec says `method`, `stop` and `seed` itself: change them by `overrides`")
         if spec == "":
             raise ProblemError("spec: expected the path of a file, got an empty text")
-        return _solve_spec(spec, overrides, out, watch, resume)
+        with allowing(allow_python):
+            return _solve_spec(spec, overrides, out, watch, resume)
     from cgm_cli.blocks.problem import CompositeProblem
 
     if isinstance(spec, CompositeProblem):

@@ -618,3 +618,18 @@ def test_a_check_tells_what_is_complex_and_what_is_implied(here, capsys):
     assert "smallest eigenvalue of each block" in capsys.readouterr().err
     assert cgm("export", "run", "--solution", "x.sol") == 2
     assert cgm("verify", "run") == 0
+
+
+def test_what_solve_takes_is_checked_and_shown(cgm, tmp_path):
+    file, table, empty = (tmp_path / name for name in ("cycle.col", "table.csv", "empty.csv"))
+    file.write_text(CYCLE)
+    table.write_text("a,b\n1,2\n")
+    empty.write_text("")
+    code, out, _ = cgm("check", file)
+    assert code == 0 and "6 x 6" in out
+    code, out, _ = cgm("show", file)
+    assert code == 0 and "template: lovasz-theta" in out
+    for command in ("check", "show"):
+        assert cgm(command, empty)[::2] == (3, f"{empty}: the file is empty\n")
+        code, _, err = cgm(command, table)
+        assert code == 3 and "cgm init" in err

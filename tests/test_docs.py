@@ -117,7 +117,7 @@ def test_the_portfolio_is_the_same_everywhere():
 def test_what_python_prints(tmp_path, monkeypatch, capsys):
     (text,) = [text for text in SPECS if "portfolio" in text]
     page = (DOCS / "python.md").read_text(encoding="utf-8")
-    file, mapping = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    file, mapping, _ = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "portfolio.yaml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(compile(file, "python.md", "exec"), {})

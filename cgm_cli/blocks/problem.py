@@ -173,6 +173,12 @@ class CompositeProblem:
         return (None if self.loss is None else self.loss.start(self.domain)) or self.domain.start()
 
     @property
+    def trusts(self) -> tuple[str, ...]:
+        """Functions of the user's that every bound rests on."""
+        maps = [term.map for term in self.terms] + ([self.loss.map] if self.loss else [])
+        return tuple(dict.fromkeys([*self.domain.trusts, *(name for linear in maps for name in linear.trusts)]))
+
+    @property
     def has_constraints(self) -> bool:
         """Whether some g_i is the indicator of a set, so that f(x) is no upper bound on the optimum."""
         return any(term.penalty.is_set for term in self.terms)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cgm_cli.cli.options import Json, Setting, Settings, SpecPath, overrides_of
+from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, SpecPath, overrides_of
 from cgm_cli.errors import CgmError
 
 if TYPE_CHECKING:
     from cgm_cli.spec.model import Spec
 
 
-def check(spec: SpecPath, changes: Settings = None, overrides: Setting = None, json: Json = False) -> None:
-    """Check a spec and its data without solving. Reports every fault at once, with its line.
+def check(
+    spec: SpecPath,
+    changes: Settings = None,
+    overrides: Setting = None,
+    json: Json = False,
+    allow_python: AllowPython = False,
+) -> None:
+    """Check a spec, or a data file, without solving. Reports every fault at once, with its line.
 
     Exit codes: 0 fine, 2 a fault in the spec, 3 a fault in a data file.
     """
-    from cgm_cli.spec.load import load, settle_place
+    from cgm_cli.readers.kinds import recognise
+    from cgm_cli.spec.load import load, loads, settle_place
 
     given = overrides_of(overrides, changes)
+    made = recognise(spec)
     loaded: Spec | None = None
     try:
-        loaded = load(spec, given)
-        facts = _facts(loaded)
+        loaded = load(spec, given) if made is None else loads(made.text, given)
+        with nullcontext() if made is None else made.in_words():
+            facts = _facts(loaded)
     except CgmError as error:
         settle_place(error, loaded)
         raise

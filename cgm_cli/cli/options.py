@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +36,20 @@ Settings = Annotated[
         help="Change values of the spec, e.g. solver.beta0=0.5.",
         show_default=False,
         autocompletion=completion.changes,
+    ),
+]
+
+
+def _allow(given: bool) -> bool:
+    if given:
+        os.environ["CGM_ALLOW_PYTHON"] = "1"  # so that the runs of a sweep know
+    return given
+
+
+AllowPython = Annotated[
+    bool,
+    typer.Option(
+        "--allow-python", callback=_allow, help="Run Python functions that the spec names; or CGM_ALLOW_PYTHON=1."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cgm_cli.cli.options import RunName, Setting, Settings, overrides_of
+from cgm_cli.cli.options import AllowPython, RunName, Setting, Settings, overrides_of
 from cgm_cli.cli.solve import Json, Live, Quiet, run_command
 
 
@@ -13,6 +13,7 @@ def resume(
     json: Json = False,
     quiet: Quiet = False,
     live: Live = False,
+    allow_python: AllowPython = False,
 ) -> None:
     """Go on with a run that was stopped or killed.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cgm_cli.cli import completion
-from cgm_cli.cli.options import Json, Setting, Settings, overrides_of
+from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, overrides_of
 
 if TYPE_CHECKING:
     from cgm_cli.solving.presets import Chosen
@@ -31,6 +31,7 @@ def show(
     ],
     changes: Settings = None,
     overrides: Setting = None,
+    allow_python: AllowPython = False,
     expanded: Annotated[
         bool, typer.Option("--expanded", help="Build the problem and print the blocks it is composed of.")
     ] = False,
@@ -52,9 +53,11 @@ def show(
 
         _show_run(find_run(spec), lines, json)
         return
-    from cgm_cli.spec.load import described, dump, load, resolved
+    from cgm_cli.readers.kinds import recognise
+    from cgm_cli.spec.load import described, dump, load, loads, resolved
 
-    loaded = load(spec, given)
+    made = recognise(spec)
+    loaded = load(spec, given) if made is None else loads(made.text, given)
     if expanded:
         from cgm_cli.cli.plain import plain
         from cgm_cli.templates.build import build

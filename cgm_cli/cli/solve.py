@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cgm_cli.cli.options import Setting, Settings, overrides_of
+from cgm_cli.cli.options import AllowPython, Setting, Settings, overrides_of
 from cgm_cli.cli.streams import OutputError, tell
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def solve(
     json: Json = False,
     quiet: Quiet = False,
     live: Live = False,
+    allow_python: AllowPython = False,
 ) -> None:
     """Solve a problem and write its run folder. Progress goes to standard error.
 

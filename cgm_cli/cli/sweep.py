@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cgm_cli.cli.options import Json, Setting, Settings, overrides_of
+from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, overrides_of
 from cgm_cli.cli.streams import tell
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def run(
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first run that failed.")] = False,
     max_failures: Annotated[int | None, typer.Option(min=1, help="Stop once so many runs have failed.")] = None,
     json: Json = False,
+    allow_python: AllowPython = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Failures only.")] = False,
 ) -> None:
     """Solve a spec at every point of a sweep file. What is done already is skipped.

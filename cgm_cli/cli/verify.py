@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cgm_cli.cli.options import Json, RunName
+from cgm_cli.cli.options import AllowPython, Json, RunName
 
 if TYPE_CHECKING:
     from cgm_cli.verify.report import CheckedClaim, Report
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def verify(
     run: RunName,
     json: Json = False,
+    allow_python: AllowPython = False,
 ) -> None:
     """Recompute what a run claims. The figures come from its solution and duals, by formulas of their own.
 

@@ -36,3 +36,11 @@ def kind_in_words(kind: str, failure: float) -> str:
 def pretty(name: str) -> str:
     """A metric's or term's name as words."""
     return name.replace("_", " ")
+
+
+def resting(on: str | None) -> str:
+    """What a bound does not hold without (`Result.bound_rests_on`), to be put behind what is said of it."""
+    names = on.split(", ") if on else []
+    said = [f", within the `{name}` that was assumed" for name in names if ":" not in name]
+    believed = " and ".join(f"`{name}`" for name in names if ":" in name)
+    return "".join(said) + (f", if {believed} can be believed" if believed else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cgm_cli.display.formatting import number, ratio
+from cgm_cli.display.formatting import number, ratio, resting
 from cgm_cli.methods.status import Status
 from cgm_cli.solving.result import Result
 
@@ -39,7 +39,7 @@ def meaning(result: Result) -> str:
         return f"{found} {off}." if misses else found
     better, way = ("above", "upper") if result.sense == "maximise" else ("below", "lower")
     every = "point that meets the constraints" if record.infeasibilities else "point"
-    within = f", within the `{result.bound_rests_on}` that was assumed" if result.bound_rests_on else ""
+    within = resting(result.bound_rests_on)
     claim = f"No {every} has an objective {better} {number(record.bound, 8)}: {_SURE[result.bound_is]}{within}."
     if misses:
         near = f"The point found is within a gap of {ratio(record.gap)} of that."

@@ -1,4 +1,4 @@
-"""Arrays in files that are named by what is in them: arrays/<SHA-256>.npy, or .npz for a sparse matrix.
+"""Arrays in files that are named by what is in them: arrays/<SHA-256>.npy, .npz for a sparse matrix, .csv for a table.
 
 A run folder keeps the arrays of a spec from Python in such files. The name tells whether the file is whole, and arrays
 that are equal share one: all are written in one form, in C order and little endian, in their own type; sparse matrices
@@ -20,7 +20,7 @@ from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 FOLDER = "arrays"
 """Where such files are, beside the spec that names them."""
 
-_NAME = re.compile(rf"(?:.*/)?{FOLDER}/([0-9a-f]{{64}})\.np[yz]", re.DOTALL)
+_NAME = re.compile(rf"(?:.*/)?{FOLDER}/([0-9a-f]{{64}})\.(?:np[yz]|csv)", re.DOTALL)
 _AT_A_TIME = 1 << 24  # bytes
 
 
@@ -30,18 +30,23 @@ def digest_in(name: str) -> str | None:
     return match[1] if match else None
 
 
-def name_of(array: Matrix) -> str:
+def name_of(array: Matrix | bytes) -> str:
     """The name of the file that `write` makes of the array, relative to the folder of the spec."""
     digest = hashlib.sha256()
     write(array, digest.update)
-    return f"{FOLDER}/{digest.hexdigest()}.{'npz' if is_sparse(array) else 'npy'}"
+    suffix = "csv" if isinstance(array, bytes) else "npz" if is_sparse(array) else "npy"
+    return f"{FOLDER}/{digest.hexdigest()}.{suffix}"
 
 
-def write(array: Matrix, take: Callable[[Any], Any]) -> None:
+def write(array: Matrix | bytes, take: Callable[[Any], Any]) -> None:
     """Hand the bytes of the file to `take`, 16 MB or a row at a time.
 
-    array: real numbers, of at most two dimensions; or a two-dimensional matrix in the format csr, csc or coo.
+    array: real numbers, of at most two dimensions; or a two-dimensional matrix in the format csr, csc or coo; or the
+    bytes of a table as they are.
     """
+    if isinstance(array, bytes):
+        take(array)
+        return
     stream = _Stream(take)
     if not is_sparse(array):
         _write_npy(array, stream)

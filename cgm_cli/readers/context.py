@@ -20,6 +20,7 @@ from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
+from cgm_cli.readers.functions import UserCode, user_code
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
@@ -50,7 +51,8 @@ class BuildContext:
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
     where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
     domain: of the problem, once built, for maps that need to know more than the shape of its points. remarks: sentences
-    on what was read, for the summary.
+    on what was read, for the summary. row_names: of the last table that has a column of `names`. code: functions of the
+    user's that were run, with the path and the SHA-256 of the file of each.
     """
 
     folders: tuple[Path, ...]
@@ -59,6 +61,8 @@ class BuildContext:
     sources: Mapping[str, SourceSpec] = field(default_factory=dict)
     domain: Any = None
     remarks: list[str] = field(default_factory=list[str])
+    code: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    row_names: list[str] | None = None
     _found: dict[str, Path] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -93,6 +97,14 @@ class BuildContext:
         looked = "" if os.path.isabs(name) else f"; looked in {', '.join(str(folder) for folder in self.folders)}"
         get = f". {source.advice}" if source else ""
         raise DataError(f"no data file `{quoted(name, WHOLE)}`{looked}{get}")
+
+    def function(self, called: str, file: str, *arguments: Any) -> UserCode:
+        """What a function of the user's makes of the arguments; its file is one of data. A remark tells that it ran."""
+        path = self.find(file)
+        made, digest = user_code(called, path, *arguments)
+        self.code[called] = {"file": os.path.abspath(path), "sha256": digest}
+        self.remarks.append(f"`{called}` was run, of {visible(str(path))}.")
+        return made
 
     def array(self, value: ArrayField, copies: int = 1) -> np.ndarray:
         """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise.
@@ -185,6 +197,7 @@ class BuildContext:
             self.remarks += remarks
             classes = np.unique(table.classes(place), return_inverse=True)[1].astype(float)
         with located("points"):
+            self.row_names = table.row_names
             found = finished(called(points), table.numbers(places), points.transpose)
             assert isinstance(found, np.ndarray)
             found = _scaled(found, points)
@@ -208,6 +221,7 @@ class BuildContext:
         if not takes_nan or value.missing == "drop":
             table, remarks = table.known(places, value.missing == "drop")
             self.remarks += remarks
+        self.row_names = table.row_names or self.row_names
         found = finished(called(value), table.numbers(places), value.transpose, takes_nan=takes_nan)
         assert isinstance(found, np.ndarray)
         return found.reshape(-1) if asked else found

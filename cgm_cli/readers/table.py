@@ -23,7 +23,7 @@ from cgm_cli.readers.frames import FRAMES, frame_rows
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import left_out, number_in, read_lines, unclosed
 from cgm_cli.spec.fields import ColumnName, TableOptions
-from cgm_cli.text import did_you_mean, quoted
+from cgm_cli.text import did_you_mean, quoted, visible
 
 SUFFIXES = (".csv", ".tsv", ".txt", *FRAMES)
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
@@ -40,6 +40,7 @@ Row = tuple[int, list[str]]
 class Table:
     """rows: line in the file and cells, of which each has as many. headings: one a column, or None. decimal: what
     stands before the fraction of a number. remarks: what was recognised, in sentences. heading_line: of the file.
+    named_by: the column that names the rows, or None.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Table:
     decimal: str
     remarks: tuple[str, ...] = ()
     heading_line: int = 1
+    named_by: int | None = None
 
     @property
     def width(self) -> int:
@@ -80,6 +82,8 @@ class Table:
             wanted = [options.columns] if isinstance(options.columns, str) else options.columns
             return [place for each in wanted for place in self._range(each)]
         left_out = {place for each in options.without or [] for place in self._range(each)} | set(besides)
+        if self.named_by is not None:
+            left_out.add(self.named_by)
         found = [place for place in range(self.width) if place not in left_out]
         if not found:
             raise DataError(f"{self.name}: no column is left")
@@ -113,6 +117,16 @@ class Table:
             raise DataError(f"{self.name}: every row has a missing value")
         remark = f"{self.name}: {dropped} of {len(self.rows)} rows miss a value and were dropped."
         return replace(self, rows=kept, remarks=()), (remark,)
+
+    @property
+    def row_names(self) -> list[str] | None:
+        """The cells of the column that names the rows; None where there is none. DataError where one is empty."""
+        if (place := self.named_by) is None:
+            return None
+        empty = next((line for line, cells in self.rows if not cells[place]), None)
+        if empty is not None:
+            raise DataError(f"{self.at(empty, place)}: the row has no name")
+        return [visible(cells[place]) for _, cells in self.rows]
 
     def numbers(self, places: list[int]) -> np.ndarray:
         """The entries of these columns (rows, columns), nan where one is missing. DataError with the cell for what is
@@ -166,7 +180,9 @@ class Table:
     def at(self, line: int, place: int) -> str:
         """The file, a line of it and a column, as messages name them."""
         heading = f" (`{quoted(self.headings[place])}`)" if self.headings else ""
-        return f"{self.name}: line {line}, column {place + 1}{heading}"
+        named = next((c[self.named_by] for n, c in self.rows if n == line), "") if self.named_by is not None else ""
+        row = f" (`{quoted(named)}`)" if named else ""
+        return f"{self.name}: line {line}{row}, column {place + 1}{heading}"
 
 
 def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...], name: str) -> Table:
@@ -177,7 +193,9 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     first = rows[0][1]
     several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
     ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
-    return table_of(name, rows, are_headings(first, (*asked, *several, *ends)), options.decimal)
+    named = [] if options.names is None else [options.names]
+    found = table_of(name, rows, are_headings(first, (*asked, *several, *ends, *named)), options.decimal)
+    return replace(found, named_by=found.place(options.names)) if options.names is not None else found
 
 
 def rows_in(path: Path, decimal: str | None, name: str) -> list[Row]:

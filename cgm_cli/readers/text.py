@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import io
 import re
@@ -86,7 +87,23 @@ def read_table(path: Path, name: str) -> np.ndarray:
         table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments="#")
     except ValueError as error:
         raise DataError(f"{name}: {_diagnose(lines, delimiter, headings) or reason(error)}") from None
+    count = len(_headings(first, delimiter, name)) if headings is not None else table.shape[1]
+    if count != table.shape[1]:
+        raise DataError(
+            f"{name}: its first line has {count} heading{'s' * (count != 1)}, but its rows have {table.shape[1]} "
+            "cells: every column needs a heading, or none has one"
+        )
     return table[:, 0] if table.shape[1] == 1 else table
+
+
+def _headings(line: str, delimiter: str | None, name: str) -> list[str]:
+    """Of a first line; a separator in quotes is none."""
+    if delimiter is None:
+        return re.findall(r'"[^"]*"|\S+', _content(line))
+    try:
+        return next(csv.reader([_content(line)], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:  # such as one longer than csv takes
+        raise DataError(f"{name}: the headings cannot be read: {reason(error)}") from None
 
 
 def number_in(cell: str) -> float | None:

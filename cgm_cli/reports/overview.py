@@ -23,6 +23,7 @@ from cgm_cli.runs.load import Run
 from cgm_cli.text import visible
 
 _LOG_BYTES = 100_000
+_LOOKED_THROUGH = 2 * 10**9
 
 
 def print_overview(run: Run, console: Console, lines: int) -> None:
@@ -32,6 +33,9 @@ def print_overview(run: Run, console: Console, lines: int) -> None:
         width = max(map(len, facts), default=0)
         for label, text in facts.items():
             _say(console, f"  {label:<{width}}  {visible(text)}")
+    if damage := damaged(run):
+        _heading(console, "What is damaged")
+        _say(console, f"  {visible(damage)}", "red")
     records, fault = last_records(run, lines)
     if records:
         _heading(console, "Its last rows")
@@ -63,6 +67,8 @@ def as_object(run: Run, lines: int) -> dict[str, Any]:
             faults.append(error.message)
             return otherwise
 
+    if damage := damaged(run):
+        faults.append(damage)
     begun = run.summary is not None or file_kind(run.path / "run.h5") != NOTHING
     trace = readable(lambda: run.trace, {}) if begun else {}
     rows = len(next(iter(trace.values()), ()))
@@ -148,6 +154,20 @@ def where(run: Run) -> dict[str, str]:
     for name, digest in (origin.get("data") or {}).items() if isinstance(origin.get("data"), dict) else ():
         facts[f"data {visible(str(name))}"] = f"SHA-256 {digest}"
     return facts
+
+
+def damaged(run: Run) -> str:
+    """What is wrong with the solution and duals of a run that has a result: their bytes are read, and miss their
+    checksums. Empty where nothing is, or they are too many to be read for this.
+    """
+    path = run.path / "run.h5"
+    if run.summary is None or file_kind(path) != FILE or path.stat().st_size > _LOOKED_THROUGH:
+        return ""
+    try:
+        _ = run.solution, run.duals, run.loss_image
+    except CgmError as error:
+        return error.message
+    return ""
 
 
 def _form(run: Run) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.display.formatting import duration
+from cgm_cli.display.formatting import duration, resting
 from cgm_cli.reports import names
 from cgm_cli.reports.cells import Column, best_rows, cell, clipped, figure
 from cgm_cli.reports.collect import Unreadable
@@ -82,8 +82,7 @@ def _single(entry: Entry) -> list[Fact]:
 
 def _in_words(entry: Entry) -> str:
     """What the bound of a run is and, where it holds for no more than that, within what was assumed."""
-    within = f", within the `{entry.bound_rests_on}` that was assumed" if entry.bound_rests_on else ""
-    return entry.bound_is + within
+    return entry.bound_is + resting(entry.bound_rests_on)
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class RunDirectory:
                 left_over.unlink()
         return folder
 
-    def keep(self, arrays: dict[str, Matrix]) -> None:
+    def keep(self, arrays: dict[str, Matrix | bytes]) -> None:
         """Write the arrays that the spec names, file relative to it -> array. They are taken out of the mapping: what
         was made of a frame is not kept for the length of a solve. Raises CgmError if the disk refuses.
         """
@@ -224,7 +224,7 @@ def _absent(folder: Path) -> list[Path]:
     return [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
 
 
-def _write_arrays(folder: Path, arrays: dict[str, Matrix]) -> None:
+def _write_arrays(folder: Path, arrays: dict[str, Matrix | bytes]) -> None:
     """Each array whole or not at all, under its name below the folder, which this process alone writes to."""
     while arrays:
         name, array = arrays.popitem()

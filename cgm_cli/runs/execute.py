@@ -162,6 +162,8 @@ def _solve(
     digests = instance.context.digests()
     form = {"kind": instance.form.kind, "columns": instance.form.columns, "because": instance.form.reason}
     origin = {**provenance.collect(resolved, spec.seed, folder.started, digests), "iterate": form}
+    if instance.context.code:
+        origin["python"] = instance.context.code
     if checkpoint is not None and former is not None:
         check_same_data(former, digests)
         origin = provenance.continued(former.provenance, origin, at, utc_now())

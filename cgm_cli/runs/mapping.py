@@ -1,11 +1,13 @@
 """A spec from Python: a mapping with arrays in it -> a text that names files, and the arrays that go into them.
 
 Every array becomes `{file: arrays/<SHA-256>.npy}` wherever it stands, so that the text is a spec like any other; one of
-few entries stands in the text itself, where its numbers can be read.
+few entries stands in the text itself, where its numbers can be read. A frame in the place of a file, `{"file": frame}`,
+becomes a table with its headings: words, missing cells and names of rows are then those of any table.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +38,14 @@ SHORT = 8
 """Entries of an array that stays in the text in any case, such as a shape."""
 
 
+@dataclass(frozen=True)
+class _Table:
+    """A table as it will stand in a file. shape: rows and columns."""
+
+    text: bytes
+    shape: tuple[int, ...]
+
+
 @dataclass
 class Handed:
     """What a mapping was made into. tree: plain values. arrays: file, relative to the spec -> what it has to hold.
@@ -44,7 +54,7 @@ class Handed:
     """
 
     tree: dict[str, Any]
-    arrays: dict[str, Matrix] = field(default_factory=dict)
+    arrays: dict[str, Matrix | bytes] = field(default_factory=dict)
     places: dict[TreePath, tuple[int, ...]] = field(default_factory=dict)
     names: dict[str, TreePath] = field(default_factory=dict)
 
@@ -86,9 +96,9 @@ class Handed:
 def hand_over(spec: Mapping[str, Any]) -> Handed:
     """The arrays of a spec in files, and all else in YAML's own types.
 
-    Arrays are those of NumPy, matrices of SciPy, and frames and series of pandas. Raises TypeError for what no spec can
-    hold, DataError for an array that could not be read from a file either (it is empty, has three dimensions, or an
-    entry that is not finite); both with the place in the spec.
+    Arrays are those of NumPy, matrices of SciPy, frames and series of pandas, and frames that become such. Raises
+    TypeError for what no spec can hold, DataError for an array that could not be read from a file either (it is empty,
+    has three dimensions, or an entry that is missing or not finite); both with the place in the spec.
     """
     handed = Handed(_plain(spec, ()))
     small = sum(array.size for array in _small(handed.tree))
@@ -101,7 +111,7 @@ def _plain(value: Any, path: TreePath) -> Any:
     place = _dotted(path) or "the spec"
     if len(path) > MAX_DEPTH:
         raise TypeError(f"{_dotted(path[:3])}...: nested deeper than {MAX_DEPTH} levels, or in itself")
-    value = _from_pandas(value, place)
+    value = _from_pandas(_of_pandas(value, place), place)
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             raise TypeError(f"{place}: an array with masked entries; every entry needs a number")
@@ -115,6 +125,8 @@ def _plain(value: Any, path: TreePath) -> Any:
     elif isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Mapping):
+        given: Mapping[Any, Any] = value
+        value = _with_table(given, place)
         return {_key(key, place): _plain(item, (*path, str(key))) for key, item in value.items()}
     if isinstance(value, list | tuple):
         if value and all(isinstance(item, np.bool_) for item in value):
@@ -122,7 +134,7 @@ def _plain(value: Any, path: TreePath) -> Any:
         return [_plain(item, (*path, index)) for index, item in enumerate(value)]
     if isinstance(value, Path):
         return str(value)
-    if value is None or type(value) in (str, bool, int, float):
+    if value is None or type(value) in (str, bool, int, float, _Table):
         return value
     kind = type(value).__name__
     raise TypeError(f"{place}: a spec holds text, numbers, lists, mappings and arrays, not a value of type {kind}")
@@ -158,21 +170,78 @@ def _sparse(matrix: SparseMatrix, place: str) -> Matrix:
     return matrix
 
 
-def _from_pandas(value: Any, place: str) -> Any:
-    """A frame or a series as an array; its labels count for nothing. Anything else as it is."""
+def _of_pandas(value: Any, place: str) -> Any:
+    """A frame of another library, such as polars or pyarrow, as one of pandas. Anything else as it is."""
+    if isinstance(value, type) or not hasattr(value, "__dataframe__") or not hasattr(value, "to_pandas"):
+        return value
+    try:
+        return value.to_pandas()
+    except ImportError as error:
+        raise TypeError(f"{place}: a frame of type {type(value).__name__} is read by pandas: {error}") from None
+
+
+def _is_frame(value: Any) -> bool:
     pandas = sys.modules.get("pandas")  # whoever has a frame has imported it
+    return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def _with_table(given: Mapping[Any, Any], place: str) -> Mapping[Any, Any]:
+    """With a frame under `file` as a table; words in its index are names of rows, in a column before the others."""
+    frame = _of_pandas(given.get("file"), place)
+    if not _is_frame(frame):
+        return given
+    if frame.empty:
+        raise TypeError(f"{place}: the frame has no cells")
+    if not frame.columns.is_unique:
+        raise TypeError(f"{place}: two columns of the frame have one name")
+    frame = frame.rename(columns=str)
+    options: dict[str, Any] = {}
+    heading = str(frame.index.name or "row")
+    if frame.index.nlevels == 1 and frame.index.dtype.kind not in "biufM" and heading not in frame.columns:
+        frame, options = frame.rename_axis(heading).reset_index(), {"names": heading}
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if dtype.kind == "b":
+            frame = frame.assign(**{str(name): frame[name].astype(int)})
+        elif dtype.kind not in "biuf":  # a row is one line
+            frame = frame.assign(**{str(name): frame[name].replace(r"[\r\n]+", " ", regex=True)})
+    text: str = frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    return {**options, **given, "file": _Table(text.encode(), frame.shape)}
+
+
+def _from_pandas(value: Any, place: str) -> Any:
+    """A frame or a series as an array; its labels count for nothing but in messages. Anything else as it is."""
+    pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(value, pandas.DataFrame | pandas.Series):
         return value
-    columns = [(value.name, value.dtype)] if value.ndim == 1 else list(zip(value.columns, value.dtypes, strict=True))
-    for name, dtype in columns:
+    frame = value.to_frame() if value.ndim == 1 else value
+    for at, (name, dtype) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
         if dtype.kind not in "biuf":
-            what = "the series" if value.ndim == 1 and name is None else f"the column `{quoted(str(name))}`"
-            raise TypeError(f"{place}: {what} holds `{dtype}`; real numbers are needed")
-    kinds = {dtype for _, dtype in columns}
+            what = "the series" if value.ndim == 1 and value.name is None else f"the column `{quoted(str(name))}`"
+            told = f"{place}: {what} holds `{dtype}`; real numbers are needed"
+            raise TypeError(f"{told}{_first_word(frame.iloc[:, at])}{_WHOLE if value.ndim == 2 else ''}")
+    missing = np.argwhere(frame.isna().to_numpy())
+    if len(missing):
+        row, column = missing[0]
+        where = f"row `{quoted(str(frame.index[row]))}`"
+        where += f", column `{quoted(str(frame.columns[column]))}`" if value.ndim == 2 else ""
+        count = f"{len(missing)} cells are missing, the first" if len(missing) > 1 else "a cell is missing, that"
+        raise DataError(f"{place}: {count} of {where}{_DROP if value.ndim == 2 else ''}")
+    kinds = set(frame.dtypes)
     if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype):
         return value.to_numpy()
-    # Types that know a missing entry have no NumPy equivalent: it becomes nan, and is refused as such.
     return value.to_numpy(dtype=float, na_value=np.nan)
+
+
+_WHOLE = "; `{'file': frame, 'columns': [...]}` takes a frame as a table, and some of its columns"
+_DROP = "; `{'file': frame, 'missing': 'drop'}` takes a frame as a table, and leaves such rows out"
+
+
+def _first_word(column: Any) -> str:
+    """Where the first cell of a column is that is no number."""
+    for label, cell in column.items():
+        if isinstance(cell, str):
+            return f", and row `{quoted(str(label))}` has '{quoted(cell)}'"
+    return ""
 
 
 def _check_kind(place: str, dtype: np.dtype) -> None:
@@ -206,6 +275,11 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
         return [_placed(value, (*path, index), most, handed) for index, value in enumerate(tree)]
     if isinstance(tree, np.ndarray) and tree.size <= most:
         return _written(tree)
+    if isinstance(tree, _Table):
+        name = name_of(tree.text)
+        handed.arrays[name] = tree.text
+        handed.names.setdefault(name, path[:-1])
+        return name
     if not isinstance(tree, np.ndarray) and not is_sparse(tree):
         return tree
     name = name_of(tree)

@@ -17,8 +17,9 @@ class Result:
     loss_image: M x at the point of that bound, None without a bound or an objective.
 
     bound_is: "certified", "probable", "estimated" or "none". certificate: of the best estimate, if one was certified.
-    active_bounds: parameters of the domain that stop the objective. bound_rests_on: a parameter that was assumed, where
-    the bound does not hold without it. implied_constraints: names of those that others imply, where that was found out.
+    active_bounds: parameters of the domain that stop the objective. bound_rests_on: what the bound does not hold
+    without: a parameter that was assumed, and functions of the user's, `module:function`, with commas between.
+    implied_constraints: names of those that others imply, where that was found out.
     metrics: of the rounding. record, certificate and metrics are in the user's units and sense.
     """
 

@@ -13,7 +13,7 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, in_range
 from cgm_cli.methods.answers import Answers
-from cgm_cli.methods.best_bound import Certificate
+from cgm_cli.methods.best_bound import Bound, Certificate
 from cgm_cli.methods.budget import seconds_to_save
 from cgm_cli.methods.loop import run
 from cgm_cli.methods.method import Method
@@ -144,9 +144,15 @@ class Solve:
             None if bound is None or hurried else bound.dual.loss_image,
             self._in_users_sense(outcome.certificate),
             tuple(active),
-            rests_on(self.problem, outcome.bound),
+            self._rests_on(outcome.bound),
             tuple(name for name, _ in implied),
         )
+
+    def _rests_on(self, bound: Bound | None) -> str | None:
+        if bound is None:
+            return None
+        assumed = rests_on(self.problem, bound)
+        return ", ".join([*([assumed] if assumed else []), *self.problem.trusts]) or None
 
     def _round(self, iterate: Iterate, bound: float | None, deadline: Deadline) -> Rounding:
         # A stream of its own: rounding does not depend on the iterations, nor on what was rounded before.

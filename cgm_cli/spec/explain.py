@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from cgm_cli.errors import MOST_TOLD
 from cgm_cli.spec import registry
-from cgm_cli.spec.fields import SHA256, SLUG, TERM_NAME
+from cgm_cli.spec.fields import FUNCTION, SHA256, SLUG, TERM_NAME
 from cgm_cli.text import did_you_mean, quoted
 
 TreePath = tuple[str | int, ...]
@@ -46,6 +46,7 @@ _LENGTHS = {
 _PATTERNS = {
     SLUG: "letters, digits, `.`, `_` and `-`, at most 100, beginning with a letter, a digit or `_`",
     TERM_NAME: "letters, digits, `_` and `-`",
+    FUNCTION: "`module:function`, such as `mymodule:make_map`",
     SHA256: "64 hexadecimal digits",
 }
 # What says by itself what is wrong: the value has the right type.

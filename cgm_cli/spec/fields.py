@@ -56,6 +56,7 @@ Count = Annotated[int, Field(ge=0), FromFloat]
 # Patterns of text fields; cgm_cli.spec.explain says them in words.
 SLUG = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$"
 TERM_NAME = r"^[A-Za-z0-9_-]+$"
+FUNCTION = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$"
 SHA256 = r"^[0-9a-fA-F]{64}$"
 
 # Stands for a reference in a schema until cgm_cli.spec.json_schema knows all families and turns it into a $ref.
@@ -99,6 +100,35 @@ class BlockSpec(StrictModel):
     def build(self, *given: Any, **named: Any) -> Any:
         """The block: of a context, and of the shape that it acts on where that is not its own to say."""
         raise NotImplementedError
+
+
+class PythonSpec(BlockSpec):
+    """A block that a Python function of the user's makes: in place of a registered one, `{python: "module:function"}`.
+
+    It is run only where that is allowed (`cgm_cli.readers.functions`).
+    """
+
+    kind: Literal["python"] = "python"  # pyright: ignore[reportIncompatibleVariableOverride]
+    python: str = Field(pattern=FUNCTION, description="`module:function`; what it returns is the block")
+    file: str | None = Field(
+        None, min_length=1, description="the file of the module, found as data files are; left out: that of its name"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_file(cls, value: Any, info: ValidationInfo) -> Any:
+        # The file is a data file like any other to whatever looks for these in a spec.
+        if not isinstance(value, dict) or "file" in value or not isinstance(value.get("python"), str):
+            return value
+        if info.context is not None:
+            info.context[id(value)] = cls
+        return {**value, "file": value["python"].partition(":")[0].replace(".", "/") + ".py"}
+
+    @property
+    def source(self) -> str:
+        """The name of its file."""
+        assert self.file is not None  # the validator has seen to it
+        return self.file
 
 
 class TemplateSpec(StrictModel):
@@ -159,6 +189,8 @@ class Registered:
             return value
         if not isinstance(value, dict):
             raise PydanticCustomError("block_type", "expected a mapping with a `{tag}`", {"tag": self.tag})
+        if self.family in registry.PYTHON and ("python" in value or value.get(self.tag) == "python"):
+            return registry.python_spec(self.family).model_validate(value, context=info.context)
         if self.tag not in value:
             raise PydanticCustomError("missing_tag", "missing key `{tag}`", {"tag": self.tag, "family": self.family})
         name = value[self.tag]
@@ -253,6 +285,9 @@ class TableOptions(StrictModel):
     without: list[ColumnName] | None = Field(None, alias="except", description="or of those that are not")
     decimal: Literal[".", ","] | None = Field(
         None, description="what stands before a fraction; left out: as it is seen"
+    )
+    names: ColumnName | None = Field(
+        None, description="heading or number of a column that names the rows, and is none of those that are wanted"
     )
     missing: Literal["refuse", "drop"] = Field(
         "refuse", description="rows with an empty cell, NA, NaN or ? among these columns: an error, or left out"

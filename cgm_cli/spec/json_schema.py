@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from cgm_cli.spec import registry
 from cgm_cli.spec.fields import (
     REF_PLACEHOLDER,
     FileArray,
@@ -53,8 +54,13 @@ def spec_schema() -> dict[str, Any]:
     )
     for field in (*FIELDS, *POLICIES):
         members = [f"{field.definition}.{name}" for name in field.names()]
+        if isinstance(field, Registered) and field.family in registry.PYTHON:
+            members.append(f"{field.definition}.python")
+            definitions[members[-1]] = _own(
+                registry.python_spec(field.family).model_json_schema(), members[-1], definitions
+            )
         definitions[field.definition] = {"oneOf": [{"$ref": f"#/$defs/{member}"} for member in members]}
-        for name, member in zip(field.names(), members, strict=True):
+        for name, member in zip(field.names(), members, strict=False):
             definitions[member] = _own(field.schema(name).model_json_schema(), member, definitions)
     for field in POLICIES:
         # Its name alone is enough.

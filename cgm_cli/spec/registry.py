@@ -127,6 +127,12 @@ DUALS = {
     "adopted": "cgm_cli.methods.duals.adopted:AdoptedDuals",
 }
 
+# Of what a user's own function may make: `{python: "module:function"}`, in place of a `kind` of the family.
+PYTHON = {
+    "domain": "cgm_cli.blocks.domains.given:GivenDomain",
+    "map": "cgm_cli.blocks.maps.given:GivenMap",
+}
+
 FAMILIES = {
     "domain": DOMAINS,
     "loss": LOSSES,
@@ -156,5 +162,15 @@ METHODS: dict[str, str] = {
 @cache
 def lookup(family: str, kind: str) -> type[Any]:
     """The class registered as `kind` in `family` (a key of FAMILIES). Raises KeyError for an unknown name."""
-    module, name = FAMILIES[family][kind].split(":")
+    return _loaded(FAMILIES[family][kind])
+
+
+@cache
+def python_spec(family: str) -> type[Any]:
+    """The schema of `{python: ...}` in a family of PYTHON."""
+    return _loaded(PYTHON[family]).Spec
+
+
+def _loaded(place: str) -> type[Any]:
+    module, name = place.split(":")
     return getattr(import_module(module), name)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from cgm_cli.readers.functions import VARIABLE
 from cgm_cli.runs.files import utc_now
 from cgm_cli.sweeps.lease import Lease
 from cgm_cli.sweeps.point_folder import HEADING, PointFolder
@@ -61,13 +62,16 @@ class AttemptEnding:
 
 @dataclass(frozen=True)
 class Order:
-    """All that a task needs to know, wherever it runs. timeout: seconds, or None. data: $CGM_DATA."""
+    """All that a task needs to know, wherever it runs. timeout: seconds, or None. data: $CGM_DATA. allow_python:
+    whether its spec may have code run.
+    """
 
     folder: str
     threads: int
     timeout: float | None
     cwd: str
     data: str
+    allow_python: bool = False
 
 
 class Task:
@@ -209,4 +213,5 @@ def run(order: Order, should_stop: Callable[[], bool], patience: float, pause: f
 def _environment(order: Order) -> dict[str, str]:
     # Before the process starts: the libraries read these once, when they are loaded.
     threads = dict.fromkeys(THREAD_VARIABLES, str(order.threads))
-    return {**os.environ, **threads, **({"CGM_DATA": order.data} if order.data else {})}
+    data = {"CGM_DATA": order.data} if order.data else {}
+    return {**os.environ, **threads, **data, **({VARIABLE: "1"} if order.allow_python else {})}

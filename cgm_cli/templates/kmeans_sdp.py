@@ -25,6 +25,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.entries import named_arrays
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, FromFloat, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
@@ -114,12 +115,14 @@ class KMeansSDP(Template):
 
         def build(self, context: BuildContext) -> KMeansSDP:
             if isinstance(self.points, DigitsData):
-                points, labels = digit_features(self.points.count)
+                (points, labels), names = digit_features(self.points.count), None
             elif self.labels is None:
                 with located("points"):
                     points, labels = _as_points(context.array(self.points)), None
+                names = context.row_names
             else:
                 points, labels = context.labelled(self.points, self.labels)
+                names = context.row_names
                 with located("points"):
                     points = _as_points(points)
                 labels = _as_labels(labels)
@@ -133,7 +136,7 @@ class KMeansSDP(Template):
             context.reserve("distances", 8 * n * n)
             context.reserve("scikit-learn", KMEANS_BYTES)
             load_kmeans()
-            return KMeansSDP(points, labels, self, context.seed)
+            return KMeansSDP(points, labels, self, context.seed, names)
 
     iterate = "dense"
     measures = (
@@ -166,8 +169,16 @@ class KMeansSDP(Template):
         ),
     )
 
-    def __init__(self, points: np.ndarray, labels: np.ndarray | None, spec: KMeansSDP.Spec, seed: int):
-        """points (n, d), labels (n,) integers from 0 or None."""
+    def __init__(
+        self,
+        points: np.ndarray,
+        labels: np.ndarray | None,
+        spec: KMeansSDP.Spec,
+        seed: int,
+        names: list[str] | None = None,
+    ):
+        """points (n, d), labels (n,) integers from 0 or None. names: of the points."""
+        self.names = names
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
         n, k = points.shape[0], spec.clusters
         shape = (n, n)
@@ -203,7 +214,8 @@ class KMeansSDP(Template):
         if bound is not None and bound > 0:
             metrics["certified_percent"] = 100.0 * max(0.0, value / (0.5 * bound) - 1.0)
             metrics["kmeanspp_certified_percent"] = 100.0 * max(0.0, metrics["kmeanspp_value"] / (0.5 * bound) - 1.0)
-        return Rounding(metrics, {"clusters": assigned, "linked_clusters": linked, "denoised": denoised})
+        arrays = {"clusters": assigned, "linked_clusters": linked, "denoised": denoised}
+        return Rounding(metrics, {**arrays, **named_arrays(self.names)})
 
     def claims(self) -> Sequence[Claim]:
         """Half the optimum of the relaxation is no more than the value of any clustering."""

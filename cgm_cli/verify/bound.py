@@ -121,7 +121,8 @@ def minimum_of(domain: Domain, pieces: Sequence[Piece], claimed: float | None = 
         v = np.zeros(math.prod(domain.shape), dtype=np.longdouble)
         for matrix, y in pieces:
             v += product(matrix.T, y.reshape(-1))
-        return Least(*minimum_over(domain, v.reshape(domain.shape)))
+        believed = f"by `{'`, `'.join(domain.trusts)}` itself, which is believed" if domain.trusts else ""
+        return Least(*minimum_over(domain, v.reshape(domain.shape)), proof=not believed, remark=believed)
     if not isinstance(domain, PSDTrace):
         raise Unchecked(f"{' x '.join(map(str, domain.shape))} is too large for a full decomposition")
     return _of_large(domain, pieces, claimed)

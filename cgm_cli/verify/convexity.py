@@ -21,6 +21,7 @@ from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
+from cgm_cli.blocks.domains.given import GivenDomain
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
@@ -148,4 +149,5 @@ DIAMETERS: dict[type, Callable[..., float]] = {
     Birkhoff: _permutations,
     Polytope: lambda domain: float(norm(domain.upper - domain.lower)),
     Product: lambda domain: math.hypot(*map(diameter, domain.blocks)),
+    GivenDomain: lambda domain: domain.diameter,
 }

@@ -20,6 +20,7 @@ from cgm_cli.blocks.maps.congruence import Congruence
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.differences import Differences
+from cgm_cli.blocks.maps.given import GivenMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.blocks.maps.kronecker import Kronecker
@@ -34,6 +35,9 @@ from cgm_cli.verify.precision import Congruent, Unchecked, entry
 
 WRITTEN_OUT = 3 * 10**7
 """The most entries a map or a point may have to be written out: a matrix of order 5000, half a gigabyte."""
+
+PRODUCTS = 3000
+"""The most products of a user's function that are taken to write its map out."""
 
 
 def matrix_of(linear: LinearMap) -> sp.csr_array | Congruent:
@@ -188,6 +192,14 @@ def _convolution(linear: Convolution) -> sp.csr_array:
     return sp.csr_array(found)
 
 
+def _given(linear: GivenMap) -> np.ndarray:
+    """Column j is what the user's function makes of the unit vector e_j; the adjoint is not asked for."""
+    _, size = _sizes(linear)
+    if size > PRODUCTS:
+        raise Unchecked(f"a map of `{linear.trusts[0]}` of {size} entries is known by products alone")
+    return np.array([linear.forward(unit.reshape(linear.in_shape)) for unit in np.eye(size)]).T
+
+
 MATRICES: dict[type, Callable] = {
     Congruence: _congruence,
     Identity: _identity,
@@ -205,4 +217,5 @@ MATRICES: dict[type, Callable] = {
     BlockDifference: lambda linear: _written_out(linear.plus) - _written_out(linear.minus),
     Matrices: _matrices,
     QuadraticForms: _quadratic_forms,
+    GivenMap: _given,
 }

@@ -18,6 +18,7 @@ from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
+from cgm_cli.blocks.domains.given import GivenDomain
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
@@ -214,6 +215,12 @@ def _product(domain: Product, point: SavedPoint) -> float:
     return worst
 
 
+def _given(domain: GivenDomain, point: SavedPoint) -> float:
+    """The distance to the nearest point, as far as the user's own functions tell."""
+    x = _entries(point)
+    return norm(x - domain.project(x.astype(float)))
+
+
 MEMBERSHIP: dict[type, Callable[..., float]] = {
     Simplex: _simplex,
     L1Ball: _l1_ball,
@@ -232,4 +239,5 @@ MEMBERSHIP: dict[type, Callable[..., float]] = {
     Birkhoff: _birkhoff,
     Polytope: _polytope,
     Product: _product,
+    GivenDomain: _given,
 }

@@ -14,6 +14,7 @@ from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
+from cgm_cli.blocks.domains.given import GivenDomain
 from cgm_cli.blocks.domains.group_ball import GroupL1Ball
 from cgm_cli.blocks.domains.hermitian import HermitianTrace
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
@@ -195,6 +196,11 @@ def decomposition_error(v: np.ndarray) -> float:
     return max(v.shape) * EPS * float(norm(v))
 
 
+def _given(domain: GivenDomain, v: np.ndarray) -> Minimum:
+    """By the user's own oracle: there is no other."""
+    return total(v * domain.atom(v.astype(float))), EPS * domain.radius * float(norm(v))
+
+
 MINIMA: dict[type, Callable[..., Minimum]] = {
     Simplex: _simplex,
     L1Ball: lambda domain, v: _exact(total(-domain.radius * np.abs(v).max())),
@@ -213,4 +219,5 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     Birkhoff: _birkhoff,
     Polytope: _polytope,
     Product: _product,
+    GivenDomain: _given,
 }

@@ -238,6 +238,9 @@ def test_a_damaged_byte_of_a_solution_is_told(cgm, factored, tmp_path):
     for command in (("export", run, "--solution", tmp_path / "x.npy"), ("verify", run)):
         code, _, err = cgm(*command)
         assert code == 3 and "the bytes of /solution/left are damaged: they miss their checksum" in err
-    assert cgm("show", run)[0] == 0
+    code, out, _ = cgm("show", run)
+    assert code == 0 and "the bytes of /solution/left are damaged" in out
+    code, out, _ = cgm("show", run, "--json")
+    assert code == 0 and "the bytes of /solution/left are damaged" in json.loads(out)["faults"][0]
     assert cgm("report", run, "--html", tmp_path / "page.html")[0] == 0
     assert "the bytes of /solution/left are damaged" in (tmp_path / "page.html").read_text()

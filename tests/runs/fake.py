@@ -80,7 +80,7 @@ class Instance:
     pause: float = 0.0
     error: BaseException | None = None
     sense: str = "minimise"
-    context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict))
+    context: Any = field(default_factory=lambda: SimpleNamespace(digests=dict, code={}))
     form: Any = field(default_factory=lambda: SimpleNamespace(kind="dense", columns=0, reason="it is small"))
     rules: Any = None
     template: Any = field(default_factory=lambda: SimpleNamespace(measures=()))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from hypothesis.extra import numpy as hnp
 from cgm_cli.errors import DataError
 from cgm_cli.readers import content, memory
 from cgm_cli.readers.arrays import read_array
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.runs.directory import RunDirectory
 from cgm_cli.runs.mapping import INLINE, ROOM, SHORT, hand_over
 from cgm_cli.spec.faults import SpecError
@@ -162,7 +164,10 @@ def test_what_pandas_makes(frame, expected, tmp_path):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (pd.DataFrame({"a": [1.0], "city": ["Bonn"]}), "the column `city` holds `"),
+        (
+            pd.DataFrame({"a": [1.0], "city": ["Bonn"]}, index=["ann"]),
+            "the column `city` holds `.*and row `ann` has 'Bonn'; .*takes a frame as a table, and some of its columns",
+        ),
         (pd.DataFrame({"a": [1.0], "when": pd.to_datetime(["2026-05-01"])}), "the column `when` holds `datetime64"),
         (pd.Series(["x"]), "the series holds `"),
         (pd.Series(["x"], dtype="category", name="k\n"), "the column `k.` holds `category`"),
@@ -196,7 +201,7 @@ with_nan = np.where(np.arange(200.0).reshape(20, 10) == 37, np.nan, 1.0)
         (sp.csc_array(np.diag([1.0, np.inf])), "1 entry is not finite, the first at row 2, column 2: inf"),
         (
             pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}),
-            "1 entry is not finite, the first at row 2, column 1",
+            "a cell is missing, that of row `1`, column `a`; `{'file': frame, 'missing': 'drop'}` takes a frame",
         ),
         (np.zeros((2, 3, 4)), r"has 3 dimensions \(2 x 3 x 4\); at most two are supported"),
         (sp.coo_array(np.ones((2, 3, 4))), r"has 3 dimensions \(2 x 3 x 4\)"),
@@ -348,3 +353,43 @@ def test_arrays_at_any_depth_come_back(tmp_path_factory, tree):
     folder = tmp_path_factory.mktemp("run")
     spec = begun(tree, folder)
     assert same(tree, parse(spec.read_text(encoding="utf-8")).tree, folder)
+
+
+PEOPLE = pd.DataFrame(
+    {
+        "a": [0.0, 0.1, 1 / 3, np.nan, 1.1],
+        "b": [True, True, False, False, False],
+        "city": ["u", "v", "w", "x", "y,\nz"],
+    },
+    index=["anna", "bo, the 2nd", "cy", "di", "#ed"],
+)
+
+
+def built(points, folder):
+    """The points of a run that was handed them, and their names."""
+    spec = begun({"problem": {"template": "kmeans-sdp", "clusters": 2, "points": points}}, folder)
+    template = loads(spec.read_text(), path=spec).problem.build(BuildContext((folder,)))
+    return template.points, template.names
+
+
+def test_a_frame_in_the_place_of_a_file_is_a_table(tmp_path):
+    points, names = built({"file": PEOPLE, "columns": ["a", "b"], "missing": "drop"}, tmp_path / "1")
+    np.testing.assert_array_equal(points, PEOPLE[["a", "b"]].dropna().to_numpy(dtype=float))
+    assert names == ["anna", "bo, the 2nd", "cy", "#ed"]
+    points, names = built({"file": PEOPLE.reset_index(drop=True), "columns": "b"}, tmp_path / "2")
+    assert names is None and points.shape == (5, 1)
+    table = pa.table({"x": [1.0, 2.0], "who": ["a", "b"]})
+    points, names = built({"file": table, "names": "who"}, tmp_path / "3")
+    assert names == ["a", "b"] and points.tolist() == [[1.0], [2.0]]
+    with pytest.raises(DataError, match=r"line 5 \(`di`\), column 2 \(`a`\): the value is missing"):
+        built({"file": PEOPLE, "columns": ["a", "b"]}, tmp_path / "4")
+    with pytest.raises(DataError, match=r"line 2 \(`anna`\), column 4 \(`city`\): 'u' is not a number"):
+        built({"file": PEOPLE, "missing": "drop"}, tmp_path / "5")
+    with pytest.raises(TypeError, match="two columns of the frame have one name"):
+        built({"file": pd.concat([PEOPLE, PEOPLE], axis=1)}, tmp_path / "6")
+
+
+def test_a_frame_of_another_library_is_one(tmp_path):
+    np.testing.assert_array_equal(
+        through(pa.table({"x": np.arange(200.0)}), tmp_path / "run"), np.arange(200.0)[:, None]
+    )

@@ -26,7 +26,9 @@ def test_schema():
         {"$ref": "#/$defs/spec.ComposedProblem"},
         {"$ref": "#/$defs/template"},
     ]
-    assert definitions["domain"]["oneOf"] == [{"$ref": "#/$defs/domain.box"}, {"$ref": "#/$defs/domain.product"}]
+    assert definitions["domain"]["oneOf"] == [
+        {"$ref": f"#/$defs/domain.{name}"} for name in ("box", "product", "python")
+    ]
     assert definitions["domain.product"]["properties"]["blocks"]["items"] == {"$ref": "#/$defs/domain"}
     assert definitions["domain.box"]["properties"]["upper"]["$ref"] == "#/$defs/array"
     assert definitions["map.stack"]["properties"]["maps"]["items"] == {"$ref": "#/$defs/map"}

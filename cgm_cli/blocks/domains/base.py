@@ -149,6 +149,8 @@ class Domain(ABC):
     takes_single_precision: bool = False
     projects: bool = False
     expected: float | None = None
+    trusts: tuple[str, ...] = ()
+    """Functions of the user's that are believed, whatever is proven of X."""
     is_complex: bool = False
     """Whether points stand for complex ones, which are what users are shown (`in_users_terms`)."""
 

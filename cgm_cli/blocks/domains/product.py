@@ -56,6 +56,7 @@ class Product(Domain):
         self.radius = float(np.linalg.norm([block.radius for block in blocks]))
         self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))
         self.projects = all(block.projects for block in blocks)
+        self.trusts = tuple(name for block in blocks for name in block.trusts)
 
     @cached_property
     def lift(self) -> Lift | None:  # pyright: ignore[reportIncompatibleMethodOverride]

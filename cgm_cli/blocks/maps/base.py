@@ -31,6 +31,8 @@ class LinearMap(ABC):
     needs_array: bool = True
     is_identity: bool = False
     is_diagonal: bool = False
+    trusts: tuple[str, ...] = ()
+    """Functions of the user's that are believed to be A and its adjoint."""
 
     @property
     def explicit(self) -> Matrix | None:

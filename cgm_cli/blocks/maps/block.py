@@ -50,6 +50,7 @@ class Block(LinearMap):
         self.in_shape = (total,)
         self.out_shape = inner.out_shape
         self.norm, self.norm_bound = inner.norm, inner.norm_bound
+        self.trusts = inner.trusts
 
     # Nobody sets it.
     @property

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from cgm_cli.readers.functions import is_allowed
 from cgm_cli.sweeps.manifest import Manifest, ManifestRow
 from cgm_cli.sweeps.task import PATIENCE, AttemptEnding, Kind, Order, Task
 
@@ -47,7 +48,7 @@ class SweepObserver(Protocol):
 def order_of(manifest: Manifest, row: ManifestRow) -> Order:
     """What the task of a row needs to know."""
     folder = str(manifest.folder(row).path.absolute())
-    return Order(folder, row.threads, manifest.timeout, manifest.cwd, manifest.data)
+    return Order(folder, row.threads, manifest.timeout, manifest.cwd, manifest.data, is_allowed())
 
 
 def run_local(

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.methods.status import Status
+from cgm_cli.readers.functions import VARIABLE, is_allowed
 from cgm_cli.runs.files import write_atomically, write_fault
 from cgm_cli.sweeps.executors.local import run_local
 from cgm_cli.sweeps.lease import STALE
@@ -111,7 +112,8 @@ def script_text(manifest: Manifest, stem: Path, spec: SlurmSpec, tasks: int, thr
         elif value is not False:
             lines.append(f"#SBATCH --{key}={shlex.quote(str(value))}")
     command = [sys.executable, "-m", "cgm_cli", "sweep", "task", str(manifest.path.absolute()), stem.name]
-    return "\n".join([*lines, *spec.setup, f"exec {shlex.join(command)}"]) + "\n"
+    allowed = [f"export {VARIABLE}=1"] if is_allowed() else []
+    return "\n".join([*lines, *allowed, *spec.setup, f"exec {shlex.join(command)}"]) + "\n"
 
 
 def work(path: Path, batch: str, should_stop: Callable[[], Status | None]) -> int:
