@@ -38,6 +38,7 @@ from cgm_cli.templates.clustering import (
     load_kmeans,
     misclassification,
     point_error,
+    polished,
     squared_distances,
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
@@ -137,13 +138,20 @@ class KMeansSDP(Template):
 
     iterate = "dense"
     measures = (
-        Metric("kmeans_value", "sum of squared distances to the means, of the clustering", "lower", comparable=False),
-        Metric("kmeanspp_value", "the same of k-means++ on the points themselves", "lower", comparable=False),
+        Metric(
+            "kmeans_value",
+            "sum of squared distances to the means, of the best clustering found",
+            "lower",
+            comparable=False,
+        ),
+        Metric(
+            "kmeanspp_value", "the same of scikit-learn's k-means (greedy k-means++) alone", "lower", comparable=False
+        ),
         Metric("certified_percent", "`kmeans_value` is at most so many percent above that of any clustering", "lower"),
         Metric("kmeanspp_certified_percent", "`kmeanspp_value`, in the same way", "lower"),
-        *_scores("", "the clustering"),
+        *_scores("", "the best clustering found"),
         *_scores("linked_", "the clustering by links, without k-means"),
-        *_scores("kmeanspp_", "k-means++ on the points themselves"),
+        *_scores("kmeanspp_", "scikit-learn's k-means alone"),
     )
 
     listing = Listing("clusters", "point", "cluster")
@@ -192,8 +200,10 @@ class KMeansSDP(Template):
     ) -> Rounding:
         k, denoised = self.spec.clusters, self._denoised(iterate)
         linked = link_and_pick(denoised, k, self.spec.linking)
-        assigned = kmeans(denoised, k, self.spec.restarts, self.seed, deadline.part(0.5))
+        rounded = kmeans(denoised, k, self.spec.restarts, self.seed, deadline.part(0.5))
         plain = kmeans(self.points, k, self.spec.restarts, self.seed, deadline)
+        found = [rounded, plain, *(polished(self.points, each, k, deadline) for each in (rounded, linked, plain))]
+        assigned = min(found, key=lambda labels: kmeans_value(self.points, labels, k))
         value = kmeans_value(self.points, assigned, k)
         metrics = {"kmeans_value": value, "kmeanspp_value": kmeans_value(self.points, plain, k)}
         if self.labels is not None:
@@ -211,7 +221,7 @@ class KMeansSDP(Template):
         ours, plain = ClusteringCost(self.points, k, "clusters"), ClusteringCost(self.points, k, None)
         return (
             Claim("kmeans_value", ours, limit=0.5),
-            Claim("kmeanspp_value", plain, limit=0.5),
+            Claim("kmeanspp_value", plain, limit=0.5, ends_at="kmeans_value"),
             Claim("certified_percent", AgainstBound(ours, "percent", part=0.5)),
             Claim("kmeanspp_certified_percent", AgainstBound(Reported("kmeanspp_value"), "percent", part=0.5)),
         )
