@@ -177,16 +177,7 @@ class KMeansSDP(Template):
     def __init__(self, points: np.ndarray, labels: np.ndarray | None, spec: KMeansSDP.Spec, seed: int):
         """points (n, d), labels (n,) integers from 0 or None."""
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
-        n, k = points.shape[0], spec.clusters
-        shape = (n, n)
-        self.problem = CompositeProblem(
-            _domain(spec.domain, n, k),
-            Linear(squared_distances(points), shape),
-            (
-                Term("rows", RowSums(shape), Equals((n,), np.ones(n)), spec.weights.rows),
-                Term("nonnegative", Identity(shape), Nonnegative(shape), spec.weights.nonnegative),
-            ),
-        )
+        self.problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights)
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Both errors of the linked clustering, while the run goes on; the final rounding looks harder."""
@@ -230,6 +221,21 @@ class KMeansSDP(Template):
         """X P (n, d): row i is the mean of the points that X puts together with point i."""
         x = iterate.array if isinstance(iterate, DenseIterate) else iterate.point.dense()
         return x @ self.points
+
+
+def relaxation(
+    cost: np.ndarray, clusters: int, domain: str = "fantope-face", weights: Weights | None = None
+) -> CompositeProblem:
+    """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric."""
+    n, weights = cost.shape[0], weights or Weights()
+    return CompositeProblem(
+        _domain(domain, n, clusters),
+        Linear(cost, (n, n)),
+        (
+            Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows),
+            Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
+        ),
+    )
 
 
 def _domain(kind: str, n: int, k: int) -> Domain:
