@@ -2,8 +2,8 @@
 
 g_i is what point i costs in the clustering that is given, V = sum g_i. A round draws the first point of S with the
 probability g_i / V and the s - 1 others uniformly, without replacement. So S has the probability of a uniform subset
-times n / s U(S) / V, with U(S) = sum of g_i over S (Midzuno, Sankhya 13, 1952), and for a bound L(S) >= 0 whose mean over
-uniform subsets is at most (s / n) OPT (cgm_cli.certify.subsets) the mean of the ratio r = L(S) / U(S) is
+times n / s U(S) / V, with U(S) = sum of g_i over S (Midzuno, Sankhya 13, 1952), and for a bound L(S) >= 0 whose mean
+over uniform subsets is at most (s / n) OPT (cgm_cli.certify.subsets) the mean of the ratio r = L(S) / U(S) is
 
     E r  =  E_uniform[L] n / (s V)  <=  OPT / V
 
@@ -19,7 +19,9 @@ log(1 / delta) / t, relative; what the ratio costs is the gap of the clustering 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -27,17 +29,21 @@ import numpy as np
 
 from cgm_cli.certify.clustering import Clustering
 from cgm_cli.certify.subsets import subset_bound
-from cgm_cli.methods.status import Status
-from cgm_cli.numerics.deadline import Deadline
-
-GAP = 5e-3
-"""To which relaxations of subsets are solved: half of it would take half as long again (400 points, 10 clusters)."""
+from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.numerics.threads import one_thread
 
 LARGEST = 1600
 """Points in a subset at most; of twice as many a relaxation takes about eight times as long."""
 
 TRIALS = 0.25
 """The part of the time that finding out about sizes may take."""
+
+
+EACH = 3
+"""Subsets of a trial for each thread: of 80 points, one ratio is off by a hundredth."""
+
+LONG = 600.0
+"""Seconds that are planned for where there is no limit."""
 
 
 @dataclass
@@ -49,7 +55,7 @@ class Rounds:
     best: float = -math.inf
 
     def add(self, ratio: float) -> None:
-        self.logarithms.append(math.log(ratio) if ratio > 0.0 else -math.inf)
+        self.logarithms.append(_log(ratio))
         self.best = max(self.best, (math.log(self.failure) + math.fsum(self.logarithms)) / len(self.logarithms))
 
     @property
@@ -89,63 +95,69 @@ class Way:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a round of a kind took, and its ratio."""
+    """What a round of a kind takes, and the mean logarithm of its ratio."""
 
     way: Way
     seconds: float
-    ratio: float
+    logarithm: float
 
     def outlook(self, seconds: float, failure: float) -> float:
         """The logarithm of what would be proven in that time."""
         rounds = max(1.0, seconds / self.seconds)
-        return (math.log(self.ratio) if self.ratio > 0.0 else -math.inf) + math.log(failure) / rounds
+        return self.logarithm + math.log(failure) / rounds
 
     def until(self, wanted: float, failure: float) -> float:
         """Seconds until this logarithm is proven."""
-        spare = (math.log(self.ratio) if self.ratio > 0.0 else -math.inf) - wanted
+        spare = self.logarithm - wanted
         return self.seconds * max(1.0, math.ceil(-math.log(failure) / spare)) if spare > 0.0 else math.inf
 
 
-def ratio_of(
-    clustering: Clustering, subset: np.ndarray, way: Way, should_stop: Callable[[], Status | None] = lambda: None
-) -> float:
+def ratio_of(clustering: Clustering, subset: np.ndarray, way: Way, deadline: Deadline = NEVER) -> float:
     """L(S) / U(S)."""
     corrected = 1.0 - subset.size / clustering.labels.size if way.is_corrected else 0.0
     points, labels = clustering.points[subset], clustering.labels[subset]
-    bound = subset_bound(points, labels, clustering.clusters, corrected, GAP, should_stop)
+    bound = subset_bound(points, labels, clustering.clusters, corrected, deadline)
     return bound / float(clustering.costs[subset].sum())
 
 
-def chosen(draws: Draws, failure: float, wanted: float | None, deadline: Deadline) -> Way | None:
+def chosen(
+    draws: Draws, failure: float, wanted: float | None, pool: Executor, workers: int, deadline: Deadline
+) -> Way | None:
     """The way that promises most in the time, or to prove the logarithm `wanted` first; None if no trial has ended. The
     trials are no rounds: what they say of the ratios is used up by the choice.
     """
-    began, whole = perf_counter(), deadline.left()
-    budget = min(whole, 600.0)
+    budget = min(deadline.left(), LONG)
     trials: list[Trial] = []
-    best = -math.inf
-    n, size = draws.clustering.labels.size, max(64, 8 * draws.clustering.clusters)
-    while size <= max(min(LARGEST, n // 2), 2 * draws.clustering.clusters) and size < n:
-        subset, before = draws.draw(size), best
+    n, k = draws.clustering.labels.size, draws.clustering.clusters
+    size, best = max(64, 8 * k), -math.inf
+    began = perf_counter()
+    ratio_of(draws.clustering, draws.draw(min(size, n - 1)), Way(size, True), deadline)  # what is imported and compiled
+    while size <= min(max(LARGEST, 8 * k), n // 2):
+        before, drawn = best, [draws.draw(size) for _ in range(EACH * workers)]
         for is_corrected in (True, False):
             if deadline.should_stop():
                 break
-            start = perf_counter()
-            ratio = ratio_of(draws.clustering, subset, Way(size, is_corrected))
-            trials.append(Trial(Way(size, is_corrected), perf_counter() - start, ratio))
+            way, start = Way(size, is_corrected), perf_counter()
+            logarithms = [
+                *pool.map(lambda subset, way=way: _log(ratio_of(draws.clustering, subset, way, deadline)), drawn)
+            ]
+            trials.append(Trial(way, (perf_counter() - start) / len(drawn), math.fsum(logarithms) / len(drawn)))
             best = max(best, trials[-1].outlook(budget, failure))
-        spent = perf_counter() - began
-        if best <= before or deadline.should_stop() or 4.0 * spent > TRIALS * budget:
+        if best <= before or deadline.should_stop() or 4.0 * (perf_counter() - began) > TRIALS * budget:
             break
         size *= 2
     if not trials:
         return None
-    left = budget - (perf_counter() - began)
+    left = max(1e-3, budget - (perf_counter() - began))
     if wanted is not None:
         first = min(trials, key=lambda trial: trial.until(wanted, failure))
         if first.until(wanted, failure) <= left:
             return first.way
-    return max(trials, key=lambda trial: trial.outlook(max(left, 1e-3), failure)).way
+    return max(trials, key=lambda trial: trial.outlook(left, failure)).way
+
+
+def _log(ratio: float) -> float:
+    return math.log(ratio) if ratio > 0.0 else -math.inf
 
 
 def by_samples(
@@ -154,22 +166,30 @@ def by_samples(
     wanted: float | None,
     seed: int,
     deadline: Deadline,
-    should_stop: Callable[[], Status | None] = lambda: None,
+    workers: int = 1,
     tell: Callable[[int, float], None] = lambda rounds, ratio: None,
 ) -> tuple[Rounds, int]:
     """Rounds until OPT / V is proven to be `wanted`, or the deadline comes, and the size of their subsets. tell: called
     after every round with their number and what is proven. The clustering is one that was found before, by whatever.
+    workers: threads.
     """
     draws = Draws.of(clustering, np.random.default_rng([seed, 2]))
     rounds = Rounds(failure)
     target = None if wanted is None else math.log(wanted)
-    way = chosen(draws, failure, target, deadline)
-    if way is None:
-        return rounds, 0
-    while not deadline.should_stop() and (wanted is None or rounds.ratio < wanted):
-        ratio = ratio_of(clustering, draws.draw(way.size), way, should_stop)
-        if deadline.should_stop():  # it was cut short
-            break
-        rounds.add(ratio)
-        tell(len(rounds.logarithms), rounds.ratio)
+    with one_thread(), ThreadPoolExecutor(workers) as pool:
+        way = chosen(draws, failure, target, pool, workers, deadline)
+        if way is None:
+            return rounds, 0
+        pending: deque[Future[float]] = deque()
+        # In the order in which they were drawn: which of them counts does not depend on which one is ready first.
+        while rounds.best < (math.inf if target is None else target):
+            while len(pending) <= workers:
+                pending.append(pool.submit(ratio_of, clustering, draws.draw(way.size), way, deadline))
+            ratio = pending.popleft().result()
+            if deadline.should_stop():
+                break
+            rounds.add(ratio)
+            tell(len(rounds.logarithms), rounds.ratio)
+        for future in pending:
+            future.cancel()
     return rounds, way.size
