@@ -99,7 +99,6 @@ def _bound(
         return value * (1.0 - ROUNDING), clustering.labels, 0, 0
     if n <= WHOLE:
         target = None if wanted is None else wanted * value
-        tell(f"value {value:.6g} of the clustering; bounding that of every other one")
         bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, _teller(tell, "step", value))
         return bound, labels, 0, 0
     said = _teller(tell, "subset", 1.0)

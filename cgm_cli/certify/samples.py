@@ -143,7 +143,10 @@ def chosen(
             ]
             trials.append(Trial(way, (perf_counter() - start) / len(drawn), math.fsum(logarithms) / len(drawn)))
             best = max(best, trials[-1].outlook(budget, failure))
-        if best <= before or deadline.should_stop() or 4.0 * (perf_counter() - began) > TRIALS * budget:
+        spent = perf_counter() - began
+        if best <= before or deadline.should_stop() or 4.0 * spent > TRIALS * budget:
+            break
+        if wanted is not None and min(trial.until(wanted, failure) for trial in trials) <= spent:
             break
         size *= 2
     if not trials:
