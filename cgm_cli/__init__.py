@@ -1,6 +1,6 @@
 """cgm: composite convex optimisation with conditional-gradient methods.
 
-from cgm_cli import solve, load_run
+from cgm_cli import solve, certify, load_run
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cgm_cli.api import load_run, solve
+    from cgm_cli.api import certify, load_run, solve
 
-__all__ = ["load_run", "solve"]
+__all__ = ["certify", "load_run", "solve"]
 __version__ = "0.1.0"
 
 

@@ -18,13 +18,14 @@ from cgm_cli.runs.load import load_run
 
 if TYPE_CHECKING:
     from cgm_cli.blocks.problem import CompositeProblem
+    from cgm_cli.certify.certificate import Certificate
     from cgm_cli.display.answer import Answer
     from cgm_cli.methods.method import Method
     from cgm_cli.methods.record import IterationRecord
     from cgm_cli.methods.stopping import StopRules
     from cgm_cli.runs.execute import Observer
 
-__all__ = ["load_run", "solve"]
+__all__ = ["certify", "load_run", "solve"]
 
 
 def solve(
@@ -83,6 +84,30 @@ def solve(
             raise TypeError("a problem built in Python has no spec to override, and no run folder")
         return _solve_problem(spec, method, stop, seed, watch)
     raise TypeError(f"a spec is the path of a file or a mapping, not a value of type {type(spec).__name__}")
+
+
+def certify(
+    points: Any,
+    labels: Any = None,
+    clusters: int | None = None,
+    *,
+    within: float | None = None,
+    time: float | None = 60.0,
+    failure: float = 1e-3,
+    seed: int = 0,
+) -> Certificate:
+    """How far a k-means clustering is from the best possible one, proven: `certify(X, labels).within_percent`.
+
+    points (n, d): numbers, finite. labels (n,): the clustering, any values; without them one is looked for. clusters:
+    how many clusters the others may have, those of the labels if not given. within: a relative distance from the best
+    that is enough, e.g. 0.02. time: seconds, None for no limit. failure: the probability with which the proof may be
+    wrong where there are more than 2000 points; up to so many it is certified.
+
+    Raises CgmError and TypeError for arguments that are none.
+    """
+    from cgm_cli.certify.points import certify as certify_points
+
+    return certify_points(points, labels, clusters, within=within, time=time, failure=failure, seed=seed)
 
 
 def _solve_problem(

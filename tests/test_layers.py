@@ -20,8 +20,8 @@ LEVELS = (
     ("solving",),
     ("templates",),
     ("runs", "display"),
-    ("sweeps", "reports", "verify", "cvxpy"),
-    ("api", "cli", "__main__", "__init__"),
+    ("sweeps", "reports", "verify", "cvxpy", "certify"),
+    ("api", "cli", "sklearn", "__main__", "__init__"),
 )
 BESIDE = {
     # A report of a sweep reads its manifest.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cgm_cli import __version__
+from cgm_cli.cli.certify import certify
 from cgm_cli.cli.check import check
 from cgm_cli.cli.diff import diff
 from cgm_cli.cli.export import export
@@ -40,6 +41,7 @@ app.command("list")(list_blocks)
 app.command("init")(init)
 app.command("schema")(schema)
 app.command("verify")(verify)
+app.command("certify")(certify)
 app.add_typer(sweep, name="sweep")
 app.command("report")(report)
 app.command("diff")(diff)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cgm_cli.numerics.bands import SLAB, by_slabs
 from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.numerics.hartigan import improved
 
 
 def misclassification(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float:
@@ -93,9 +94,7 @@ def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int, deadline
     distinct, inverse = np.unique(points, axis=0, return_inverse=True)
     if distinct.shape[0] <= clusters:
         return inverse.reshape(-1)
-    # Distances are squared: those of points near 1e-170 would vanish.
-    points = points - points.mean(axis=0)
-    points = points / np.abs(points).max()
+    points = in_unit_box(points)
     rng = np.random.default_rng(seed)
     best, least = np.zeros(points.shape[0], dtype=int), math.inf
     # Threads would add up in the order in which they end, and one run were not like another.
@@ -109,6 +108,21 @@ def kmeans(points: np.ndarray, clusters: int, restarts: int, seed: int, deadline
             if value < least:
                 best, least = labels.astype(int), value
     return best
+
+
+def polished(points: np.ndarray, assigned: np.ndarray, clusters: int, deadline: Deadline = NEVER) -> np.ndarray:
+    """Labels (n,) of what a clustering comes to by moves of one point, which end where Lloyd's algorithm is at rest as
+    well; by the deadline, of what it has come to.
+    """
+    labels = improved(in_unit_box(points), assigned, clusters, deadline)
+    # By rounding alone the value may differ, of data with a mean far away: what is given is never made worse.
+    return labels if kmeans_value(points, labels, clusters) <= kmeans_value(points, assigned, clusters) else assigned
+
+
+def in_unit_box(points: np.ndarray) -> np.ndarray:
+    """Shifted and scaled: distances are squared, and those of points near 1e-170 would vanish."""
+    points = points - points.mean(axis=0)
+    return points / (np.abs(points).max() or 1.0)
 
 
 def squared_distances(points: np.ndarray) -> np.ndarray:

@@ -242,13 +242,27 @@ def test_separated_clusters_are_recovered_from_the_iterate():
 
 def test_rounding_the_matrix_of_a_clustering_gives_that_clustering():
     rng = np.random.default_rng(7)
-    points, labels = rng.standard_normal((12, 2)), np.arange(12) % 3
+    labels = np.arange(12) % 3
+    points = rng.standard_normal((12, 2)) + np.array([[0, 0], [9, 0], [0, 9]])[labels]
     built = instance(points, 3, labels=labels.tolist(), linking=1e-6)
     rounded = built.template.round(DenseIterate(DenseAtom(matrix_of(labels, 3))), None, rng)
     assert rounded.metrics["misclassification"] == 0.0
     assert rounded.metrics["linked_misclassification"] == 0.0
     assert "certified_percent" not in rounded.metrics
     assert rounded.metrics["kmeans_value"] == pytest.approx(kmeans_value(points, labels, 3))
+
+
+def test_the_answer_is_the_best_of_all_that_was_found():
+    """The matrix of a poor clustering is polished into one that is no worse than k-means alone."""
+    rng = np.random.default_rng(7)
+    points, labels = rng.standard_normal((60, 2)), np.arange(60) % 7
+    rounded = instance(points, 7, linking=1e-6, restarts=1).template.round(
+        DenseIterate(DenseAtom(matrix_of(labels, 7))), None, rng
+    )
+    value = kmeans_value(points, rounded.arrays["clusters"], 7)
+    assert rounded.metrics["kmeans_value"] == pytest.approx(value)
+    assert value < 0.9999 * rounded.metrics["kmeanspp_value"]
+    assert value < 0.5 * kmeans_value(points, labels, 7)
 
 
 def test_duplicate_points_and_no_labels():

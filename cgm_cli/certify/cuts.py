@@ -1,0 +1,57 @@
+"""How far a cut of a graph is from the largest: its weight beside the bound of Goemans and Williamson."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from cgm_cli.certify.certificate import Certificate
+from cgm_cli.certify.labels import read_labels
+from cgm_cli.errors import DataError
+from cgm_cli.methods.status import Status
+from cgm_cli.spec.load import loads
+from cgm_cli.templates.build import build
+from cgm_cli.templates.max_cut import MaxCut
+from cgm_cli.text import visible
+
+GAP = 1e-3
+"""To which the relaxation is solved where nobody says what is enough."""
+
+
+def certify_cut(
+    graph: Path, cut: Path, within: float | None, time: float, seed: int, asked: Callable[[], bool]
+) -> Certificate:
+    """graph: in any format that `cgm solve` takes. cut: the side of each node, of two, a line each in the order of the
+    nodes. within: a relative distance that is enough. time: seconds. asked: polled; True ends it.
+
+    Raises DataError for files that do not hold this.
+    """
+    began = perf_counter()
+    stop = {"gap": GAP if within is None else min(GAP, 0.25 * within), "time": time}
+    problem = {"template": "max-cut", "graph": {"file": str(graph.absolute())}, "hyperplanes": 1}
+    # JSON is YAML.
+    instance = build(loads(json.dumps({"name": "cut", "problem": problem, "stop": stop, "seed": seed})))
+    template = instance.template
+    assert isinstance(template, MaxCut)
+    signs = _signs(read_labels(cut), template.adjacency.shape[0], visible(str(cut)))
+    value = 0.25 * float(signs @ (template.laplacian @ signs))
+    result = instance.solve(should_stop=lambda: Status.INTERRUPTED if asked() else None, began=began)
+    proven = result.bound_is in ("certified", "probable")
+    bound = result.record.bound if proven else math.inf
+    labels = (signs > 0.0).astype(int)
+    failure = result.record.bound_failure if proven else 0.0
+    return Certificate(value, bound, failure, perf_counter() - began, "cut", "whole", labels, interrupted=asked())
+
+
+def _signs(sides: np.ndarray, nodes: int, name: str) -> np.ndarray:
+    kinds, place = np.unique(sides, return_inverse=True)
+    if kinds.size > 2:
+        raise DataError(f"{name}: there are {kinds.size} sides, and a cut has two")
+    if sides.size != nodes:
+        raise DataError(f"{name}: there are sides of {sides.size} nodes, but the graph has {nodes}")
+    return 2.0 * place - 1.0

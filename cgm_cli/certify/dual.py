@@ -1,0 +1,69 @@
+"""Dual points of the relaxation of k-means: what they prove, and one in closed form that belongs to a clustering.
+
+The relaxation is min <C, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k. All its X but for their part
+1 1^T / s lie in 0 <= Y <= I, Y 1 = 0, tr Y = k - 1, so that for every N >= 0
+
+    <C, X>  >=  <C - N, X>  >=  1^T (C - N) 1 / s + (the k - 1 smallest eigenvalues of P (C - N) P)
+
+with P = I - 1 1^T / s. The zero that P adds to the eigenvalues makes none of the smallest larger.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+LOW = 0.01
+"""The part of the entries that may be cut off at zero in the closed form: of overlapping clusters some always are, and
+the largest z at which none is lies far from the best.
+"""
+
+
+def centred(matrix: np.ndarray) -> np.ndarray:
+    """P M P of a symmetric matrix (s, s)."""
+    rows = matrix.mean(axis=1)
+    return matrix - rows[:, None] - rows + rows.mean()
+
+
+def dual_value(cost: np.ndarray, multipliers: np.ndarray, clusters: int) -> float:
+    """What N >= 0 (s, s), symmetric, proves of <cost, X>, less 8 k s eps |cost - N|_F for the rounding of forming the
+    matrix and of LAPACK. k of two or more.
+    """
+    from scipy.linalg import eigh
+
+    slack = cost - multipliers
+    s = slack.shape[0]
+    smallest = eigh(centred(slack), eigvals_only=True, subset_by_index=(0, clusters - 2), check_finite=False)
+    allowance = 8.0 * clusters * s * np.finfo(float).eps * float(np.linalg.norm(slack))
+    return float(slack.sum() / s + smallest.sum()) - allowance
+
+
+def multipliers_of(cost: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """N >= 0 (s, s) of a clustering, by the closed form of Iguchi, Mixon, Peterson and Villar (Mathematical Programming
+    165, 2017). cost (s, s), symmetric; labels (s,), integers from 0.
+
+    The slack C + z I - (a 1^T + 1 a^T) / 2 - N of an optimal X = sum_C 1_C 1_C^T / m_C is zero on every 1_C. Within the
+    clusters that gives a, and between them the row sums of N: with A_b the sum of a over b,
+
+        A_b  =  1_b^T C 1_b / m_b + z,    a_i  =  (2 (C 1_a)_i + 2 z - A_a) / m_a
+        r_ib  =  (N 1_b)_i  =  (C 1_b)_i - (m_b a_i + A_b) / 2,    N_ij  =  r_ib r_ja / (sum of r_ib over i in a)
+
+    z is the largest for which r >= 0, but for a few entries, which are cut off.
+    """
+    names, own = np.unique(labels, return_inverse=True)
+    if names.size == 1:
+        return np.zeros_like(cost)
+    member = (own[:, None] == np.arange(names.size)).astype(float)
+    sizes = member.sum(axis=0)
+    sums = cost @ member
+    within = (sums * member).sum(axis=0) / sizes
+    mine = sums[np.arange(own.size), own]
+    row = (2.0 * mine - within[own]) / sizes[own]
+    across = member == 0.0
+    at_zero = sums - 0.5 * (row[:, None] * sizes + within)
+    slope = 0.5 * (sizes / sizes[own][:, None] + 1.0)
+    z = np.quantile((at_zero / slope)[across], LOW)
+    r = np.where(across, np.maximum(at_zero - z * slope, 0.0), 0.0)
+    totals = member.T @ r
+    scale = np.sqrt(totals * totals.T)
+    spread = r[:, own]
+    return spread * spread.T / np.where(scale > 0.0, scale, 1.0)[np.ix_(own, own)]

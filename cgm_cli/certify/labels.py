@@ -1,0 +1,57 @@
+"""The cluster of each point, or the side of each node, in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from cgm_cli.errors import DataError
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import FileArray
+from cgm_cli.text import visible
+
+
+def read_points(path: Path) -> np.ndarray:
+    """A point per row (n, d). Raises DataError with the name of a file that cannot be read."""
+    return _context().array(FileArray.model_validate({"file": str(path.absolute())}), copies=4)
+
+
+def read_labels(path: Path) -> np.ndarray:
+    """What each line of a file says, words or numbers (n,); or the entries of a vector in a .npy, .mat, ... file."""
+    if path.suffix.lower() not in ("", ".csv", ".txt", ".tsv", ".labels"):
+        return _context().array(FileArray.model_validate({"file": str(path.absolute())})).reshape(-1)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{visible(str(path))}: cannot be read as text: {error}") from None
+    if not lines:
+        raise DataError(f"{visible(str(path))}: the file is empty")
+    if odd := next((number for number, line in enumerate(lines, 1) if "," in line or ";" in line), None):
+        raise DataError(f"{visible(str(path))}: line {odd} has several cells, and one label a line is expected")
+    return np.array(lines[1:] if _is_heading(lines) else lines)
+
+
+def _is_heading(lines: list[str]) -> bool:
+    """A word above numbers."""
+    return len(lines) > 1 and not _is_number(lines[0]) and all(map(_is_number, lines[1:]))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def write_labels(path: Path, labels: np.ndarray) -> None:
+    """A line for each point. Raises DataError where that cannot be written."""
+    try:
+        path.write_text("".join(f"{label}\n" for label in labels.tolist()), encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{visible(str(path))}: cannot be written: {error.strerror}") from None
+
+
+def _context() -> BuildContext:
+    return BuildContext((Path("/"),))

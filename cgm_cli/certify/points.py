@@ -1,0 +1,167 @@
+"""How far a clustering of points is from the best: by the relaxation of all of them, or of random subsets."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cgm_cli.certify.certificate import Certificate
+from cgm_cli.certify.clustering import Clustering, found
+from cgm_cli.certify.samples import by_samples
+from cgm_cli.certify.whole import by_the_whole
+from cgm_cli.errors import DataError, ProblemError
+from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.readers.memory import check_fits
+
+WHOLE = 2000
+"""Points up to which they are taken all at once: some ten seconds."""
+
+FINDING = 0.3
+"""The part of the time in which a clustering is looked for."""
+
+ROUNDING = 1e-12
+"""What sums of costs may be off by, relative."""
+
+
+def certify(
+    points: Any,
+    labels: Any = None,
+    clusters: int | None = None,
+    *,
+    within: float | None = None,
+    time: float | None = 60.0,
+    failure: float = 1e-3,
+    seed: int = 0,
+    asked: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Certificate:
+    """How far a k-means clustering is from the best possible one, proven.
+
+    points (n, d): numbers, finite. labels (n,): the clustering, any values; without them one is looked for. clusters:
+    how many clusters the others may have, those of the labels if not given. within: a relative distance from the best
+    that is enough, e.g. 0.02. time: seconds in all, None for no limit (beside `within`, where there are more than 2000
+    points). failure: the probability with which the bound may be wrong where the points are too many to be taken all at
+    once; up to 2000 it is certified. The same seed gives the same labels and draws; how many rounds there are is a
+    matter of time. asked: polled; True ends it. tell: called with a line about progress.
+
+    Raises ProblemError, DataError and TypeError for arguments that are none.
+    """
+    began = perf_counter()
+    points, names, clusters = _checked(points, labels, clusters)
+    _check_options(within, time, failure, seed, points.shape[0])
+    deadline = Deadline(lambda: math.inf if time is None else began + time - perf_counter(), asked)
+    # A power of two: nothing is rounded but by the shift. Distances are squared, in units in which they can be.
+    middle = points.mean(axis=0)
+    points = points - middle
+    unit = 2.0 ** math.frexp(float(np.abs(points).max(initial=0.0)))[1]
+    points = points / unit
+    if names is None:
+        tell(f"looking for {clusters} clusters of {points.shape[0]} points")
+        clustering = Clustering(points, found(points, clusters, seed, deadline.part(FINDING)), clusters)
+    else:
+        clustering = Clustering(points, names, clusters)
+    bound, labelled, rounds, size = _bound(clustering, within, failure, seed, deadline, names is None, tell)
+    value = clustering.value if labelled is clustering.labels else Clustering(points, labelled, clusters).value
+    how = "samples" if size else "whole"
+    return Certificate(
+        value * unit**2,
+        bound * unit**2,
+        failure if size else 0.0,
+        perf_counter() - began,
+        "clustering",
+        how,
+        labelled,
+        rounds,
+        size,
+        asked(),
+    )
+
+
+def _bound(
+    clustering: Clustering,
+    within: float | None,
+    failure: float,
+    seed: int,
+    deadline: Deadline,
+    looks_further: bool,
+    tell: Callable[[str], None],
+) -> tuple[float, np.ndarray, int, int]:
+    """The bound, the labels, and the number and size of subsets, 0 if there are none."""
+    n, k = clustering.points.shape[0], clustering.clusters
+    value = clustering.value
+    wanted = None if within is None else 1.0 / (1.0 + within)
+    if k == 1 or value == 0.0:  # the mean is the best there is, and nothing is better than nothing
+        return value * (1.0 - ROUNDING), clustering.labels, 0, 0
+    if n <= WHOLE:
+        target = None if wanted is None else wanted * value
+        bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, _teller(tell, "step", value))
+        return bound, labels, 0, 0
+    said = _teller(tell, "subset", 1.0)
+    rounds, size = by_samples(clustering, failure, wanted, seed, deadline, _cores(), said)
+    return rounds.ratio * value * (1.0 - ROUNDING), clustering.labels, len(rounds.logarithms), size or 1
+
+
+def _teller(tell: Callable[[str], None], what: str, value: float) -> Callable[[int, float], None]:
+    """Tells now and then, a second apart."""
+    last = perf_counter()
+
+    def told(count: int, bound: float) -> None:
+        nonlocal last
+        if perf_counter() - last >= 1.0 and bound > 0.0:
+            last = perf_counter()
+            tell(f"{what} {count}: within {100.0 * max(0.0, value / bound - 1.0):.3g} %")
+
+    return told
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _checked(points: Any, labels: Any, clusters: int | None) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """Points as a matrix, labels from 0 or None, and the number of clusters."""
+    try:
+        found = np.asarray(points, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError("points: expected a matrix of numbers, one point per row") from None
+    if found.ndim == 1:
+        found = found[:, None]
+    if found.ndim != 2 or found.size == 0:
+        raise DataError(f"points: expected a matrix with one point per row, not an array of shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise DataError("points: an entry is not finite")
+    check_fits("the points", 3 * found.nbytes)
+    names = None
+    if labels is not None:
+        given = np.asarray(labels).reshape(-1)
+        if given.size != found.shape[0]:
+            raise DataError(f"labels: there are {given.size}, but {found.shape[0]} points")
+        kinds, names = np.unique(given, return_inverse=True)
+        clusters = kinds.size if clusters is None else clusters
+        if kinds.size > clusters:
+            raise ProblemError(f"labels: they name {kinds.size} clusters, and {clusters} are asked for")
+    if clusters is None:
+        raise ProblemError("clusters: say how many there may be, or give labels")
+    if isinstance(clusters, bool) or not isinstance(clusters, int | np.integer):
+        raise TypeError(f"clusters: expected a whole number, not a value of type {type(clusters).__name__}")
+    if not 1 <= clusters <= found.shape[0]:
+        raise ProblemError(f"clusters: expected from 1 to {found.shape[0]}, the number of points, got {clusters}")
+    return found, names, int(clusters)
+
+
+def _check_options(within: float | None, time: float | None, failure: float, seed: int, n: int) -> None:
+    if within is not None and not 0.0 < within < math.inf:
+        raise ProblemError(f"within: expected a positive share such as 0.02, got {within:g}")
+    if time is not None and not time > 0.0:
+        raise ProblemError(f"time: expected a positive number of seconds, got {time:g}")
+    if time is None and within is None and n > WHOLE:
+        raise ProblemError("time: without a limit, `within` has to say what is enough")
+    if not 0.0 < failure < 1.0:
+        raise ProblemError(f"failure: expected a probability above 0 and below 1, got {failure:g}")
+    if seed < 0:
+        raise ProblemError(f"seed: expected at least 0, got {seed}")

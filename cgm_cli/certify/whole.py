@@ -1,0 +1,63 @@
+"""A certified bound on the best clustering of some thousand points, and clusterings, from the relaxation of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cgm_cli.certify.clustering import RESTARTS, Clustering
+from cgm_cli.methods.record import IterationRecord
+from cgm_cli.methods.status import Status
+from cgm_cli.numerics.deadline import Deadline
+from cgm_cli.solving.direct import solve_problem
+from cgm_cli.templates.clustering import kmeans, polished, squared_distances
+from cgm_cli.templates.kmeans_sdp import relaxation
+
+GAP = 1e-4
+"""To which the relaxation is solved where nobody says what is enough."""
+
+
+class _Enough:
+    """Watches the certified bound, and asks to stop once it is what was wanted, or the deadline has come."""
+
+    def __init__(self, wanted: float, deadline: Deadline, tell: Callable[[int, float], None]):
+        self.wanted, self.deadline, self.tell, self.reached = wanted, deadline, tell, False
+
+    def on_record(self, record: IterationRecord) -> None:
+        self.reached = 0.5 * record.bound >= self.wanted
+        self.tell(record.k, 0.5 * record.bound)
+
+    def __call__(self) -> Status | None:
+        return Status.STOPPED if self.reached or self.deadline.should_stop() else None
+
+
+def by_the_whole(
+    clustering: Clustering,
+    wanted: float | None,
+    seed: int,
+    deadline: Deadline,
+    looks_further: bool,
+    tell: Callable[[int, float], None] = lambda k, bound: None,
+) -> tuple[float, np.ndarray]:
+    """A certified lower bound on the value of every clustering, 0 without one, and the labels (n,) of the best
+    clustering at hand: a better one may come out of X if it `looks_further`. wanted: the bound that is enough.
+    """
+    points, k = clustering.points, clustering.clusters
+    enough = _Enough(np.inf if wanted is None else wanted, deadline, tell)
+    # The loop keeps some of its time for the certificate.
+    time = {"time": max(0.5, deadline.left())} if np.isfinite(deadline.left()) else {}
+    result = solve_problem(
+        relaxation(squared_distances(points), k),
+        stop={"gap": GAP, **time},
+        seed=seed,
+        observers=[enough],
+        should_stop=enough,
+    )
+    bound = 0.5 * max(0.0, result.record.bound) if result.bound_is == "certified" else 0.0
+    x = result.solution.get("x")
+    if not looks_further or x is None:
+        return bound, clustering.labels
+    rounded = polished(points, kmeans(x @ points, k, RESTARTS, seed, deadline), k, deadline)
+    better = Clustering(points, rounded, k).value < clustering.value
+    return bound, rounded if better else clustering.labels

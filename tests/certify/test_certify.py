@@ -1,0 +1,143 @@
+"""`cgm certify` and `cgm_cli.certify`: true statements about clusterings and cuts, and messages about bad input."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from cgm_cli import certify
+from cgm_cli.certify.certificate import Certificate, rounded_up
+from cgm_cli.cli import main
+from cgm_cli.errors import CgmError
+from tests.certify.support import blobs, exact
+
+
+@pytest.fixture
+def cgm(capsys):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([*map(str, arguments)])
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_is_below_the_optimum_in_any_units(seed, scale):
+    points = scale * blobs(9, 3, 2, 3.0, seed)[0]
+    optimum = exact(points / scale, 3)[0] * scale**2
+    found = certify(points, clusters=3)
+    assert found.failure == 0.0 and found.how == "whole"
+    assert 0.5 * optimum <= found.bound <= optimum * (1 + 1e-9)
+    assert found.value == pytest.approx(optimum)  # of nine points it is found
+    given = certify(points, np.arange(9) % 3)
+    assert given.bound <= optimum * (1 + 1e-9) and given.value > optimum
+    np.testing.assert_array_equal(given.labels, np.arange(9) % 3)
+
+
+def test_one_cluster_and_a_cluster_for_every_point_are_optimal():
+    points = blobs(7, 2, 2, 1.0, 0)[0]
+    assert certify(points, clusters=1).within_percent <= 1e-9
+    assert certify(points, clusters=7).within_percent == 0.0
+    assert "the best possible (certified)" in certify(points, clusters=7).sentence
+
+
+def test_many_points_are_taken_by_samples():
+    points, labels = blobs(4000, 3, 2, 30.0, 1)
+    found = certify(points, [f"group {label}" for label in labels], within=0.1, failure=0.01, time=30)
+    assert found.how == "samples" and found.failure == 0.01 and found.samples > 0
+    assert 0.0 < found.within_percent <= 10.0
+    assert "with probability 1 - 0.01" in found.sentence
+
+
+def test_percentages_are_rounded_up():
+    assert [rounded_up(percent) for percent in (1.201, 0.0123, 12.01, 99.5, 1.2)] == [
+        "1.3",
+        "0.013",
+        "13",
+        "100",
+        "1.2",
+    ]
+    for percent in np.random.default_rng(0).uniform(0.001, 150, 200):
+        assert percent <= float(rounded_up(percent)) * (1 + 1e-8) <= 1.11 * percent
+
+
+def test_without_a_bound_nothing_is_claimed():
+    nothing = Certificate(3.0, 0.0, 1e-3, 1.0, "clustering", "samples", np.zeros(1))
+    assert math.isinf(nothing.within_percent) and "Nothing is proven" in nothing.sentence
+    assert nothing.as_dict()["within_percent"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"clusters": 0}, "from 1 to 4"),
+        ({"clusters": 5}, "from 1 to 4"),
+        ({}, "how many"),
+        ({"labels": [0, 1]}, "there are 2, but 4 points"),
+        ({"labels": [0, 1, 2, 3], "clusters": 2}, "name 4 clusters"),
+        ({"clusters": 2, "within": 0.0}, "within"),
+        ({"clusters": 2, "time": -1.0}, "time"),
+        ({"clusters": 2, "failure": 1.0}, "failure"),
+        ({"clusters": 2, "seed": -1}, "seed"),
+    ],
+)
+def test_what_is_none_is_refused(arguments, words):
+    with pytest.raises(CgmError, match=words):
+        certify(np.arange(8.0).reshape(4, 2), **arguments)
+
+
+@pytest.mark.parametrize("points", [[], [["a"]], [[1.0, math.nan]], np.zeros((2, 2, 2))])
+def test_points_that_are_none_are_refused(points):
+    with pytest.raises(CgmError, match="points: "):
+        certify(points, clusters=1)
+
+
+def test_the_command_says_one_sentence_and_writes_the_clusters(cgm, tmp_path):
+    points, labels = blobs(60, 3, 2, 8.0, 1)
+    np.savetxt(tmp_path / "p.csv", points, delimiter=",", header="x,y", comments="")
+    (tmp_path / "l.csv").write_text("group\n" + "".join(f"{label}\n" for label in labels))
+    code, out, err = cgm("certify", tmp_path / "p.csv", "--clusters", 3, "--out", tmp_path / "o.csv")
+    assert code == 0 and "Traceback" not in err
+    assert out.splitlines()[-1].startswith("This clustering is ") and "(certified)" in out
+    assert len((tmp_path / "o.csv").read_text().split()) == 60
+    code, out, _ = cgm("certify", tmp_path / "p.csv", "--labels", tmp_path / "l.csv", "--within", "50%", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["failure"] == 0.0 and found["within_percent"] < 50.0
+    assert found["value"] == pytest.approx(certify(points, labels).value)
+
+
+def test_the_command_bounds_a_cut(cgm, tmp_path):
+    edges = {(0, 1): 3.0, (0, 2): 1.0, (1, 2): 2.0, (2, 3): 2.0, (3, 4): 1.0, (0, 4): 2.0, (1, 3): 1.0}
+    (tmp_path / "g.csv").write_text(
+        "from,to,weight\n" + "".join(f"{a + 1},{b + 1},{w}\n" for (a, b), w in edges.items())
+    )
+    weight = lambda sides: sum(w for (a, b), w in edges.items() if sides[a] != sides[b])  # noqa: E731
+    best = max(map(weight, itertools.product((0, 1), repeat=5)))
+    (tmp_path / "cut.csv").write_text("left\nright\nleft\nright\nright\n")
+    code, out, _ = cgm("certify", tmp_path / "g.csv", "--cut", tmp_path / "cut.csv", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["what"] == "cut"
+    assert found["value"] == weight((0, 1, 0, 1, 1)) and best <= found["bound"] <= 1.14 * best
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ((), 2, "--clusters or --labels"),
+        (("--clusters", "2", "--within", "much"), 2, "2% or 0.02"),
+        (("--clusters", "2", "--time", "soon"), 2, "90s"),
+        (("--labels", "absent.csv"), 3, "absent.csv"),
+        (("--labels", "pair.csv"), 3, "one label a line"),
+        (("--clusters", "9"), 2, "from 1 to 3"),
+    ],
+)
+def test_bad_input_is_told(cgm, tmp_path, monkeypatch, options, code, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("1.5,2.5\n3.5,4.5\n5.5,6.5\n")
+    (tmp_path / "pair.csv").write_text("1,2\n3,4\n")
+    found, _, err = cgm("certify", "p.csv", *options)
+    assert found == code and words in err and "Traceback" not in err
