@@ -41,7 +41,7 @@ def certify(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Prove how far a k-means clustering, or a cut of a graph, is from the best possible one.
+    """Prove how far a clustering, or a cut, is from the best.
 
     Up to 2000 points the proof is certified; of more, by random subsets, it holds but for the probability of --failure.
 
