@@ -17,6 +17,7 @@ from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import DataError, ProblemError, located
+from cgm_cli.numerics.annealing import annealed
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
@@ -65,7 +66,7 @@ class MaxCut(Template):
 
     Goemans and Williamson, J. ACM 42, 1995. For signs s, X = s s^T is feasible with 1/4 <L, X> the weight of the cut,
     so the optimum bounds every cut from above. Rounding: the signs of Gaussian vectors of covariance X (random
-    hyperplanes), the best of `hyperplanes` of them, then single flips while they help.
+    hyperplanes), the best of `hyperplanes` of them, made larger by annealing (`cgm_cli.numerics.annealing`).
     """
 
     takes_samples = True
@@ -95,8 +96,8 @@ class MaxCut(Template):
             return MaxCut(adjacency, self.hyperplanes, found.labels)
 
     measures = (
-        Metric("cut", "weight of the cut, after single flips", "higher", comparable=False),
-        Metric("hyperplane_cut", "weight of the best cut by a hyperplane, before them", "higher", comparable=False),
+        Metric("cut", "weight of the cut, after annealing", "higher", comparable=False),
+        Metric("hyperplane_cut", "weight of the best cut by a hyperplane, before that", "higher", comparable=False),
         Metric("certified_ratio", "the cut over the certified bound: over the largest cut it is no less", "higher"),
     )
 
@@ -144,7 +145,7 @@ class MaxCut(Template):
                 best, best_cut = signs[:, first], float(cuts[first])
             if deadline.should_stop():
                 break
-        best = improve(self.adjacency, best, deadline)
+        best = annealed(self.adjacency, best, int(rng.integers(2**62)), deadline)
         cut = float(0.25 * best @ (self.laplacian @ best))
         metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
         if bound is not None and bound > 0:
@@ -184,30 +185,6 @@ def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) ->
     noise, width = rng.standard_normal((factor.shape[1], count)), max(1, AT_ONCE // factor.shape[0])
     for first in range(0, count, width):
         yield factor @ noise[:, first : first + width]
-
-
-def improve(adjacency: sp.csr_array, signs: np.ndarray, deadline: Deadline = NEVER) -> np.ndarray:
-    """Flip one node at a time while the cut grows, the most rewarding first, until the deadline; `signs` (n,) of +-1, a
-    new array is returned.
-
-    Flipping node i changes the cut by s_i (W s)_i, with W the adjacency matrix. What is less than the rounding errors
-    of such sums is no growth.
-    """
-    signs = signs.copy()
-    noise = 1e-12 * float(abs(adjacency).sum(axis=1).max(initial=0.0))
-    diagonal = adjacency.diagonal()
-    reward = signs * (adjacency @ signs) - diagonal
-    while True:
-        node = int(np.argmax(reward))
-        if reward[node] <= noise or deadline.should_stop():
-            return signs
-        signs[node] = -signs[node]
-        reward[node] = -reward[node]
-        row = slice(adjacency.indptr[node], adjacency.indptr[node + 1])
-        neighbours, weights = adjacency.indices[row], adjacency.data[row]
-        others = neighbours != node
-        change = 2.0 * signs[node] * weights[others] * signs[neighbours[others]]
-        reward[neighbours[others]] += change
 
 
 def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:
