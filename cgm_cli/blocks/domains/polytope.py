@@ -152,8 +152,8 @@ class Polytope(Domain):
     def entry_limits(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         return np.maximum(np.abs(self.lower), np.abs(self.upper))
 
-    @cached_property
-    def polyhedron(self) -> Polyhedron:  # pyright: ignore[reportIncompatibleMethodOverride]
+    @property
+    def polyhedron(self) -> Polyhedron:
         given = self.program
         rows = sp.csr_array(sp.vstack([given.a, given.c]))
         least = np.concatenate([np.full(given.b.size, -np.inf), given.d])
