@@ -169,6 +169,7 @@ CASES = [
     Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 5**0.5, "closed form", ("problem.graph={cycle: 5}",)),
     # The relaxation is tight: no permutation is better than it.
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
+    Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),

@@ -4,16 +4,7 @@ from cgm_cli import solve
 
 place = np.arange(30)
 here, there = np.exp(-((place - 8) ** 2) / 20), np.exp(-((place - 19) ** 2) / 40)
-sums = np.vstack([np.kron(np.eye(30), np.ones(30)), np.kron(np.ones(30), np.eye(30))])
-answer = solve(
-    {
-        "name": "transport",
-        "problem": {
-            "template": "linear-program",
-            "cost": np.abs(place[:, None] - place).ravel() / 29,
-            "matrix": sums,
-            "equals": np.concatenate([here / here.sum(), there / there.sum()]),
-        },
-    }
-)
+sides = {"supplies": here / here.sum(), "demands": there / there.sum()}
+costs = np.abs(place[:, None] - place) / 29
+answer = solve({"name": "transport", "problem": {"template": "transport", "costs": costs, **sides}})
 print(answer.objective, answer.bound, answer.bound_is)

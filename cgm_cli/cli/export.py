@@ -49,11 +49,11 @@ def export(
     """Write an array of a solution to a file, or the answer as a table.
 
     A matrix that the run keeps in factors is written out where that fits into memory. A recovered image is written to
-    .png as the one that was given; of any other array the smallest entry is black and the largest white, and what is
-    unknown transparent. `duals/TERM` are the multipliers of the bound, `duals/trace` is that of the trace, y_t, and
-    `slack` the matrix C + sum A_i^T y_i + y_t I that they make, which is semidefinite; a .sol file has them, and X, as
-    CSDP writes them. Of `--predict` x is not written out, and what a run does not
-    know is left blank.
+    .png or .tif as the one that was given, colours of 16 bits to .tif alone; of any other array the smallest entry is
+    black and the largest white, and what is unknown transparent. `duals/TERM` are the multipliers of the bound,
+    `duals/trace` is that of the trace, y_t, and `slack` the matrix C + sum A_i^T y_i + y_t I that they make, which is
+    semidefinite; a .sol file has them, and X, as CSDP writes them. Of `--predict` x is not written out, and what a run
+    does not know is left blank.
     """
     from cgm_cli.cli.find import find_run
     from cgm_cli.reports.arrays import available
@@ -86,7 +86,7 @@ def _written(
 ) -> dict[str, Any]:
     """Write the file, and say what it holds: in words, and an array by its name and shape."""
     from cgm_cli.errors import ProblemError
-    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_photo, write_solution
+    from cgm_cli.reports.arrays import SOLUTION, TIFF, chosen, write_array, write_photo, write_solution
     from cgm_cli.reports.conic import least_of_blocks
     from cgm_cli.reports.listing import write_listing
     from cgm_cli.reports.predictions import predict, write_predictions
@@ -104,7 +104,7 @@ def _written(
     if name is None and ending == SOLUTION:
         write_solution(solution, run, force)
         return {"file": solution, "holds": "the duals, their slack, and X"}
-    if name in (None, "recovered") and ending == ".png" and (size := write_photo(solution, run, force)):
+    if name in (None, "recovered") and ending in (".png", *TIFF) and (size := write_photo(solution, run, force)):
         return {"file": solution, "holds": f"the recovered image, {size}"}
     label, array = chosen(run, name)
     write_array(solution, label, array, force)

@@ -24,6 +24,7 @@ from cgm_cli.readers.functions import UserCode, user_code
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
+from cgm_cli.readers.numpy_files import dimensions
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
 from cgm_cli.spec.fields import (
@@ -138,14 +139,20 @@ class BuildContext:
 
     def picture(self, value: ArrayField) -> Picture:
         """An image in a file, with its colours; grey levels of any other array, or of columns of a file."""
-        if not isinstance(value, FileArray) or Path(value.file).suffix.lower() not in IMAGES:
+        if not isinstance(value, FileArray) or not self._has_channels(value):
             return Picture(self.array(value), bits=0)
         if value.scale != 1.0:
             raise DataError(f"{called(value)}: an image has levels from 0 to 1, and no `scale`")
         found = read_picture(self.find(value.file), called(value))
         if not value.transpose:
             return found
-        return Picture(found.levels.swapaxes(0, 1), None if found.alpha is None else found.alpha.T, found.bits)
+        alpha = None if found.alpha is None else found.alpha.T
+        return replace(found, levels=found.levels.swapaxes(0, 1), alpha=alpha)
+
+    def _has_channels(self, value: FileArray) -> bool:
+        """Whether a file may have colours: an image, or an array of three dimensions."""
+        suffix = Path(value.file).suffix.lower()
+        return suffix in IMAGES or (suffix == ".npy" and dimensions(self.find(value.file), called(value)) == 3)
 
     def ratings(self, value: RatingsFile) -> Entries:
         """The ratings in a table; what was recognised in it becomes a remark. DataError for what is none."""

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import index
@@ -129,9 +129,12 @@ def user_code(called: str, path: Path, *arguments: Any) -> tuple[UserCode, str]:
 
 @contextmanager
 def _told(called: str, path: Path) -> Iterator[None]:
-    """Whatever the user's code raises as ProblemError, with the last line of its file on the way there."""
+    """Whatever the user's code raises as ProblemError, with the last line of its file on the way there. What it prints
+    goes to standard error: the other is for results.
+    """
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except CgmError:
         raise
     except (Exception, SystemExit) as error:

@@ -32,6 +32,10 @@ _LONGEST_HEADER = 10_000  # bytes, as in NumPy
 _AT_A_TIME = 1 << 24  # bytes
 
 
+CHANNELS = 4
+"""The most that a pixel has: red, green, blue, and how opaque it is."""
+
+
 @dataclass(frozen=True)
 class _Header:
     """What stands before the numbers of an array."""
@@ -54,6 +58,26 @@ def read_npy(path: Path, name: str) -> np.ndarray:
     with path.open("rb") as file:
         header = _header(file, path.stat().st_size, name)
         check_form(name, header.shape, header.dtype, header.fortran)
+        return _numbers(file, header, name)
+
+
+def dimensions(path: Path, name: str) -> int:
+    """How many axes the array of a .npy file has."""
+    with path.open("rb") as file:
+        return len(_header(file, path.stat().st_size, name).shape)
+
+
+def read_channels(path: Path, name: str) -> np.ndarray:
+    """The array of a .npy file (rows, columns, channels), of one to four channels, in its own type."""
+    with path.open("rb") as file:
+        header = _header(file, path.stat().st_size, name)
+        if len(header.shape) != 3 or not 1 <= header.shape[2] <= CHANNELS:
+            size = " x ".join(map(str, header.shape))
+            raise DataError(
+                f"{name}: is {size}; an image is rows x columns x channels, of which there are 1 to {CHANNELS}"
+            )
+        flat = header.shape[0], header.shape[1] * header.shape[2]
+        check_form(name, flat, header.dtype, header.fortran)
         return _numbers(file, header, name)
 
 

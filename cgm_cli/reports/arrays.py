@@ -23,6 +23,7 @@ from cgm_cli.runs.load import Run
 from cgm_cli.text import did_you_mean, quoted
 
 SOLUTION = ".sol"
+TIFF = (".tif", ".tiff")
 
 
 def chosen(run: Run, name: str | None) -> tuple[str, np.ndarray]:
@@ -84,7 +85,7 @@ def write_photo(path: Path, run: Run, force: bool = False) -> str | None:
     if form is None or array is None:
         return None
     channels, bits = (int(each) for each in form)
-    write_new(path, photo(array, channels, bits, alpha), force)
+    write_new(path, photo(array, channels, bits, alpha, path.suffix.lower() in TIFF), force)
     return (
         f"{array.shape[1] // channels} x {len(array)} pixels of {channels} {'channel' if channels == 1 else 'channels'}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 
@@ -45,10 +46,9 @@ def png(array: np.ndarray, low: float | None = None, high: float | None = None, 
     return file.getvalue()
 
 
-def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None) -> bytes:
-    """Levels in [0, 1], (rows, columns * channels), as a PNG of so many channels and bits a level, with transparency.
-
-    Of 16 bits are grey levels alone, without transparency: Pillow writes no others.
+def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None, tiff: bool = False) -> bytes:
+    """Levels in [0, 1], (rows, columns * channels), as a PNG, or a TIFF, of so many channels and bits a level, with
+    transparency. Of 16 bits are, in a PNG, grey levels alone, without transparency: Pillow writes no others.
     """
     with part("images", "an image"):
         from PIL import Image
@@ -56,9 +56,20 @@ def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None)
     planes = [in_channels(array, channels).reshape(len(array), -1, channels)]
     if alpha is not None:
         planes.append(alpha[..., None])
-    levels, wide = np.clip(np.concatenate(planes, axis=2), 0.0, 1.0), bits == 16 and channels == 1 and alpha is None
+    levels, wide = (
+        np.clip(np.concatenate(planes, axis=2), 0.0, 1.0),
+        bits == 16 and (tiff or (channels == 1 and alpha is None)),
+    )
     pixels = np.round(levels * (65535 if wide else 255)).astype(np.uint16 if wide else np.uint8)
     file = io.BytesIO()
+    if tiff:
+        with part("images", "a TIFF"):
+            import tifffile
+
+        kind: Any = "rgb" if channels == 3 else "minisblack"
+        extra: Any = {} if alpha is None else {"extrasamples": ["unassalpha"]}
+        tifffile.imwrite(file, pixels[..., 0] if pixels.shape[2] == 1 else pixels, photometric=kind, **extra)
+        return file.getvalue()
     Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG", optimize=True)
     return file.getvalue()
 

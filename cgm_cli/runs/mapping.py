@@ -23,6 +23,7 @@ from cgm_cli.numerics.arrays import Matrix, SparseMatrix, is_sparse
 from cgm_cli.readers.checks import check_form, check_numbers, finished, wide
 from cgm_cli.readers.content import name_of, parts
 from cgm_cli.readers.memory import check_fits
+from cgm_cli.readers.numpy_files import CHANNELS
 from cgm_cli.spec.faults import Fault, SpecError
 from cgm_cli.spec.load import dump
 from cgm_cli.spec.yaml_reader import MAX_DEPTH, TreePath
@@ -98,7 +99,7 @@ def hand_over(spec: Mapping[str, Any]) -> Handed:
 
     Arrays are those of NumPy, matrices of SciPy, frames and series of pandas, and frames that become such. Raises
     TypeError for what no spec can hold, DataError for an array that could not be read from a file either (it is empty,
-    has three dimensions, or an entry that is missing or not finite); both with the place in the spec.
+    has three dimensions and is no image, or an entry that is missing or not finite); both with the place in the spec.
     """
     handed = Handed(_plain(spec, ()))
     small = sum(array.size for array in _small(handed.tree))
@@ -148,7 +149,8 @@ def _key(key: Any, place: str) -> str:
 
 def _dense(array: np.ndarray, place: str) -> np.ndarray:
     _check_kind(place, array.dtype)
-    check_form(place, array.shape, array.dtype)
+    has_channels = array.ndim == 3 and 1 <= array.shape[2] <= CHANNELS  # an image; whoever takes none says so
+    check_form(place, (array.shape[0], array[0].size) if has_channels else array.shape, array.dtype)
     # What only extended precision can hold is infinite in a double.
     with np.errstate(over="ignore"):
         if array.dtype.kind in "fc" and not all(map(_finite, parts(array))):
@@ -258,7 +260,7 @@ def _finite(numbers: np.ndarray) -> bool:
 def _small(tree: Any) -> Iterator[np.ndarray]:
     """The arrays that may stand in the text."""
     if isinstance(tree, np.ndarray):
-        if tree.size <= INLINE:
+        if tree.size <= INLINE and tree.ndim < 3:
             yield tree
     elif isinstance(tree, dict | list):
         for value in tree.values() if isinstance(tree, dict) else tree:
@@ -273,7 +275,7 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
         return {key: _placed(value, (*path, str(key)), most, handed) for key, value in tree.items()}
     if isinstance(tree, list):
         return [_placed(value, (*path, index), most, handed) for index, value in enumerate(tree)]
-    if isinstance(tree, np.ndarray) and tree.size <= most:
+    if isinstance(tree, np.ndarray) and tree.size <= most and tree.ndim < 3:
         return _written(tree)
     if isinstance(tree, _Table):
         name = name_of(tree.text)

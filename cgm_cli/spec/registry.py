@@ -91,6 +91,7 @@ TEMPLATES = {
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
+    "transport": "cgm_cli.templates.transport:Transport",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 

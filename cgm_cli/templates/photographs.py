@@ -69,6 +69,8 @@ def photograph(source: ArrayField | str, size: int | list[int] | None, context: 
     channels = levels.shape[2] if levels.ndim == 3 else 1
     if channels > 1:
         context.remarks.append(f"{name}: its {channels} channels are solved together, as one matrix.")
+    if found.remark:
+        context.remarks.append(found.remark)
     if alpha is not None:
         context.remarks.append(f"{name}: its transparency is kept as it is.")
     return Photo(levels.reshape(len(levels), -1), channels, alpha, found.bits)

@@ -18,6 +18,7 @@ from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.readers.arrays import read_array
 from cgm_cli.readers.context import BuildContext, data_folders
 from cgm_cli.readers.files import FILE, file_kind, sha256
+from cgm_cli.readers.numpy_files import dimensions
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import Spec
 from cgm_cli.verify.precision import RELATIVE, Unchecked
@@ -75,6 +76,8 @@ def _sum_row(context: BuildContext, name: str, key: str | None) -> CheckedClaim:
     stands, where an entry may stand more than once, and of what the problem was built from.
     """
     path = context.find(name)
+    if path.suffix.lower() == ".npy" and dimensions(path, name) == 3:
+        raise Unchecked("it is read as levels of an image")
     read = read_array(path, key, takes_complex=True)
     read = _beside(read if is_sparse(read) else np.atleast_2d(read))
     raw = _raw(path, key)

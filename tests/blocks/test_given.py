@@ -32,6 +32,7 @@ def differences(shape):
 
 
 def vertex(g):
+    print("asked")
     x = np.zeros(g.shape)
     x.flat[np.argmin(g)] = 1.0
     return x
@@ -267,3 +268,12 @@ problem:
     answer = cgm_cli.solve("spec.yaml", allow_python=True)
     assert answer.status.value == "converged" and answer.solution["x"].sum() == pytest.approx(1.0, abs=1e-3)
     assert cgm_cli.load_run(answer.run).summary["bound_rests_on"] == "own:simplex"
+
+
+def test_what_it_prints_is_no_result(folder, cgm):
+    (folder / "spec.yaml").write_text(text(more="solver: {iterations: 2}"))
+    code, out, err = cgm("solve", "spec.yaml", "--allow-python", "--json")
+    assert code == 0 and "asked" in err
+    assert json.loads(out)["bound_rests_on"] == "own:simplex, own:differences"
+    code, out, _ = cgm("show", "spec.yaml", "--expanded", "--allow-python")
+    assert code == 0 and "kind: given-domain" in out

@@ -10,9 +10,15 @@ import pytest
 from pydantic import ValidationError
 from scipy.optimize import minimize
 
+from cgm_cli import solve
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.domains.polytope import Polytope
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.losses.quadratic import Quadratic
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from tests.blocks.support import domain
 
@@ -117,3 +123,35 @@ def test_what_is_no_polytope_is_refused(changes, words):
 def test_bounds_that_cross_are_refused_when_read():
     with pytest.raises(ValidationError, match="exceeds the upper bound"):
         domain(kind="polytope", matrix=[[1.0]], at_most=1.0, lower=2.0, upper=1.0)
+
+
+@pytest.mark.parametrize("objective", ["linear", "quadratic", "least-squares"])
+def test_auto_solves_over_a_polytope_to_many_digits(objective):
+    """Against SLSQP."""
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((12, 6)), rng.uniform(0.5, 1.5, 12)
+    root, cost = rng.standard_normal((6, 6)), rng.standard_normal(6)
+    domain = Polytope(a, b, lower=-2.0, upper=2.0)
+    matrix = MatrixMap(root, (6,))
+    loss = {
+        "linear": Linear(cost, (6,)),
+        "quadratic": Quadratic(root.T @ root, cost, (6,)),
+        "least-squares": LeastSquares(matrix, cost),
+    }[objective]
+    answer = solve(CompositeProblem(domain, loss), stop={"gap": 1e-8})
+    assert answer.status.value == "converged" and answer.record.k < 100
+    value = {
+        "linear": lambda x: cost @ x,
+        "quadratic": lambda x: 0.5 * x @ root.T @ root @ x + cost @ x,
+        "least-squares": lambda x: 0.5 * np.sum((root @ x - cost) ** 2),
+    }[objective]
+    found = minimize(
+        value,
+        np.zeros(6),
+        method="SLSQP",
+        bounds=[(-2.0, 2.0)] * 6,
+        constraints={"type": "ineq", "fun": lambda x: b - a @ x, "jac": lambda x: -a},
+        options={"ftol": 1e-13, "maxiter": 500},
+    )
+    assert found.success and answer.objective == pytest.approx(found.fun, rel=1e-6, abs=1e-7)
+    assert answer.bound <= found.fun + 1e-7

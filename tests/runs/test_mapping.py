@@ -203,7 +203,7 @@ with_nan = np.where(np.arange(200.0).reshape(20, 10) == 37, np.nan, 1.0)
             pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}),
             "a cell is missing, that of row `1`, column `a`; `{'file': frame, 'missing': 'drop'}` takes a frame",
         ),
-        (np.zeros((2, 3, 4)), r"has 3 dimensions \(2 x 3 x 4\); at most two are supported"),
+        (np.zeros((2, 3, 5)), r"has 3 dimensions \(2 x 3 x 5\); at most two are supported"),
         (sp.coo_array(np.ones((2, 3, 4))), r"has 3 dimensions \(2 x 3 x 4\)"),
         (np.zeros((3, 0)), r"is empty \(3 x 0\)"),
         (pd.DataFrame(index=range(3)), r"is empty \(3 x 0\)"),

@@ -1094,6 +1094,28 @@ def programs() -> list[Case]:
                 (int(c.any()), int(c.any() and upper > 0.0)),
             )
         )
+    transports = {
+        "one way": ([[2.0]], [1.0], [1.0], 2.0),
+        "a way of no cost": ([[0.0]], [1.0], [1.0], 0.0),
+        "one way out": ([[1.0, 3.0]], [1.0], [0.25, 0.75], 2.5),
+        "two and two": ([[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], [0.25, 0.75], 0.25),
+        "a place without supply": ([[1.0, 2.0], [0.0, 0.0]], [1.0, 0.0], [0.5, 0.5], 1.5),
+    }
+    found += [
+        Case(
+            f"transport, {name}",
+            lambda u, r, c=costs, a=supplies, b=demands: {
+                "template": "transport",
+                "costs": (u * np.array(c)).tolist(),
+                "supplies": (r * np.array(a)).tolist(),
+                "demands": (r * np.array(b)).tolist(),
+            },
+            optimum,
+            2.0,
+            (int(any(map(any, costs))), int(any(map(any, costs)))),
+        )
+        for name, (costs, supplies, demands, optimum) in transports.items()
+    ]
     off = [[0.0, 1.0], [1.0, 0.0]]
     semidefinite = {
         # x = 1/2; of the trace 2 with x_11 = 1, the largest entries off the diagonal are +-1.

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 from cgm_cli import load_run, solve
@@ -110,3 +114,56 @@ def test_a_palette_with_a_transparent_colour(tmp_path):
     found = read_picture(tmp_path / "p.png", "p.png")
     assert found.levels.shape == (8, 9, 3)
     np.testing.assert_array_equal(found.alpha, FORMS["L"] // 64 > 0)
+
+
+WIDE = RNG.integers(0, 65536, (8, 9, 4), np.uint16)
+
+
+def identity(observed):
+    """A spec whose optimum is what was observed."""
+    return {
+        "problem": {"template": "low-rank-denoising", "observed": observed, "radius": 1000.0, "tv": 0.0},
+        "stop": {"gap": 1e-12, "gap_absolute": 1e-14},
+    }
+
+
+@pytest.mark.parametrize("bands", [3, 4])
+@pytest.mark.parametrize("planes", ["contig", "separate"])
+def test_colours_of_16_bits_are_those_of_tiff(tmp_path, cgm, bands, planes):
+    kinds = {"photometric": "rgb", "extrasamples": ["unassalpha"] if bands == 4 else []}
+    given = WIDE[..., :bands]
+    stored = given if planes == "contig" else np.moveaxis(given, 2, 0)
+    tifffile.imwrite(tmp_path / "photo.tif", stored, planarconfig=planes, **kinds)
+    answer = solve(identity({"file": str(tmp_path / "photo.tif")}), out=tmp_path / "run")
+    assert "16 bits" not in answer.message
+    assert cgm("export", tmp_path / "run", "--solution", tmp_path / "out.tif")[0] == 0
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "out.tif"), given)
+    assert cgm("export", tmp_path / "run", "--solution", tmp_path / "out.png")[0] == 0
+    assert np.asarray(Image.open(tmp_path / "out.png")).shape == (8, 9, bands)
+
+
+def test_colours_of_16_bits_in_a_png_are_said_to_be_read_at_8(tmp_path):
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in WIDE[..., :3])
+    parts = (b"IHDR", struct.pack(">IIBBBBB", 9, 8, 16, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")
+    png = b"\x89PNG\r\n\x1a\n"
+    for kind, data in parts:
+        png += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    (tmp_path / "photo.png").write_bytes(png)
+    found = read_picture(tmp_path / "photo.png", "photo.png")
+    assert found.remark == (
+        "photo.png: its colours have 16 bits, and were read at 8: only those of TIFF are read as they are."
+    )
+    np.testing.assert_allclose(found.levels, WIDE[..., :3] / 65535, atol=1 / 255)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, float])
+def test_an_array_of_three_dimensions_is_an_image(tmp_path, cgm, dtype):
+    given = FORMS["RGB"] / 255 if dtype is float else (FORMS["RGB"].astype(dtype) * (np.iinfo(dtype).max // 255))
+    answer = solve(identity(given), out=tmp_path / "run")
+    assert "3 channels are solved together" in answer.message
+    np.testing.assert_allclose(answer.solution["recovered"].reshape(8, 9, 3), FORMS["RGB"] / 255, atol=1e-6)
+    assert cgm("export", tmp_path / "run", "--solution", tmp_path / "out.png")[0] == 0
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), FORMS["RGB"])
+    assert cgm("verify", tmp_path / "run")[0] == 0
+    with pytest.raises(CgmError, match="has 3 dimensions"):
+        solve({"problem": {"template": "kmeans-sdp", "clusters": 2, "points": given}})

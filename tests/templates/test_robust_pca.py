@@ -141,7 +141,7 @@ def test_removing_every_pixel_is_refused(folder):
 @pytest.mark.parametrize(
     ("pixels", "error", "message"),
     [
-        (np.zeros((9, 9, 3)), DataError, "3 dimensions"),
+        (np.zeros((9, 9, 5)), DataError, "1 to 4"),
         (np.zeros((0, 9)), DataError, "empty"),
         (np.full((9, 9), 0.5), DataError, "every pixel is 0.5"),
         (np.where(np.eye(9) > 0, np.nan, 0.5), DataError, "not finite"),

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from cgm_cli.blocks.atoms import Atom, DenseAtom, SparseAtom
 from cgm_cli.blocks.bound_checks import check_bounds
 from cgm_cli.blocks.directions import Direction
-from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest
+from cgm_cli.blocks.domains.base import Domain, OracleAnswer, OracleRequest, Polyhedron
 from cgm_cli.blocks.fitting import fit, named
 from cgm_cli.errors import ErrorCollector, ProblemError
 from cgm_cli.numerics.arrays import Matrix
@@ -23,6 +23,12 @@ from cgm_cli.spec.fields import ArrayField, BlockSpec
 
 ENCLOSED = 200
 """Largest number of entries whose bounds are found by two linear programs each."""
+
+PROJECTED = 1000
+"""Inequalities, bounds included, up to which a projection takes about as long as a linear program, 0.1 s."""
+
+FAR = 1e5
+"""Radii from the box up to which a point is projected itself."""
 
 
 class Polytope(Domain):
@@ -117,6 +123,8 @@ class Polytope(Domain):
             )
         if np.any(ends[0] > ends[1]):
             raise ProblemError("a lower bound exceeds its upper bound")
+        # A projection takes no longer than a linear program or two.
+        self.projects = m + 2 * c.shape[0] + 2 * n <= PROJECTED
         self.program = enclosed(Program(a, b, c, d, *ends))
         self.lower, self.upper = self.program.lower, self.program.upper
         if self.program.solve(np.zeros(n)) is None:
@@ -144,15 +152,22 @@ class Polytope(Domain):
     def entry_limits(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         return np.maximum(np.abs(self.lower), np.abs(self.upper))
 
+    @property
+    def polyhedron(self) -> Polyhedron:
+        given = self.program
+        rows = sp.csr_array(sp.vstack([given.a, given.c]))
+        least = np.concatenate([np.full(given.b.size, -np.inf), given.d])
+        return Polyhedron(self.lower, self.upper, rows, least, np.concatenate([given.b, given.d]))
+
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         return safe_norm(x - self.project(x)) <= tolerance * self.radius
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The nearest point of any x not farther from the box than its radius; of others, that of the box's point."""
+        """The nearest point of any x not farther from the box than FAR radii; of others, that of the box's point."""
         if not np.isfinite(x).all():
             return np.full(x.shape, np.nan)
         near = np.clip(x, self.lower, self.upper)
-        return self.program.nearest(x if safe_norm(x - near) <= self.radius else near)
+        return self.program.nearest(x if safe_norm(x - near) <= FAR * self.radius else near)
 
     def start(self) -> Atom:
         """The point nearest to zero."""

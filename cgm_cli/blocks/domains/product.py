@@ -56,7 +56,6 @@ class Product(Domain):
         self.radius = float(np.linalg.norm([block.radius for block in blocks]))
         self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))
         self.projects = all(block.projects for block in blocks)
-        self.trusts = tuple(name for block in blocks for name in block.trusts)
 
     @cached_property
     def lift(self) -> Lift | None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -67,6 +66,10 @@ class Product(Domain):
         pairs = zip(self.blocks, lifts, strict=True)
         parts = [sp.eye_array(math.prod(block.shape)) if lift is None else lift.matrix for block, lift in pairs]
         return Lift(Product(tuple(block.projected for block in self.blocks)), sp.csr_array(sp.block_diag(parts)))
+
+    @property
+    def trusts(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(name for block in self.blocks for name in block.trusts)
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min <g_i, x_i>: the blocks minimise independently, each from its part of the direction."""

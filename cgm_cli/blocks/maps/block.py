@@ -50,12 +50,15 @@ class Block(LinearMap):
         self.in_shape = (total,)
         self.out_shape = inner.out_shape
         self.norm, self.norm_bound = inner.norm, inner.norm_bound
-        self.trusts = inner.trusts
 
     # Nobody sets it.
     @property
     def needs_array(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.inner.needs_array
+
+    @property
+    def trusts(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.inner.trusts
 
     @property
     def work(self) -> int:

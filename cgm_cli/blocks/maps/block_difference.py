@@ -60,9 +60,13 @@ class BlockDifference(LinearMap):
         total = domain.shape[0]
         self.plus = Block(inner, first, domain.starts[first], total)
         self.minus = Block(Identity(shape), second, domain.starts[second], total)
-        self.in_shape, self.out_shape, self.trusts = domain.shape, shape, inner.trusts
+        self.in_shape, self.out_shape = domain.shape, shape
         self.norm = float(np.hypot(inner.norm, 1.0))
         self.norm_bound = float(np.hypot(inner.norm_bound, 1.0)) * (1.0 + 1e-15)
+
+    @property
+    def trusts(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.plus.trusts
 
     @property
     def work(self) -> int:

@@ -42,7 +42,6 @@ class Stack(LinearMap):
         sizes = [math.prod(inner.out_shape) for inner in maps]
         self.starts = list(accumulate(sizes, initial=0))
         self.out_shape = (self.starts[-1],)
-        self.trusts = tuple(name for inner in maps for name in inner.trusts)
         self.norm = float(np.linalg.norm([inner.norm for inner in maps]))
         self.norm_bound = float(np.linalg.norm([inner.norm_bound for inner in maps])) * (1.0 + 1e-13)
 
@@ -50,6 +49,10 @@ class Stack(LinearMap):
     @property
     def needs_array(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return any(inner.needs_array for inner in self.maps)
+
+    @property
+    def trusts(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(name for inner in self.maps for name in inner.trusts)
 
     @property
     def work(self) -> int:

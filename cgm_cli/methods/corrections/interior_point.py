@@ -157,8 +157,8 @@ class InteriorPoint:
             if steps is None:
                 raise ProblemError(
                     "`correction: interior-point` takes linear objectives over `psd` and `psd-blocks`, and linear "
-                    "objectives and least squares over boxes, simplices and their products, with equations and bounds "
-                    "on entries of maps whose matrices are given",
+                    "objectives and least squares over boxes, simplices, polytopes and their products, with "
+                    "equations and bounds on entries of maps whose matrices are given",
                     ("correction",),
                 )
             return steps

@@ -1,0 +1,98 @@
+"""Optimal transport: the cheapest plan that brings what is supplied to where it is asked for (Kantorovich 1942)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.fitting import fit, named
+from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import ErrorCollector, ProblemError
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.spec.fields import ArrayField, TemplateSpec
+from cgm_cli.templates.base import Template
+
+_ROUNDING = 1e-6
+"""Relative difference of the sums of supplies and demands that is rounding, as of histograms in text."""
+
+
+class Transport(Template):
+    """min <C, P> over P >= 0 with P 1 = a and P^T 1 = b: P_ij goes from i, which has a_i, to j, which wants b_j.
+
+    Both have one sum, so that P lies in the simplex of that radius.
+    """
+
+    iterate = "dense"
+
+    class Spec(TemplateSpec):
+        template: Literal["transport"]
+        costs: ArrayField = Field(description="C, a row for each place of supply, a column for each of demand")
+        supplies: ArrayField = Field(description="a, at least 0, one number per row of C; a number: the same for all")
+        demands: ArrayField = Field(
+            description="b, at least 0, one number per column of C; a number: the same for all. Both have one sum"
+        )
+
+        examples: ClassVar[list[dict[str, Any]]] = [
+            {
+                "template": "transport",
+                "costs": [[1, 2, 3], [2, 1, 1]],
+                "supplies": [1, 1.5],
+                "demands": [0.5, 1, 1],
+            },
+            {"template": "transport", "costs": [[0, 1], [1, 0]], "supplies": 0.5, "demands": [0.25, 0.75]},
+        ]
+
+        def build(self, context: BuildContext) -> Transport:
+            faults, parts = ErrorCollector(), dict[str, np.ndarray]()
+            for name in ("costs", "supplies", "demands"):
+                with faults.part(name):
+                    parts[name] = context.array(getattr(self, name))
+            faults.raise_all()
+            costs = parts["costs"]
+            with faults.part("costs"):
+                if costs.ndim != 2:
+                    raise ProblemError(f"costs are a matrix, not {named(costs.shape)}")
+            faults.raise_all()
+            context.reserve("rows and columns of the plan", 3 * 2 * 12 * costs.size)
+            for name, length, host in (
+                ("supplies", costs.shape[0], "a column of the costs"),
+                ("demands", costs.shape[1], "a row of the costs"),
+            ):
+                with faults.part(name):
+                    parts[name] = fit(parts[name], (length,), f"the array of {name}", host)
+                    if (parts[name] < 0.0).any():
+                        raise ProblemError(f"{name} are at least 0, and one is {parts[name].min():g}")
+            faults.raise_all()
+            return Transport(costs, parts["supplies"], parts["demands"])
+
+    def __init__(self, costs: np.ndarray, supplies: np.ndarray, demands: np.ndarray):
+        """costs (m, n), supplies (m,), demands (n,). Raises ProblemError unless the latter have one sum, and not 0."""
+        supplied, asked = float(supplies.sum()), float(demands.sum())
+        if abs(supplied - asked) > _ROUNDING * max(supplied, asked):
+            lacking = "a row" if supplied < asked else "a column"
+            raise ProblemError(
+                f"the supplies sum to {supplied:g}, but the demands to {asked:g}: the difference needs a place, "
+                f"{lacking} of costs, be they 0",
+                ("demands",),
+            )
+        if supplied == 0.0 or asked == 0.0:
+            raise ProblemError("nothing is supplied", ("supplies",))
+        self.costs, self.supplies, self.demands = costs, supplies, demands * (supplied / asked)
+        shape = m, n = costs.shape
+        rows = sp.csr_array(sp.kron(sp.eye_array(m), np.ones((1, n))))
+        columns = sp.csr_array(sp.kron(np.ones((1, m)), sp.eye_array(n)))
+        self.problem = CompositeProblem(
+            Simplex(shape, supplied),
+            Linear(costs, shape),
+            (
+                Term("supplies", MatrixMap(rows, shape), Equals((m,), supplies)),
+                Term("demands", MatrixMap(columns, shape), Equals((n,), self.demands)),
+            ),
+        )

@@ -1,0 +1,58 @@
+"""Optimal transport against scipy's linprog and the closed form on a line, and what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cgm_cli import solve
+from cgm_cli.errors import ProblemError
+from tests.templates.programs import transport_optimum
+from tests.templates.support import template
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_against_linprog(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    costs, supplies, demands = rng.standard_normal((5, 7)), rng.random(5), rng.random(7)
+    fields = {"costs": costs, "supplies": supplies, "demands": demands * supplies.sum() / demands.sum()}
+    answer = solve({"problem": {"template": "transport", **fields}, "stop": {"gap": 1e-7}}, out=tmp_path / "run")
+    best = transport_optimum(template("transport", **{name: value.tolist() for name, value in fields.items()}))
+    assert answer.status.value == "converged" and answer.bound_is == "certified"
+    assert answer.objective == pytest.approx(best, rel=1e-5)
+    assert answer.bound <= best + 1e-9
+    assert answer.x.sum(axis=1) == pytest.approx(supplies, abs=1e-5)
+
+
+def test_on_a_line_it_is_the_distance_of_the_distribution_functions(tmp_path):
+    """The cost |i - j| makes it sum_k |A_k - B_k| of the partial sums (Vallender 1974)."""
+    rng, place = np.random.default_rng(9), np.arange(30.0)
+    a, b = rng.random(30), rng.random(30)
+    a, b = a / a.sum(), b / b.sum()
+    problem = {"template": "transport", "costs": abs(place[:, None] - place), "supplies": a, "demands": b}
+    answer = solve({"problem": problem}, out=tmp_path / "run")
+    assert answer.objective == pytest.approx(abs(np.cumsum(a) - np.cumsum(b)).sum(), rel=1e-3)
+
+
+def test_numbers_stand_for_all_and_rounding_is_mended():
+    built = template("transport", costs=[[1.0, 2.0], [3.0, 4.0]], supplies=0.5, demands=[0.3, 0.7000001])
+    assert built.supplies.tolist() == [0.5, 0.5]
+    assert built.demands.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message", "path"),
+    [
+        ({"costs": [1.0, 2.0]}, "costs are a matrix", ("costs",)),
+        ({"supplies": [1.0, 2.0, 3.0]}, "the array of supplies is a vector of 3", ("supplies",)),
+        ({"supplies": [2.0, -1.0]}, "supplies are at least 0, and one is -1", ("supplies",)),
+        ({"demands": [1.0, 2.0]}, "sum to 1, but the demands to 3: the difference needs a place, a row", ("demands",)),
+        ({"demands": [0.1, 0.2]}, "sum to 1, but the demands to 0.3: .* a column of costs", ("demands",)),
+        ({"demands": 0.0, "supplies": 0.0}, "nothing is supplied", ("supplies",)),
+    ],
+)
+def test_what_does_not_fit(fields, message, path):
+    given = {"costs": [[1.0, 2.0], [3.0, 4.0]], "supplies": 0.5, "demands": 0.5, **fields}
+    with pytest.raises(ProblemError, match=message) as error:
+        template("transport", **given)
+    assert error.value.path == path
