@@ -153,6 +153,9 @@ class ConicForm:
             part = whole[first : first + side.entries.size] / side.lengths
             first += side.entries.size
             found[side.term].reshape(-1)[side.entries] -= part
+        for place, term in enumerate(self._problem.terms):
+            if term.map.is_identity:  # of both entries of a pair, which are the same of X
+                found[place] = self._whole.symmetric(found[place].reshape(-1)).reshape(term.map.out_shape)
         return found
 
 
@@ -190,13 +193,13 @@ def _of_length_one(rows: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def rows_of(term: Term) -> sp.csr_array:
-    rows = term.map.rows()
+    rows = term.rows()
     assert rows is not None
     return rows
 
 
 def _fits(term: Term) -> bool:
-    return term.penalty.intervals is not None and term.map.rows() is not None
+    return term.penalty.intervals is not None and (term.map.is_identity or term.map.rows() is not None)
 
 
 def _sides(term: Term) -> Sequence[tuple[np.ndarray, np.ndarray, float]]:
