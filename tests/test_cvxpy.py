@@ -91,6 +91,38 @@ def hermitian():
     return cp.Problem(cp.Minimize(cp.real(cp.trace(x))), [x >> 0, x[0, 1] == 1j])
 
 
+def markov_chain():
+    """The weights of edges of a cycle with a chord for which a random walk mixes fastest."""
+    edges = [(i, (i + 1) % 7) for i in range(7)] + [(0, 3)]
+    ends = np.array([np.eye(7)[i] - np.eye(7)[j] for i, j in edges])
+    w, rate, mean = cp.Variable(len(edges)), cp.Variable(), np.full((7, 7), 1.0 / 7.0)
+    walk = np.eye(7) - ends.T @ cp.diag(w) @ ends - mean
+    within = [walk << rate * np.eye(7), walk >> -rate * np.eye(7), w >= 0, abs(ends).T @ w <= 1]
+    return cp.Problem(cp.Minimize(rate), within)
+
+
+def lyapunov():
+    a = np.random.default_rng(3).standard_normal((4, 4)) - 3.0 * np.eye(4)
+    p = cp.Variable((4, 4), symmetric=True)
+    return cp.Problem(cp.Minimize(cp.trace(p)), [p >> np.eye(4), a.T @ p + p @ a << -np.eye(4)])
+
+
+def schur_complement():
+    """|A x - b|^2 at its least, as the t with [[I, A x - b], [., t]] semidefinite."""
+    rng = np.random.default_rng(4)
+    a, b, x, t = rng.standard_normal((5, 3)), rng.standard_normal((5, 1)), cp.Variable((3, 1)), cp.Variable((1, 1))
+    missed = a @ x - b
+    return cp.Problem(cp.Minimize(t[0, 0]), [cp.bmat([[np.eye(5), missed], [missed.T, t]]) >> 0])
+
+
+def affine_matrix():
+    """A_0 + sum x_i A_i semidefinite, x free."""
+    rng = np.random.default_rng(5)
+    x, first, *others = cp.Variable(3), *(symmetric(rng, 5) for _ in range(4))
+    total = sum(x[i] * other for i, other in enumerate(others))
+    return cp.Problem(cp.Minimize(rng.standard_normal(3) @ x), [first + 5.0 * np.eye(5) + total >> 0])
+
+
 SOLVED = [
     max_cut,
     nearest_correlation,
@@ -100,6 +132,10 @@ SOLVED = [
     linear_program,
     least_norm,
     least_squares,
+    markov_chain,
+    lyapunov,
+    schur_complement,
+    affine_matrix,
 ]
 
 

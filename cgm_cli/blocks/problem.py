@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.describe import describe
@@ -46,6 +47,12 @@ class Term:
     penalty: Penalty
     weight: float = 1.0
     called: Callable[[int], str] | None = None
+
+    def rows(self) -> sp.csr_array | None:
+        """The matrix of the map, sparse, that of the identity among them; None where there is none."""
+        if self.map.is_identity:
+            return sp.csr_array(sp.eye_array(math.prod(self.map.in_shape)))
+        return self.map.rows()
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ class FusedBoxPoint(ImagePoint):
         bounds = problem.terms[place].penalty.entry_bounds
         assert bounds is not None
         self._bounds = bounds
+        self._is_cone = all(end == 0.0 or np.isinf(end) for end in bounds)
         self._single = single and problem.domain.takes_single_precision
         self._single_buffer: np.ndarray | None = None
         self._ahead: _Ahead | None = None
@@ -186,7 +187,9 @@ class FusedBoxPoint(ImagePoint):
         direction, found = self._fused(pieces, images.terms[place], step, single, pending, ahead)
         dual = Dual(None, found.conjugate, 0.0, found.distance, found.size)
         size = found.size + found.distance + step * (found.slope + found.off)
-        rounding = size * found.slope + size / step * problem.domain.radius
+        # <y, q> is zero to the last bit where all finite bounds are.
+        fixed = 0.0 if self._is_cone else size * found.slope
+        rounding = fixed + size / step * problem.domain.radius
         sums.add_dual(place, dual, found.pairing, found.slope, found.off, step, rounding)
         return sums.evaluation(direction)
 

@@ -7,14 +7,14 @@ unbounded; without one, its dual is infeasible.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
 from cgm_cli.blocks.atoms import Atom
-from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.best_bound import Bound
 from cgm_cli.numerics.blockwise import Blocks
 
@@ -77,7 +77,7 @@ def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
     along = flat / trace
     parts: list[tuple[sp.csr_array, np.ndarray, np.ndarray]] = []
     for term in problem.terms:
-        rows, intervals = _rows_of(term), term.penalty.intervals
+        rows, intervals = term.rows(), term.penalty.intervals
         if rows is None or intervals is None:
             return None
         lower, upper = (side.reshape(-1) for side in intervals)
@@ -85,15 +85,36 @@ def ray_of(problem: CompositeProblem, x: np.ndarray) -> np.ndarray | None:
     fixed = [rows[np.flatnonzero(lower == upper)] for rows, lower, upper in parts]
     equations = sp.csr_array(sp.vstack(fixed)) if fixed else sp.csr_array((0, flat.size))
     cost = loss.cost.dense().reshape(-1)
-    found = blocks.symmetric(_solving(equations, along, None))
-    if not is_ray(blocks, cost, parts, found):
-        face = _face(blocks, along)
-        if face is None:
-            return None
+    for face in _faces(blocks, along):
         found = blocks.symmetric(_solving(equations, along, face))
-        if not is_ray(blocks, cost, parts, found):
-            return None
-    return found.reshape(x.shape)
+        if is_ray(blocks, cost, parts, found):
+            return found.reshape(x.shape)
+    return None
+
+
+def _faces(blocks: Blocks, along: np.ndarray) -> Iterator[sp.csc_array | None]:
+    """Where a ray is looked for: anywhere, where its diagonal is large, and where its eigenvalues are."""
+    yield None
+    yield _entries(blocks, along)
+    face = _face(blocks, along)
+    if face is not None:
+        yield face
+
+
+def _entries(blocks: Blocks, along: np.ndarray) -> sp.csc_array:
+    """Unit vectors of the entries of D but for rows whose diagonal entries are small beside others, as those are that
+    equations make zero, and the rest of the row with them.
+    """
+    identity = blocks.identity()
+    least, kept = SMALL * float((identity * along).max()), np.zeros(blocks.entries, dtype=bool)
+    for stack in blocks.stacks:
+        part, view = stack.of(along), stack.of(kept)
+        if stack.n:
+            large = np.diagonal(part, axis1=1, axis2=2) > least
+            view[:] = large[:, :, None] & large[:, None, :]
+        else:
+            view[:] = part > least
+    return sp.csc_array(sp.eye_array(blocks.entries, format="csc")[:, np.flatnonzero(kept)])
 
 
 def _face(blocks: Blocks, along: np.ndarray) -> sp.csc_array | None:
@@ -136,11 +157,6 @@ def _solving(equations: sp.csr_array, along: np.ndarray, face: sp.csc_array | No
             missed = lsmr(equations, image, atol=ACCURACY, btol=ACCURACY, maxiter=steps)[0]
             along = along - missed
     return along if face is None else face @ along
-
-
-def _rows_of(term: Term) -> sp.csr_array | None:
-    linear = term.map
-    return sp.csr_array(sp.eye_array(math.prod(linear.in_shape))) if linear.is_identity else linear.rows()
 
 
 def is_ray(

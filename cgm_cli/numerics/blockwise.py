@@ -93,6 +93,22 @@ class Blocks:
         column = np.where(matrix[block], inside % sizes[block], inside)
         return (first + row) * self.order + first + column
 
+    def numbers(self) -> np.ndarray:
+        """The places of all numbers."""
+        held = [np.arange(stack.start, stack.stop) for stack in self.stacks if not stack.n]
+        return np.concatenate(held) if held else np.zeros(0, dtype=np.int64)
+
+    def without_numbers(self, places: np.ndarray) -> Blocks:
+        """The blocks that are left where these numbers are taken out."""
+        out = np.bincount(places, minlength=self.entries) > 0
+        sizes, start = list[int](), 0
+        for size in self.sizes:
+            stop = start + (size * size if size > 0 else -size)
+            left = size if size > 1 else int(out[start:stop].sum()) - (stop - start)
+            sizes += [left] if left else []
+            start = stop
+        return Blocks(sizes)
+
     def numbers_alone(self, x: np.ndarray) -> np.ndarray:
         """With zero for all matrices."""
         out = np.zeros(self.entries)

@@ -57,6 +57,11 @@ there. (A theta of order 1001 under 5986, most of them of three rows, to 1e-3: 3
 minute.)
 """
 
+ALL_ROWS = 1500
+"""The same beside bounds on every entry of a matrix, and where the trace is but assumed: projections take long to say
+how far solutions are, or that there are none.
+"""
+
 FACTORISED, WRITTEN_OUT, ELSEWHERE = 60, 300, 1500
 """The largest order of the matrices that a projection factorises up to which `auto` projects: in general; where a term
 asks for every entry of an x that need not be of low rank; and where one asks for them in other coordinates. (Descent on
@@ -230,6 +235,9 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | Bo
     rows, size = sum(math.prod(term.map.out_shape) for term in problem.terms), math.prod(problem.domain.shape)
     # Residuals of least squares are rows, too, and gradients are ahead where there are more of them than entries of x.
     if problem.loss is not None and problem.loss.squares is not None and math.prod(problem.loss.map.out_shape) > size:
+        return None
+    asks_for_all = any(term.map.is_identity for term in problem.terms) and problem.domain.cone is not None
+    if asks_for_all and not (problem.domain.assumes_radius and rows <= ALL_ROWS):
         return None
     if rows > FURTHER or size > ENTRIES or (rows > ROWS and _descends_well(problem)):
         return None

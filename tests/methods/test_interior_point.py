@@ -257,3 +257,61 @@ def test_it_ends_where_rounding_leaves_nothing_to_gain():
     assert found.status.value in ("stagnated", "converged")
     assert found.record.k < 100
     assert found.record.gap < 1e-9
+
+
+def least_eigenvalue_program(matrix, others=0):
+    """max t subject to X + t I = C, with t a difference of two numbers, and `others` that say the same again."""
+    n = len(matrix)
+    blocks = Blocks((n, -2 - 2 * others))
+    where = [(i, j) for i in range(n) for j in range(i + 1)]
+    rows = np.zeros((len(where), blocks.entries))
+    for row, (i, j) in zip(rows, where, strict=True):
+        row[[i * n + j, j * n + i]] = 0.5 + 0.5 * (i == j)
+        row[n * n :] = np.resize([1.0, -1.0], 2 + 2 * others) * (i == j)
+    cost = np.zeros(blocks.entries)
+    cost[n * n :] = np.resize([-1.0, 1.0], 2 + 2 * others)
+    return blocks, rows, np.array([matrix[i, j] for i, j in where]), cost
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("shift", [-5.0, 0.0, 5.0])
+def test_a_free_number_that_is_a_difference_of_two(others, shift):
+    """The largest t with C - t I semidefinite is the least eigenvalue of C."""
+    values = np.array([shift, shift + 0.1, shift + 1.0, shift + 3.0, shift + 9.0])
+    basis = scipy.linalg.qr(np.random.default_rng(3).standard_normal((5, 5)))[0]
+    blocks, rows, right, cost = least_eigenvalue_program((basis * values) @ basis.T, others)
+    problem = posed(blocks, rows, right, cost, 1e7, 10.0)
+    form = ConicForm(problem)
+    assert form.free.shape[1] == 1 + others
+    found = solve_problem(problem, "auto", {"gap": 1e-6, "infeasibility": 1e-8})
+    assert found.status.value == "converged" or shift == 0.0
+    assert found.record.total == pytest.approx(-shift, abs=1e-5)
+    # A rounding of 1e-14 times the trace that is assumed is lost.
+    assert found.record.bound == pytest.approx(-shift, abs=1e-5)
+    assert found.record.bound <= -shift + 1e-9
+    # Where the trace is known, it is one of both numbers, and none of them is free.
+    assert not ConicForm(posed(blocks, rows, right, cost, 1e7)).free.shape[1]
+
+
+def test_a_free_number_without_an_end():
+    blocks, rows, right, cost = least_eigenvalue_program(np.diag([1.0, 2.0]))
+    assert solve_problem(posed(blocks, rows, right, -cost, 1e7, 10.0)).status.value == "unbounded"
+
+
+def test_free_numbers_that_cannot_make_up_for_contradictions():
+    """X_11 + t = 0 and X_11 + t = 1; and -X_11 = 1 beside a number that is free elsewhere."""
+    blocks = Blocks((2, -2))
+    both = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, -1.0]] * 2)
+    beside = np.array([[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0, -1.0]])
+    cost = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    for rows, right in ((both, [0.0, 1.0]), (beside, [1.0, 0.0])):
+        assert solve_problem(posed(blocks, rows, np.array(right), cost, 1e7, 10.0)).status.value == "infeasible"
+
+
+def test_a_start_beside_a_radius_far_too_large_is_as_good():
+    """The slack of an assumed trace weighs no more than other entries: what is found and missed stays the same."""
+    blocks, rows, right, cost = random_program((4, -3), 4, np.random.default_rng(8))
+    found = [solve_problem(posed(blocks, rows, right, cost, radius, 10.0), "auto", TIGHT) for radius in (1e3, 1e9)]
+    assert [each.status.value for each in found] == ["converged"] * 2
+    assert found[1].record.total == pytest.approx(found[0].record.total, rel=1e-7)
+    assert abs(found[1].record.k - found[0].record.k) <= 4

@@ -5,7 +5,9 @@ The direction is that of Helmberg, Rendl, Vanderbei and Wolkowicz (1996), Kojima
 (1997), with Mehrotra's predictor and corrector and from an infeasible start. With R_p = b - A(X), R_d = C - A^*(y) - S
 and X' = sigma mu S^-1 - X (less dX_a dS_a S^-1 of the predictor),
 
-    M dy = R_p - A(X' - X R_d S^-1),    dS = R_d - A^*(dy),    dX = X' - X dS S^-1 (its symmetric part).
+    M dy = R_p - A(X' - X R_d S^-1),    dS = R_d - A^*(dy),    dX = X' - X dS S^-1 (its symmetric part),
+
+and free numbers border the first (`cgm_cli.methods.corrections.normal_equations`).
 
 What is inside the cone is a point of X, and its dual slack is positive definite, which proves the bound of y without
 any radius. The number of steps does not grow with the conditioning of the data, nor much with their size; what one
@@ -26,12 +28,13 @@ from cgm_cli.methods.corrections.bounded_form import is_bounded
 from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
 from cgm_cli.methods.corrections.conic_form import ConicForm, Redundant, is_conic
 from cgm_cli.methods.corrections.decisive import decisive_move
-from cgm_cli.methods.corrections.normal_equations import NormalEquations
+from cgm_cli.methods.corrections.normal_equations import BorderedEquations, NormalEquations
 from cgm_cli.methods.corrections.schur import SchurComplement
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.blockwise import Factor
 from cgm_cli.numerics.deadline import Deadline, seconds_of
+from cgm_cli.numerics.projections import safe_norm
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
@@ -55,6 +58,8 @@ NOTHING = 1e-14
 small end the steps.
 """
 
+EPS = float(np.finfo(float).eps)
+
 ZERO = 1e-8
 """Part of |c| |x| below which an optimum is zero."""
 
@@ -74,11 +79,14 @@ RISES, SAME = 1.5, 1e-6
 
 @dataclass(frozen=True)
 class Iterate:
-    """x: the point of the cone, slacks included; y, and its slack s. In units in which b and c are of size one."""
+    """x: the point of the cone, slacks included; y, and its slack s; free: the free numbers. In units in which b and c
+    are of size one.
+    """
 
     x: np.ndarray
     y: np.ndarray
     s: np.ndarray
+    free: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -96,20 +104,21 @@ class Inside:
             np.append(self.worth, worth)[-KEPT:],
         )
 
-    def moved_in(self, y: np.ndarray, least: float, worth: float) -> np.ndarray:
-        """Between a y whose slack has this eigenvalue below zero and one of these: where the slack of the mean, whose
-        least eigenvalue is at least the mean of theirs, is definite again, and b y has lost least.
+    def moved_in(self, y: np.ndarray, least: float, worth: float) -> tuple[np.ndarray, float]:
+        """A point and its b y: between a y whose slack has this eigenvalue below zero and one of these, where the slack
+        of the mean, whose least eigenvalue is at least the mean of theirs, is definite again, and b y has lost least.
         """
         shares = np.minimum(1.0, TWICE * least / (least - self.least))
-        best = int(np.argmax((1.0 - shares) * worth + shares * self.worth))
-        return (1.0 - shares[best]) * y + shares[best] * self.y[best]
+        left = (1.0 - shares) * worth + shares * self.worth
+        best = int(np.argmax(left))
+        return (1.0 - shares[best]) * y + shares[best] * self.y[best], float(left[best])
 
 
 @dataclass(frozen=True)
 class InteriorState:
     """current, and the best so far, with its error, its worth, and the least eigenvalue of its slack, `bottom`. least:
-    of |A x - b| and of x s. tired: steps since these have fallen. ended: there is no better point to be had. inside:
-    the last y whose slack was positive definite.
+    of |A x - b|, of what the dual misses, and of x s. tired: steps since these have fallen. ended: there is no better
+    point to be had. inside: the last y whose slack was positive definite.
     """
 
     current: Iterate
@@ -118,7 +127,7 @@ class InteriorState:
     error: float = np.inf
     worth: float = -np.inf
     bottom: float = -np.inf
-    least: tuple[float, float] = (np.inf, np.inf)
+    least: tuple[float, float, float] = (np.inf, np.inf, np.inf)
     tired: int = 0
     ended: bool = False
 
@@ -178,7 +187,8 @@ class InteriorPoint:
     def _sizes(self) -> tuple[float, float]:
         right = np.abs(self._form.right)
         own = right[:-1] if self._form.has_trace_row and right.size > 1 else right
-        return float(own.max(initial=0.0)) or 1.0, float(np.linalg.norm(self._form.cost)) or 1.0
+        costs = np.linalg.norm(self._form.cost), np.linalg.norm(self._form.free_cost)
+        return float(own.max(initial=0.0)) or 1.0, float(np.hypot(*costs)) or 1.0
 
     @property
     def redundant(self) -> list[Redundant]:
@@ -210,26 +220,37 @@ class InteriorPoint:
         if not memory.ended:
             memory = self._stepped(memory, deadline)
         best, (size, cost) = memory.best, self._sizes
-        x = self._form.point(size * best.x)
+        x = self._form.point(size * best.x, size * best.free)
         duals = self._form.duals(cost * self._proving(memory))
         return decisive_move(self.problem, x, duals, memory, memory.ended)
 
     def _proving(self, memory: InteriorState) -> np.ndarray:
-        """The best y or, where rounding has made its slack indefinite, one next to it that is worth more: what is lost
-        by a trace bound that is far too large is that many times an eigenvalue.
+        """The best y or, where rounding has made its slack indefinite, one next to it, if that is worth more: what is
+        lost by a trace bound that is far too large is that many times an eigenvalue.
         """
         y, inside = memory.best.y, memory.inside
         if memory.bottom >= 0.0 or not inside.least.size:
             return y
-        return inside.moved_in(y, memory.bottom, memory.worth)
+        moved, worth = inside.moved_in(y, memory.bottom, memory.worth)
+        lost = self._form.cone.trace / self._sizes[0] * memory.bottom
+        return moved if worth >= memory.worth + lost else y
 
     def _least(self, y: np.ndarray) -> float:
-        """The smallest eigenvalue of the slack of y, but for what the trace bound adds to it, less its rounding."""
-        form = self._form
+        """The smallest eigenvalue of the slack of y, but for what the trace bound adds to it, less its rounding; and of
+        that of free numbers, which has to be zero, where it is not.
+        """
+        form, (_, cost) = self._form, self._sizes
         if form.has_trace_row and not form.cone.fixed:
             y = np.append(y[:-1], 0.0)
-        bottom = form.inner.bottom((form.cost / self._sizes[1] - form.rows.T @ y)[: form.variables])
-        return bottom.value - bottom.error
+        slack = (form.cost / cost - form.rows.T @ y)[: form.variables]
+        bottom, rounding = form.inner.bottom(slack), form.inner.order * EPS * safe_norm(slack)
+        missed = np.abs(self._free_slack(y))
+        off = missed[missed > NOTHING * (np.abs(form.free_cost) / cost + abs(form.free.T) @ np.abs(y))]
+        return float(np.min(-off, initial=bottom.value - bottom.error - rounding))
+
+    def _free_slack(self, y: np.ndarray) -> np.ndarray:
+        """d - B^T y."""
+        return self._form.free_cost / self._sizes[1] - self._form.free.T @ y
 
     def _start(self) -> Iterate:
         form, (size, _) = self._form, self._sizes
@@ -239,14 +260,15 @@ class InteriorPoint:
             width = trace / form.inner.order
         else:
             width = min(FAR * form.blocks.order, 0.5 * trace / form.inner.order)
-        x = width * identity
+        x, s = width * identity, 2.0 * FAR * identity
         if not form.cone.fixed:
             slacks[-1] = trace - width * form.inner.order - width
+            s[-1] *= width / (width + slacks[-1])  # its product with that of x is that of the others
         y = np.zeros(form.right.size)
         if form.contradiction is not None:
             # So far that the bound of y is beyond every objective there is.
             y = BEYOND * (1.0 + trace) / float(form.contradiction @ form.right / size) * form.contradiction
-        return Iterate(x + slacks, y, 2.0 * FAR * identity)
+        return Iterate(x + slacks, y, s, np.zeros(form.free_cost.size))
 
     def _stepped(self, memory: InteriorState, deadline: Deadline) -> InteriorState:
         """One step of Newton's method, or the end."""
@@ -261,14 +283,17 @@ class InteriorPoint:
         error, worth = errors.largest, errors.worth
         # Where no x meets the constraints, y goes on and on to prove it, and no error falls.
         proves = worth > max(1.0, RISES * memory.worth) and errors.dual <= SAME * worth
-        now = errors.primal, errors.product
-        falls = any(one < FALLS * former for one, former in zip(now, memory.least, strict=True))
+        now, relative = (errors.primal, errors.dual, errors.product), (errors.primal, errors.dual, errors.gap)
+        falls = any(
+            one < FALLS * former and part > NOTHING
+            for one, former, part in zip(now, memory.least, relative, strict=True)
+        )
         tired = 0 if falls or proves else memory.tired + 1
         lost = not falls and error > LOST * memory.error
         memory = replace(
             memory,
             current=found,
-            least=(min(now[0], memory.least[0]), min(now[1], memory.least[1])),
+            least=tuple(map(min, now, memory.least)),
             tired=tired,
             ended=not np.isfinite(error) or error < NOTHING or lost or tired >= TIRED,
         )
@@ -282,9 +307,13 @@ class InteriorPoint:
     def _errors(self, at: Iterate) -> Errors:
         form, (size, cost) = self._form, self._sizes
         right, prices = form.right / size, form.cost / cost
-        primal = float(np.linalg.norm(right - form.rows @ at.x)) / (1.0 + float(np.linalg.norm(right)))
-        dual = float(np.linalg.norm(prices - form.rows.T @ at.y - at.s))
-        worth, price = float(right @ at.y), float(prices @ at.x)
+        missed = right - form.rows @ at.x - form.free @ at.free
+        if form.has_trace_row:  # apart: beside a trace that is but a guess on the safe side every other is small
+            primal = max(_relative(missed[:-1], right[:-1]), _relative(missed[-1:], right[-1:]))
+        else:
+            primal = _relative(missed, right)
+        dual = float(np.linalg.norm(np.append(prices - form.rows.T @ at.y - at.s, self._free_slack(at.y))))
+        worth, price = float(right @ at.y), float(prices @ at.x + form.free_cost @ at.free / cost)
         product = float(at.x @ at.s)
         # Beside an optimum of zero, of any size that the data have.
         size = max(abs(price), abs(worth), ZERO * (1.0 + float(np.linalg.norm(at.x[: form.variables]))))
@@ -294,12 +323,14 @@ class InteriorPoint:
         """The next iterate; None where there is no step. Raises LinAlgError where rounding is too large for one."""
         form, (size, cost) = self._form, self._sizes
         blocks, rows = form.blocks, form.rows
-        primal, dual = form.right / size - rows @ at.x, form.cost / cost - rows.T @ at.y - at.s
+        primal = form.right / size - rows @ at.x - form.free @ at.free
+        dual, free = form.cost / cost - rows.T @ at.y - at.s, self._free_slack(at.y)
         mu = float(at.x @ at.s) / blocks.order
         x_factor, s_factor = blocks.factor(at.x), blocks.factor(at.s)
         inverse = s_factor.inverse()
         deadline.check()
-        system = NormalEquations(self._schur.at(at.x, inverse))
+        matrix = self._schur.at(at.x, inverse)
+        system = BorderedEquations(matrix, form.free) if free.size else NormalEquations(matrix)
         deadline.check()
 
         def between(move: np.ndarray) -> np.ndarray:
@@ -312,9 +343,10 @@ class InteriorPoint:
 
         def towards(target: np.ndarray) -> Iterate:
             """The direction whose dX + X dS S^-1 is the target."""
-            dy = system.solve(primal - rows @ (target - missed))
+            right = primal - rows @ (target - missed)
+            dy, u = (system.solve(right), free) if isinstance(system, NormalEquations) else system.solve(right, free)
             ds = dual - rows.T @ dy
-            return Iterate(target - between(ds), dy, ds)
+            return Iterate(target - between(ds), dy, ds, u)
 
         first = towards(-at.x)
         along, up = _lengths(x_factor, s_factor, first)
@@ -326,7 +358,7 @@ class InteriorPoint:
         along, up = _lengths(x_factor, s_factor, move)
         if max(along, up) < SMALLEST_STEP:
             return None
-        return Iterate(at.x + along * move.x, at.y + up * move.y, at.s + up * move.s)
+        return Iterate(at.x + along * move.x, at.y + up * move.y, at.s + up * move.s, at.free + along * move.free)
 
 
 def steps_for(problem: CompositeProblem) -> InteriorPoint | BoundedInteriorPoint | None:
@@ -334,6 +366,10 @@ def steps_for(problem: CompositeProblem) -> InteriorPoint | BoundedInteriorPoint
     if is_conic(problem):
         return InteriorPoint(problem)
     return BoundedInteriorPoint(problem) if is_bounded(problem) else None
+
+
+def _relative(missed: np.ndarray, right: np.ndarray) -> float:
+    return float(np.linalg.norm(missed)) / (1.0 + float(np.linalg.norm(right)))
 
 
 def _lengths(x: Factor, s: Factor, move: Iterate) -> tuple[float, float]:
