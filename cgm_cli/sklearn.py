@@ -14,8 +14,8 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cgm_cli.certify.clustering import Clustering
-from cgm_cli.certify.points import certify
+from cgm_cli.certificates.clustering import Clustering
+from cgm_cli.certificates.points import certify
 
 __all__ = ["CertifiedKMeans"]
 
@@ -29,8 +29,8 @@ class CertifiedKMeans(ClusterMixin, BaseEstimator):
     random_state: as in scikit-learn.
 
     Once it is fitted: labels_ (n,), cluster_centers_ (n_clusters, d), inertia_, the sum of squared distances to the
-    centres, lower_bound_, which no clustering is below, and certificate_, a Certificate (cgm_cli.certify.certificate)
-    with `within_percent`, `failure` and `sentence`. There is no `transform`, and there are no weights of samples.
+    centres, lower_bound_, which no clustering is below, and certificate_, what `cgm_cli.certify` returns, with
+    `within_percent`, `failure` and `sentence`. There is no `transform`, and there are no weights of samples.
     """
 
     def __init__(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from cgm_cli import certify
-from cgm_cli.certify.certificate import Certificate, rounded_up
+from cgm_cli.certificates.certificate import Certificate, rounded_up
 from cgm_cli.cli import main
 from cgm_cli.errors import CgmError
-from tests.certify.support import blobs, exact
+from tests.certificates.support import blobs, exact
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.certify.certificate import Certificate
-from cgm_cli.certify.clustering import Clustering, found
-from cgm_cli.certify.samples import by_samples
-from cgm_cli.certify.whole import by_the_whole
+from cgm_cli.certificates.certificate import Certificate
+from cgm_cli.certificates.clustering import Clustering, found
+from cgm_cli.certificates.samples import by_samples
+from cgm_cli.certificates.whole import by_the_whole
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.readers.memory import check_fits

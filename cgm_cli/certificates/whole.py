@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgm_cli.certify.clustering import RESTARTS, Clustering
+from cgm_cli.certificates.clustering import RESTARTS, Clustering
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.deadline import Deadline

@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cgm_cli.sklearn import CertifiedKMeans
-from tests.certify.support import blobs, exact
+from tests.certificates.support import blobs, exact
 
 
 @parametrize_with_checks([CertifiedKMeans(3, within=0.5, time=0.2)])
