@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,14 +53,14 @@ def measure(kind: str, n: int, seconds: float) -> dict[str, object]:
     return {**found.as_dict(), "memory": memory, "peer": peer / found.value, "peer_seconds": spent}
 
 
-def row(kind: str, n: int, found: dict[str, float]) -> list[str]:
+def row(kind: str, n: int, found: dict[str, Any]) -> list[str]:
     within, size = found["within_percent"], int(found["sample_size"])
     return [
         kind,
         f"{n:,}",
         "-" if within is None else f"{within:.2g} %",
         f"{found['failure']:g}",
-        f"{found['samples']} x {size}" if size else "all points",
+        f"{found['samples']} x {size}" if size else found["how"],
         f"{found['seconds']:.1f}",
         f"{found['memory']:.2f} GB",
         f"{found['peer_seconds']:.1f}",
@@ -91,10 +92,10 @@ def page(rows: list[list[str]], seconds: float) -> str:
     table = "\n".join("| " + " | ".join(cells) + " |" for cells in [COLUMNS, ["---"] * len(COLUMNS), *rows])
     return f"""# How far from the best
 
-Written by `python -m benchmarks.certify`: {CLUSTERS} clusters in {DIMENSION} dimensions (digits: 64), up to {seconds:g} s each, of
-which the relaxation of all points (up to 2000) takes what it needs. Blobs of standard deviation 1 around Gaussian centres,
-whose coordinates have that of: {spreads}. Value, relative: that of scikit-learn's KMeans(n_init=10), which
-proves nothing, over that of the clustering certified.
+Written by `python -m benchmarks.certify`: {CLUSTERS} clusters in {DIMENSION} dimensions (digits: 64),
+up to {seconds:g} s each. Blobs of standard deviation 1 around Gaussian centres, whose coordinates have that of:
+{spreads}. Value, relative: that of scikit-learn's KMeans(n_init=10), which proves
+nothing, over that of the clustering certified.
 
 {table}
 """
