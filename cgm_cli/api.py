@@ -18,7 +18,7 @@ from cgm_cli.runs.load import load_run
 
 if TYPE_CHECKING:
     from cgm_cli.blocks.problem import CompositeProblem
-    from cgm_cli.certify.certificate import Certificate
+    from cgm_cli.certificates.certificate import Certificate
     from cgm_cli.display.answer import Answer
     from cgm_cli.methods.method import Method
     from cgm_cli.methods.record import IterationRecord
@@ -105,7 +105,7 @@ def certify(
 
     Raises CgmError and TypeError for arguments that are none.
     """
-    from cgm_cli.certify.points import certify as certify_points
+    from cgm_cli.certificates.points import certify as certify_points
 
     return certify_points(points, labels, clusters, within=within, time=time, failure=failure, seed=seed)
 

@@ -20,7 +20,7 @@ LEVELS = (
     ("solving",),
     ("templates",),
     ("runs", "display"),
-    ("sweeps", "reports", "verify", "cvxpy", "certify"),
+    ("sweeps", "reports", "verify", "cvxpy", "certificates"),
     ("api", "cli", "sklearn", "__main__", "__init__"),
 )
 BESIDE = {

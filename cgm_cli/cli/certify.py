@@ -11,7 +11,7 @@ from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
 
 if TYPE_CHECKING:
-    from cgm_cli.certify.certificate import Certificate
+    from cgm_cli.certificates.certificate import Certificate
 
 Data = Annotated[
     Path,
@@ -54,9 +54,9 @@ def certify(
         raise typer.BadParameter("give --clusters or --labels for points, or --cut for a graph")
     with stop_on_signals() as request:
         try:
-            from cgm_cli.certify.cuts import certify_cut
-            from cgm_cli.certify.labels import read_labels, read_points, write_labels
-            from cgm_cli.certify.points import certify as certify_points
+            from cgm_cli.certificates.cuts import certify_cut
+            from cgm_cli.certificates.labels import read_labels, read_points, write_labels
+            from cgm_cli.certificates.points import certify as certify_points
 
             def asked() -> bool:
                 return request() is not None

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from cgm_cli.certify.clustering import Clustering
-from cgm_cli.certify.samples import Draws, Rounds, Way, by_samples, ratio_of
+from cgm_cli.certificates.clustering import Clustering
+from cgm_cli.certificates.samples import Draws, Rounds, Way, by_samples, ratio_of
 from cgm_cli.numerics.deadline import Deadline
-from tests.certify.support import blobs, exact, on_the_line
+from tests.certificates.support import blobs, exact, on_the_line
 
 FAILURE = 0.05
 CERTIFICATES = 2000

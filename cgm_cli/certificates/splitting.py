@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgm_cli.certify.dual import centred, dual_value, multipliers_of
+from cgm_cli.certificates.dual import centred, dual_value, multipliers_of
 from cgm_cli.numerics.deadline import NEVER, Deadline
 
 RELAXED = 1.6

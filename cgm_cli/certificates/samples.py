@@ -3,7 +3,7 @@
 g_i is what point i costs in the clustering that is given, V = sum g_i. A round draws the first point of S with the
 probability g_i / V and the s - 1 others uniformly, without replacement. So S has the probability of a uniform subset
 times n / s U(S) / V, with U(S) = sum of g_i over S (Midzuno, Sankhya 13, 1952), and for a bound L(S) >= 0 whose mean
-over uniform subsets is at most (s / n) OPT (cgm_cli.certify.subsets) the mean of the ratio r = L(S) / U(S) is
+over uniform subsets is at most (s / n) OPT (cgm_cli.certificates.subsets) the mean of the ratio r = L(S) / U(S) is
 
     E r  =  E_uniform[L] n / (s V)  <=  OPT / V
 
@@ -27,8 +27,8 @@ from time import perf_counter
 
 import numpy as np
 
-from cgm_cli.certify.clustering import Clustering
-from cgm_cli.certify.subsets import subset_bound
+from cgm_cli.certificates.clustering import Clustering
+from cgm_cli.certificates.subsets import subset_bound
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.threads import one_thread
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgm_cli.certify.clustering import RESTARTS, Clustering
+from cgm_cli.certificates.clustering import RESTARTS, Clustering
+from cgm_cli.certificates.dual import dual_value, multipliers_of
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.deadline import Deadline
@@ -55,6 +56,9 @@ def by_the_whole(
         should_stop=enough,
     )
     bound = 0.5 * max(0.0, result.record.bound) if result.bound_is == "certified" else 0.0
+    if bound == 0.0:  # one eigenvalue decomposition, a second or two beyond the time
+        distances = squared_distances(points)
+        bound = max(0.0, 0.5 * dual_value(distances, multipliers_of(distances, clustering.labels), k))
     x = result.solution.get("x")
     if not looks_further or x is None:
         return bound, clustering.labels

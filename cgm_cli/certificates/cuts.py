@@ -10,8 +10,8 @@ from time import perf_counter
 
 import numpy as np
 
-from cgm_cli.certify.certificate import Certificate
-from cgm_cli.certify.labels import read_labels
+from cgm_cli.certificates.certificate import Certificate
+from cgm_cli.certificates.labels import read_labels
 from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import loads

@@ -1,19 +1,21 @@
-"""How far a clustering of points is from the best: by the relaxation of all of them, or of random subsets."""
+"""How far a clustering of points is from the best: by its structure, by the relaxation of all points, or of subsets."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from cgm_cli.certify.certificate import Certificate
-from cgm_cli.certify.clustering import Clustering, found
-from cgm_cli.certify.samples import by_samples
-from cgm_cli.certify.whole import by_the_whole
+from cgm_cli.certificates.certificate import Certificate
+from cgm_cli.certificates.clustering import Clustering, found
+from cgm_cli.certificates.samples import by_samples
+from cgm_cli.certificates.structure import by_structure
+from cgm_cli.certificates.whole import by_the_whole
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.readers.memory import check_fits
@@ -23,6 +25,9 @@ WHOLE = 2000
 
 FINDING = 0.3
 """The part of the time in which a clustering is looked for."""
+
+NEAR = 1e-3
+"""The relative distance that is near enough of what costs next to nothing, where nobody says."""
 
 ROUNDING = 1e-12
 """What sums of costs may be off by, relative."""
@@ -65,24 +70,35 @@ def certify(
         clustering = Clustering(points, found(points, clusters, seed, deadline.part(FINDING)), clusters)
     else:
         clustering = Clustering(points, names, clusters)
-    bound, labelled, rounds, size = _bound(clustering, within, failure, seed, deadline, names is None, tell)
+    proof = _proof(clustering, within, failure, seed, deadline, names is None, tell)
+    labelled = proof.labels
     value = clustering.value if labelled is clustering.labels else Clustering(points, labelled, clusters).value
-    how = "samples" if size else "whole"
     return Certificate(
         value * unit**2,
-        bound * unit**2,
-        failure if size else 0.0,
+        proof.bound * unit**2,
+        failure if proof.how == "samples" else 0.0,
         perf_counter() - began,
         "clustering",
-        how,
+        proof.how,
         labelled,
-        rounds,
-        size,
+        proof.rounds,
+        proof.size,
         asked(),
     )
 
 
-def _bound(
+@dataclass(frozen=True)
+class _Proof:
+    """A bound, how it was found, for which labels (n,); of samples, how many rounds of which size."""
+
+    bound: float
+    how: str
+    labels: np.ndarray
+    rounds: int = 0
+    size: int = 0
+
+
+def _proof(
     clustering: Clustering,
     within: float | None,
     failure: float,
@@ -90,20 +106,25 @@ def _bound(
     deadline: Deadline,
     looks_further: bool,
     tell: Callable[[str], None],
-) -> tuple[float, np.ndarray, int, int]:
-    """The bound, the labels, and the number and size of subsets, 0 if there are none."""
-    n, k = clustering.points.shape[0], clustering.clusters
-    value = clustering.value
-    wanted = None if within is None else 1.0 / (1.0 + within)
+) -> _Proof:
+    """The cheapest first, until one is enough: the best."""
+    k, value = clustering.clusters, clustering.value
+    share = within or NEAR
     if k == 1 or value == 0.0:  # the mean is the best there is, and nothing is better than nothing
-        return value * (1.0 - ROUNDING), clustering.labels, 0, 0
-    if n <= WHOLE:
-        target = None if wanted is None else wanted * value
+        return _Proof(value * (1.0 - ROUNDING), "whole", clustering.labels)
+    first = _Proof(by_structure(clustering, deadline)[0], "structure", clustering.labels)
+    if first.bound * (1.0 + share) >= value or deadline.should_stop():
+        return first
+    if clustering.labels.size <= WHOLE:
+        target = None if within is None else value / (1.0 + within)
         bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, _teller(tell, "step", value))
-        return bound, labels, 0, 0
-    said = _teller(tell, "subset", 1.0)
+        # Of a better clustering the first bound holds as well.
+        return _Proof(max(bound, first.bound), "whole", labels)
+    wanted, said = None if within is None else 1.0 / (1.0 + within), _teller(tell, "subset", 1.0)
     rounds, size = by_samples(clustering, failure, wanted, seed, deadline, _cores(), said)
-    return rounds.ratio * value * (1.0 - ROUNDING), clustering.labels, len(rounds.logarithms), size or 1
+    bound = rounds.ratio * value * (1.0 - ROUNDING)
+    second = _Proof(bound, "samples", clustering.labels, len(rounds.logarithms), size)
+    return max(first, second, key=lambda proof: proof.bound)
 
 
 def _teller(tell: Callable[[str], None], what: str, value: float) -> Callable[[int, float], None]:

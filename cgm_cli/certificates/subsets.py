@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgm_cli.certify.splitting import best_dual_value
+from cgm_cli.certificates.splitting import best_dual_value
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.templates.clustering import kmeans_value, squared_distances
 

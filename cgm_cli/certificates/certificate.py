@@ -14,8 +14,9 @@ class Certificate:
     """A value, and a bound that no other passes but with a probability of `failure`, which is 0 if it is certified.
 
     value: of the clustering, the sum of squared distances to the means (or the weight of the cut). bound: below that of
-    every clustering (above that of every cut). what: "clustering" or "cut". how: "whole", by one relaxation of all
-    points, or "samples", by those of `samples` subsets of `size` points each. labels (n,): the clustering, from 0.
+    every clustering (above that of every cut). what: "clustering" or "cut". how: "structure", in closed form, "whole",
+    by one relaxation of all points, or "samples", by those of `samples` subsets of `size` points each. labels (n,): the
+    clustering, from 0.
     interrupted: whether it was ended by somebody who did not wait.
     """
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from cgm_cli.certify.dual import dual_value, multipliers_of
-from cgm_cli.certify.splitting import best_dual_value, capped, nearest
-from cgm_cli.certify.subsets import subset_bound
+from cgm_cli.certificates.dual import dual_value, multipliers_of
+from cgm_cli.certificates.splitting import best_dual_value, capped, nearest
+from cgm_cli.certificates.subsets import subset_bound
 from cgm_cli.templates.clustering import squared_distances
-from tests.certify.support import blobs, exact, on_the_line, relaxed
+from tests.certificates.support import blobs, exact, on_the_line, relaxed
 
 
 @pytest.mark.parametrize("n", [5, 12, 40])

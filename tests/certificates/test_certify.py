@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from cgm_cli import certify
-from cgm_cli.certify.certificate import Certificate, rounded_up
+from cgm_cli.certificates.certificate import Certificate, rounded_up
 from cgm_cli.cli import main
 from cgm_cli.errors import CgmError
-from tests.certify.support import blobs, exact
+from tests.certificates.support import blobs, exact
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_the_bound_is_below_the_optimum_in_any_units(seed, scale):
     points = scale * blobs(9, 3, 2, 3.0, seed)[0]
     optimum = exact(points / scale, 3)[0] * scale**2
     found = certify(points, clusters=3)
-    assert found.failure == 0.0 and found.how == "whole"
+    assert found.failure == 0.0 and found.how in ("whole", "structure")
     assert 0.5 * optimum <= found.bound <= optimum * (1 + 1e-9)
     assert found.value == pytest.approx(optimum)  # of nine points it is found
     given = certify(points, np.arange(9) % 3)
@@ -46,7 +46,7 @@ def test_one_cluster_and_a_cluster_for_every_point_are_optimal():
 
 
 def test_many_points_are_taken_by_samples():
-    points, labels = blobs(4000, 3, 2, 30.0, 1)
+    points, labels = blobs(4000, 3, 12, 1.0, 1)
     found = certify(points, [f"group {label}" for label in labels], within=0.1, failure=0.01, time=30)
     assert found.how == "samples" and found.failure == 0.01 and found.samples > 0
     assert 0.0 < found.within_percent <= 10.0
