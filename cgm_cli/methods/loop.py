@@ -123,10 +123,11 @@ class _Loop:
             evaluation = self._evaluate()
             turn = self._ask_oracle(evaluation, recorder.metric_seconds)
             self._bound(turn)
-            status, move = ending.decide(turn, recorder.record(turn)), None
+            record = recorder.record(turn)
+            status, move = ending.decide(turn, record), None
             if status is None:
                 recorder.tell_now_and_then(turn)
-                move = self._choose(turn)
+                move = self._choose(turn, self.stop.short_by(record))
             if move is None:
                 # Where there was no time for a move, the run ends here after all.
                 status = status or ending.decide(turn, recorder.record(turn)) or Status.TIME_LIMIT
@@ -159,13 +160,14 @@ class _Loop:
             if turn.k % self.schedule.bound == 0 or turn.k >= self.stop.iterations:
                 self.certifier.offer(turn)
 
-    def _choose(self, turn: Turn) -> Move | None:
+    def _choose(self, turn: Turn, short: float) -> Move | None:
         """The move of the turn; None, and nothing is changed, where there was no time to find it."""
         before = self.state.snapshot()
         try:
             with self.clock.phase("update"), looking(self.budget.turns.check):
                 self.method.duals.extrapolate(self.state)
-                plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta, turn.evaluation.direction)
+                direction = turn.evaluation.direction
+                plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta, direction, short)
                 return self.method.correction.choose(self.state, plain, self.budget.turns)
         except OutOfTime:
             self.state.restore(before)

@@ -97,7 +97,8 @@ class OracleAccuracy(Protocol):
 @dataclass(frozen=True)
 class PlainStep:
     """The step that iteration k, the turn, would take without a correction: towards `atom`, by `eta`, at `beta`.
-    direction: the gradient at x that the atom answers.
+    direction: the gradient at x that the atom answers. short: how many times as large as its tolerance is what is
+    farthest from it; infinite where no tolerance is to be met.
     """
 
     turn: int
@@ -105,6 +106,7 @@ class PlainStep:
     eta: float
     beta: float | None
     direction: Direction
+    short: float = np.inf
 
 
 @dataclass(frozen=True)

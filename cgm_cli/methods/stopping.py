@@ -20,6 +20,8 @@ FINE, FINER = 1e-6, 0.01
 gap that was asked for.
 """
 
+_Limit = tuple[float, float | None]
+
 
 @dataclass(frozen=True)
 class Stagnation:
@@ -78,13 +80,27 @@ class StopRules:
         alone is no end. Beside answers of some spacing, a gap is not met while a better bound would still be rounded to
         another number.
         """
-        limits = [(record.infeasibility, self.infeasibility), (record.owed, self.debt)]
-        gaps = [(record.gap, self.gap), (abs(record.total - record.bound), self.gap_absolute)]
+        limits, gaps = self._limits(record)
         given, of_gap = _given(limits), _given(gaps)
         if not of_gap and (not given or self.objective is not None):
             return False
         is_near = not of_gap or any(value <= limit for value, limit in of_gap)
         return is_near and all(value <= limit for value, limit in given) and self._is_settled(record)
+
+    def short_by(self, record: IterationRecord) -> float:
+        """How many times as large as its tolerance is what is farthest from it: at most 1 where all are met, infinite
+        where none is given, or one that is met by zero alone.
+        """
+        limits, gaps = self._limits(record)
+        parts = [_times(*pair) for pair in _given(limits)]
+        if of_gap := _given(gaps):
+            parts.append(min(_times(*pair) for pair in of_gap))
+        return max(parts, default=math.inf)
+
+    def _limits(self, record: IterationRecord) -> tuple[list[_Limit], list[_Limit]]:
+        """What has to be within its tolerance, and of what one has to be; each with that, None where none is given."""
+        gaps = [(record.gap, self.gap), (abs(record.total - record.bound), self.gap_absolute)]
+        return [(record.infeasibility, self.infeasibility), (record.owed, self.debt)], gaps
 
     def _is_settled(self, record: IterationRecord) -> bool:
         """Whether no multiple of the spacing lies between bound and objective, or the gap is too small to care."""
@@ -150,5 +166,11 @@ class StopRules:
         return Status.STAGNATED if iterations >= self.patience(k) else None
 
 
-def _given(limits: list[tuple[float, float | None]]) -> list[tuple[float, float]]:
+def _times(value: float, limit: float) -> float:
+    if not value > 0.0:
+        return 0.0
+    return value / limit if limit > 0.0 else math.inf
+
+
+def _given(limits: list[_Limit]) -> list[tuple[float, float]]:
     return [(value, limit) for value, limit in limits if limit is not None]

@@ -1,13 +1,17 @@
 """Primal-dual and accelerated steps against solvers that share nothing with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog, lsq_linear, minimize
 
+from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.losses.logistic import Logistic
@@ -19,8 +23,14 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.corrections.metrics import PrimalMetric
+from cgm_cli.methods.corrections.primal_dual import PrimalDual
+from cgm_cli.methods.corrections.saddle_operator import SaddleOperator
 from cgm_cli.methods.corrections.squares import Squares, SquaresMetric, is_even, posed
+from cgm_cli.methods.fused_box import point_at
+from cgm_cli.methods.policies import PlainStep
+from cgm_cli.methods.state import State
 from cgm_cli.methods.status import Status
+from cgm_cli.numerics.deadline import NEVER
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
@@ -53,6 +63,31 @@ def test_linear_programs(seed):
     assert result.record.total == pytest.approx(optimum, rel=3e-8, abs=3e-8)
     x = result.solution["x"]
     assert x.min() >= 0.0 and x.max() <= 2.0
+
+
+def test_a_turn_ends_where_the_tolerances_are_likely_to_be_met():
+    """Eleven steps are the fewest; a turn that has nothing to be near to takes all it has."""
+    problem, _ = programme(np.random.default_rng(3), 8, 25)
+    correction = PrimalDual(SaddleOperator(problem), iterations=200)
+    state = State(point_at(problem, DenseIterate(problem.first)), np.random.default_rng(0), correction.init(problem))
+    # From within an epoch, which else begins anew first.
+    state.correction = replace(correction.init(problem), first=1e-9, step=1, taken=10_000, next_try=20_000)
+    taken = {}
+    for short in (0.0, 1.5, 3.0, np.inf):
+        plain = PlainStep(1, problem.first, 1.0, None, DenseDirection(np.zeros(problem.domain.shape)), short)
+        taken[short] = correction.choose(state, plain, NEVER).memory.taken - 10_000
+    assert 11 <= taken[0.0] <= taken[1.5] < taken[3.0] < taken[np.inf] == 200
+
+
+def test_runs_end_when_they_have_what_they_were_asked_for():
+    """With turns so long that all steps would fit into one."""
+    problem, _ = programme(np.random.default_rng(4), 8, 25)
+    solver = {"method": "cgal", "correction": {"kind": "primal-dual", "iterations": 5000}, "iterations": 500}
+    reached = [
+        solve_problem(problem, solver, {"gap": wanted, "infeasibility": wanted}).record for wanted in (1e-3, 1e-5, 1e-7)
+    ]
+    assert [record.gap <= wanted for record, wanted in zip(reached, (1e-3, 1e-5, 1e-7), strict=True)] == [True] * 3
+    assert max(reached[0].gap, reached[0].infeasibility) > 1e-7
 
 
 @pytest.mark.parametrize("seed", [0, 1, 7, 29])

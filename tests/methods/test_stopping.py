@@ -45,6 +45,22 @@ def test_a_bound_that_may_still_be_rounded_elsewhere_is_no_end(bound, total, gap
     assert StopRules(100, infeasibility=1e-4, spacing=2.0).converged(record)
 
 
+@pytest.mark.parametrize("rules", [{"gap": 1e-3}, {"gap": 1e-3, "infeasibility": 1e-4}, {"gap_absolute": 0.1}])
+def test_how_far_a_record_is_from_its_tolerances(rules):
+    """At most one where, and only where, they are met; and ten times as much for tolerances a tenth as large."""
+    record, rng = solve(linear_programme()[0], 3)[0].record, np.random.default_rng(0)
+    for _ in range(50):
+        gap, infeasibility, owed, off = 10.0 ** rng.uniform(-5, -2, 4)
+        record = dataclasses.replace(
+            record, gap=gap, infeasibility=infeasibility, owed=owed, bound=record.total - 50 * off
+        )
+        short = StopRules(100, **rules).short_by(record)
+        assert (short <= 1.0) == StopRules(100, **rules).converged(record)
+        tenth = StopRules(100, **{name: 0.1 * value for name, value in rules.items()})
+        assert tenth.short_by(record) == pytest.approx(10.0 * short)
+    assert StopRules(100).short_by(record) == np.inf
+
+
 def test_stop_rules():
     problem, _ = linear_programme()
     record = solve(problem, 3)[0].record

@@ -56,6 +56,11 @@ EVERY, RARELY, BETTER = 10, 160, 0.9
 up to RARELY; it is taken where |T z - z| is this part of the last.
 """
 
+SURELY, LOOKED = 0.5, 10
+"""A turn ends, too, where |T z - z| has fallen to this part of what would do if gap and infeasibility fell alike; but
+not before so many steps, of which a look costs two or three.
+"""
+
 
 @dataclass(frozen=True)
 class PrimalDualState:
@@ -130,11 +135,13 @@ class PrimalDual:
         if operator.is_idle:
             return Move(plain.atom, plain.eta, memory)
         found, weight, gone = memory.current, memory.weight, Anderson(memory.trail)
-        for _ in range(self.iterations):
+        enough = 0.0
+        for step in range(self.iterations):
             deadline.check()
             found, residual = self._applied(memory.current, weight, gone)
+            enough = enough or SURELY * residual / max(plain.short, 1.0)
             memory, anew = self._followed(memory, found, residual)
-            if anew:
+            if anew or (residual <= enough and step >= LOOKED):
                 break
             if memory.taken >= memory.next_try and not gone.is_empty:
                 found, memory = self._ahead(memory, found, gone)
