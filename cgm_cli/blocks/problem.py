@@ -214,9 +214,10 @@ class CompositeProblem:
         """What the infeasibility of a constraint is relative to. size: |p|, p the nearest point of the set, which it is
         unless that is zero, but for rounding: then |A| |x| / sqrt(m), m the entries of A x, which is the size of an
         image whose entries are as large as one may be; 1 where that is zero, too. length: |x|, or the radius of X,
-        which is near it for matrices of bounded trace or nuclear norm.
+        which is near it for matrices of bounded trace or nuclear norm. An x that is zero but for rounding, as where no
+        other meets the constraints, counts for this part of the radius, which is that of the unit of objectives.
         """
-        largest = term.map.norm * length
+        largest = term.map.norm * max(length, OBJECTIVE_UNIT * self.domain.radius)
         return size if size > NOUGHT * largest else largest / math.sqrt(math.prod(term.map.out_shape)) or 1.0
 
     @cached_property

@@ -65,6 +65,20 @@ def test_rests_that_are_nearly_dependent_in_their_turn():
     assert np.linalg.cond(images) < 50.0
 
 
+@pytest.mark.parametrize("eps", [1e-3, 1e-5, 1e-7])
+def test_what_is_rounding_of_a_rest_is_no_rest(eps):
+    """Four rows are combinations but for multiples of one u: what their rests, made longer, differ by is noise."""
+    rng = np.random.default_rng(2)
+    rows = np.vstack([rng.standard_normal((3, 12)), np.zeros((4, 12))])
+    rows[:3] /= np.linalg.norm(rows[:3], axis=1)[:, None]
+    rows[3:] = rng.standard_normal((4, 3)) @ rows[:3] + eps * np.outer(rng.uniform(1, 2, 4), rng.standard_normal(12))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    found = apart(sp.csr_array(rows), rows @ rng.random(12))
+    assert found.contradiction is None
+    assert found.combined.shape[0] == 4
+    assert np.linalg.cond(found.combined @ rows) < 50.0
+
+
 def test_combinations_are_left_out_and_contradictions_told():
     rows = np.array([[1.0, 0, 0], [0, 1, 0], [0.6, 0.8, 0], [1, 0, 0], [0, 0, 0]])
     found = apart(sp.csr_array(rows), np.array([1.0, 2, 2.2, 1, 0]))

@@ -24,8 +24,8 @@ NEAR = 1e-4
 """Part of the squared length of a row up to which its rest is taken in its place."""
 
 NOTHING = 1e-10
-"""Length of a rest, in units of what it is the difference of, up to which it is none: nor does anybody ask how far a
-point would have to go to mend what it misses by so little (cgm_cli.methods.repair).
+"""Length of a rest, in units of the rows it is the difference of, up to which it is none: nor does anybody ask how far
+a point would have to go to mend what it misses by so little (cgm_cli.methods.repair).
 """
 
 REFINED = 2
@@ -42,6 +42,13 @@ class Apart:
 
 def apart(rows: sp.csr_array, right: np.ndarray) -> Apart:
     """Of A (m, N), rows of length one, or zero, and b (m,): by Cholesky's factor of A A^T, with pivots."""
+    return _apart(rows, right, np.full(right.size, NOTHING), CONSISTENT * np.abs(right))
+
+
+def _apart(rows: sp.csr_array, right: np.ndarray, rough: np.ndarray, vague: np.ndarray) -> Apart:
+    """rough, vague (m,): up to which lengths rests of these rows, and what is left of b for them, are nothing. A rest
+    of r is made longer by 1 / r, and so is what it was rounded by.
+    """
     count = rows.shape[0]
     every, products = sp.eye_array(count, format="csr"), gram(rows)
     if products.nnz == count and (products.diagonal() > 0.0).all():  # they are orthogonal
@@ -50,12 +57,12 @@ def apart(rows: sp.csr_array, right: np.ndarray) -> Apart:
     if rank == count:
         return Apart(every)
     first, others = pivots[:rank] - 1, pivots[rank:] - 1
-    weights, rests, lengths = _combinations(np.tril(factor[:rank, :rank]), rows[first], rows[others])
+    weights, rests, lengths, rough = _combinations(np.tril(factor[:rank, :rank]), rows, first, others, rough)
     off = right[others] - right[first] @ weights
+    vague = vague[others] + vague[first] @ np.abs(weights)
     relations = _relations(weights, first, others)
     contradiction = None
-    added = np.abs(right[others]) + np.abs(right[first]) @ np.abs(weights)
-    contradicts = (lengths == 0.0) & (np.abs(off) > CONSISTENT * added)
+    contradicts = (lengths == 0.0) & (np.abs(off) > vague)
     if contradicts.any():
         worst = int(np.argmax(np.where(contradicts, np.abs(off), 0.0)))
         contradiction = relations[[worst]].toarray()[0] * np.sign(off[worst])
@@ -63,7 +70,7 @@ def apart(rows: sp.csr_array, right: np.ndarray) -> Apart:
     left = np.flatnonzero(lengths)
     if left.size:
         units = sp.diags_array(1.0 / lengths[left]) @ relations[left]
-        inner = apart(rests, off[left] / lengths[left])
+        inner = _apart(rests, *(each[left] / lengths[left] for each in (off, rough, vague)))
         kept = sp.csr_array(sp.vstack([kept, inner.combined @ units]))
         if contradiction is None and inner.contradiction is not None:
             contradiction = inner.contradiction @ units
@@ -71,25 +78,27 @@ def apart(rows: sp.csr_array, right: np.ndarray) -> Apart:
 
 
 def _combinations(
-    lower: np.ndarray, basis: sp.csr_array, others: sp.csr_array
-) -> tuple[np.ndarray, sp.csr_array, np.ndarray]:
-    """c (k, d) of other rows (d, N), by a factor of F F^T; the rests, those that are not nothing, of length one; and
-    the lengths of all, 0 for nothing.
+    lower: np.ndarray, rows: sp.csr_array, first: np.ndarray, others: np.ndarray, rough: np.ndarray
+) -> tuple[np.ndarray, sp.csr_array, np.ndarray, np.ndarray]:
+    """c (k, d) of the other rows, by a factor of F F^T; the rests, those that are not nothing, of length one; the
+    lengths of all, 0 for nothing; and up to which length they would have been that.
     """
-    weights, lengths = np.zeros((basis.shape[0], others.shape[0])), np.zeros(others.shape[0])
+    basis = rows[first]
+    weights, lengths, limits = np.zeros((first.size, others.size)), np.zeros(others.size), np.zeros(others.size)
     rests: list[sp.csr_array] = []
-    step = max(1, HELD // basis.shape[1])
+    step = max(1, HELD // rows.shape[1])
     for begin in range(0, lengths.size, step):
         part = slice(begin, begin + step)
-        rest = nearby = others[part].toarray()
+        rest = nearby = rows[others[part]].toarray()
         for _ in range(REFINED):
             weights[:, part] += scipy.linalg.cho_solve((lower, True), basis @ rest.T)
             rest = nearby - weights[:, part].T @ basis
         found = np.linalg.norm(rest, axis=1)
-        found[found <= NOTHING * (1.0 + np.abs(weights[:, part]).sum(axis=0))] = 0.0
+        limits[part] = rough[others[part]] + rough[first] @ np.abs(weights[:, part])
+        found[found <= limits[part]] = 0.0
         lengths[part] = found
         rests.append(sp.csr_array(rest[found > 0.0] / found[found > 0.0, None]))
-    return weights, sp.csr_array(sp.vstack(rests)), lengths
+    return weights, sp.csr_array(sp.vstack(rests)), lengths, limits
 
 
 def _relations(weights: np.ndarray, first: np.ndarray, others: np.ndarray) -> sp.csr_array:
