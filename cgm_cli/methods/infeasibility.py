@@ -52,10 +52,12 @@ class InfeasibilityTest:
 
     def is_proven(self, at_last: bool = False) -> bool:
         """Whether the bounds of the state prove it; the best estimate is certified where it would. at_last: for a run
-        that has come to its end without an answer.
+        that has come to its end without an answer. Within a radius that is but assumed, what holds in the limit of
+        large X alone would be called infeasible then.
         """
         state, problem = self._state, self._problem
-        tolerance = min(self._tolerance, CONSISTENT) if at_last else self._tolerance
+        strict = at_last and not problem.domain.assumes_radius
+        tolerance = min(self._tolerance, CONSISTENT) if strict else self._tolerance
         shown = state.bounds.shown
         if shown is None or not problem.has_constraints:
             return False

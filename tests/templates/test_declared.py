@@ -79,7 +79,7 @@ def test_the_metrics_of_a_template_are_listed(capsys):
     with pytest.raises(SystemExit):
         main(["list", "max-cut"])
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert lines[lines.index("metric cut: higher is better") + 1] == "weight of the cut, after single flips"
+    assert lines[lines.index("metric cut: higher is better") + 1] == "weight of the cut, after annealing"
     with pytest.raises(SystemExit):
         main(["list", "max-affine", "--json"])
     (entry,) = json.loads(capsys.readouterr().out)
