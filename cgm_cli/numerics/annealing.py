@@ -25,8 +25,8 @@ HEATS = (0.5, 0.25)
 
 ROUNDS = 40
 
-WORK, MOST, FEWEST = 20_000_000, 2000, 20
-"""Visits of nodes in a round, about a tenth of a second; and the most and the fewest sweeps there are."""
+WORK, MOST, FEWEST = 5_000_000, 2000, 20
+"""Visits of nodes in a round, some hundredths of a second; and the most and the fewest sweeps there are."""
 
 SLICE = 1 << 22
 """Nodes and edges that are gone over between two looks at the clock: some hundredths of a second."""
