@@ -29,8 +29,8 @@ from cgm_cli.methods.certification import Certifier
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.deadline import Deadline
 
-CONSISTENT = 1e-9
-"""Relative infeasibility that constraints may have from the rounding of their data."""
+CONSISTENT = 1e-6
+"""Relative infeasibility that constraints may have from the rounding of their data, as to single precision."""
 
 
 class InfeasibilityTest:

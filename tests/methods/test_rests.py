@@ -13,7 +13,7 @@ from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.corrections.rests import apart
+from cgm_cli.methods.corrections.rests import apart, within_reach
 from cgm_cli.solving.direct import solve_problem
 
 TIGHT = {"gap": 1e-6, "infeasibility": 1e-6}
@@ -88,6 +88,33 @@ def test_combinations_are_left_out_and_contradictions_told():
     found = apart(sp.csr_array(rows), right)
     assert found.contradiction @ rows == pytest.approx(np.zeros(3), abs=1e-12)
     assert found.contradiction @ right > 0.05
+
+
+def test_rests_that_no_point_meets_for_rounding_alone_are_left_out():
+    """x_1 - x_2 = 1e-7 (x_3 + 2), which x_3 <= 1 all but meets in single precision, or else misses."""
+    rows = np.array([[0.6, 0.8, 0.0], [0.6, 0.8, 1e-7]])
+    box = np.zeros(3), np.array([np.inf, np.inf, 1.0])
+    for right, count in ((1.0 + 3e-7, 1), (1.0 + 0.5e-7, 2), (1.001, 2)):
+        told = apart(sp.csr_array(rows), np.array([1.0, right]))
+        assert told.combined.shape[0] == 2
+        kept = within_reach(told.combined, sp.csr_array(rows), np.array([1.0, right]), *box)
+        assert kept.shape[0] == count
+
+
+@pytest.mark.parametrize("seed", range(1000, 1012))
+def test_programs_in_single_precision_are_not_called_infeasible(seed):
+    """Combinations of rows, which no longer are when all are rounded: some x misses them by 1e-7."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(6, 40))
+    m = int(rng.integers(2, max(3, n // 3)))
+    rows = rng.normal(size=(m, n))
+    rows = np.vstack([rows, rng.integers(-2, 3, size=(int(rng.integers(1, 4)), m)) @ rows])
+    x = rng.uniform(0, 1, size=n) * (rng.random(n) < 0.7)
+    right, rows = ((each.astype(np.float32)).astype(float) for each in (rows @ x, rows))
+    term = Term("rows", MatrixMap(rows, (n,)), Equals(right.shape, right))
+    problem = CompositeProblem(Box(np.zeros(n), np.ones(n)), Linear(rng.normal(size=n), (n,)), (term,))
+    found = solve_problem(problem, "auto", {"gap": 1e-4, "infeasibility": 1e-4})
+    assert found.status.value in ("converged", "stagnated")
 
 
 @pytest.mark.parametrize("eps", [1e-2, 1e-4, 3e-6, 1e-8])

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.corrections.rests import apart
+from cgm_cli.methods.corrections.rests import apart, within_reach
 
 SPARSE = 0.2
 """Part of the entries of A up to which it is kept as a sparse matrix."""
@@ -53,8 +53,8 @@ class BoundedForm:
         self._free = np.flatnonzero(lower < upper)
         self._fixed = np.where(lower < upper, 0.0, lower)
         self.variables = self._free.size
-        self._assemble(_rows(problem))
         own = lower[self._free], upper[self._free]
+        self._assemble(_rows(problem), own)
         self.lower, self.upper = (np.concatenate(pair) for pair in zip(own, self._ranges, strict=True))
         self.low, self.high = (np.flatnonzero(np.isfinite(end)) for end in (self.lower, self.upper))
         self.ends = np.concatenate([self.lower[self.low], -self.upper[self.high]])
@@ -66,7 +66,7 @@ class BoundedForm:
     def is_curved(self) -> bool:
         return bool(self.curvature.any())
 
-    def _assemble(self, parts: list[_Rows]) -> None:
+    def _assemble(self, parts: list[_Rows], box: tuple[np.ndarray, np.ndarray]) -> None:
         whole = sp.csr_array(sp.vstack([part.matrix for part in parts]))
         offset = whole @ self._fixed
         rows = sp.csr_array(whole[:, self._free])
@@ -77,22 +77,24 @@ class BoundedForm:
         upper = (np.concatenate([part.upper for part in parts]) - offset) / lengths
         curvature = np.concatenate([np.full(part.matrix.shape[0], part.curvature) for part in parts])
         equations = np.flatnonzero((lower == upper) & (curvature == 0.0))
-        told = apart(sp.csr_array(rows[equations]), lower[equations])
+        equal, right = sp.csr_array(rows[equations]), lower[equations]
+        told = apart(equal, right)
+        kept = within_reach(told.combined, equal, right, *box)
         is_open = (np.isfinite(lower) | np.isfinite(upper)) & (lower < upper) | (curvature > 0.0)
         opened = np.flatnonzero(is_open)
-        self._combined = _placed(told.combined, equations, opened, lengths.size)
+        self._combined = _placed(kept, equations, opened, lengths.size)
         self._lengths = lengths
         self._sizes = [(part.term, part.matrix.shape[0]) for part in parts]
-        self.opened = np.arange(told.combined.shape[0], self._combined.shape[0])
+        self.opened = np.arange(kept.shape[0], self._combined.shape[0])
         squares = curvature[opened] > 0.0
         self._ranges = np.where(squares, -np.inf, lower[opened]), np.where(squares, np.inf, upper[opened])
         self.curvature = np.concatenate([np.zeros(self.variables), curvature[opened] * lengths[opened] ** 2])
-        self.right = np.concatenate([told.combined @ lower[equations], np.where(squares, lower[opened], 0.0)])
+        self.right = np.concatenate([kept @ right, np.where(squares, lower[opened], 0.0)])
         self.contradiction = None
         if told.contradiction is not None:
             self.contradiction = np.zeros(lengths.size)
             self.contradiction[equations] = told.contradiction
-            self.contradicted = float(told.contradiction @ lower[equations])
+            self.contradicted = float(told.contradiction @ right)
         self._rows = sp.csr_array(self._combined @ rows)
         self._columns = sp.csr_array(self._rows.T)
         is_dense = self._rows.nnz > SPARSE * self.right.size * self.variables

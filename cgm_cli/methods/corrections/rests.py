@@ -28,6 +28,9 @@ NOTHING = 1e-10
 a point would have to go to mend what it misses by so little (cgm_cli.methods.repair).
 """
 
+ROUNDED = 1e-6
+"""Relative: what right-hand sides may be off by, as those are that were stored in single precision."""
+
 REFINED = 2
 """How often combinations are computed, of what is left by the last."""
 
@@ -43,6 +46,24 @@ class Apart:
 def apart(rows: sp.csr_array, right: np.ndarray) -> Apart:
     """Of A (m, N), rows of length one, or zero, and b (m,): by Cholesky's factor of A A^T, with pivots."""
     return _apart(rows, right, np.full(right.size, NOTHING), CONSISTENT * np.abs(right))
+
+
+def within_reach(
+    combined: sp.csr_array, rows: sp.csr_array, right: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> sp.csr_array:
+    """T without the rests <u, x> = s that no x of a box meets for rounding alone: s is past what <u, x> may be there,
+    but no farther than what b may have been rounded by, made longer. These would make a contradiction of a b that the
+    rows of A miss by a millionth.
+    """
+    images = sp.csr_array(combined @ rows)
+    rising, falling = images.maximum(0), images.minimum(0)
+    rising.eliminate_zeros()  # an end may be infinite
+    falling.eliminate_zeros()
+    values = combined @ right
+    past = np.maximum(rising @ lower + falling @ upper - values, values - rising @ upper - falling @ lower)
+    vague = ROUNDED * (abs(combined) @ np.abs(right))
+    is_rest = np.diff(combined.indptr) > 1
+    return combined[np.flatnonzero(~(is_rest & (past > 0.0) & (past <= vague)))]
 
 
 def _apart(rows: sp.csr_array, right: np.ndarray, rough: np.ndarray, vague: np.ndarray) -> Apart:
