@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.spec.fields import FileArray
+from cgm_cli.spec.fields import FileArray, TableArray
 from cgm_cli.text import visible
 
 
-def read_points(path: Path) -> np.ndarray:
-    """A point per row (n, d). Raises DataError with the name of a file that cannot be read."""
-    return _context().array(FileArray.model_validate({"file": str(path.absolute())}), copies=4)
+def read_points(path: Path, options: Mapping[str, Any] | None = None) -> np.ndarray:
+    """A point per row (n, d). options: of a table, `columns`, `except` and `decimal`, as in a spec. Raises DataError
+    with the name of a file that cannot be read.
+    """
+    field = TableArray if options else FileArray
+    return _context().array(field.model_validate({"file": str(path.absolute()), **(options or {})}), copies=4)
 
 
 def read_labels(path: Path) -> np.ndarray:
@@ -43,6 +49,12 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def check_writable(path: Path) -> None:
+    """Raises DataError for a file that could not be written later on, before anything is computed for it."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DataError(f"{visible(str(path))}: cannot be written")
 
 
 def write_labels(path: Path, labels: np.ndarray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,9 @@ Cut = Annotated[Path | None, typer.Option(help="A file with the side of each nod
 Within = Annotated[str | None, typer.Option(help="How near the best is near enough: 2% or 0.02.")]
 Time = Annotated[str, typer.Option(help="The time there is: 60s, 10m, 1h.")]
 Failure = Annotated[float, typer.Option(help="The probability with which a proof by samples may fail.")]
+Columns = Annotated[str | None, typer.Option(help="Columns of a table: headings, numbers or ranges, `x,y` or `1..2`.")]
+Except = Annotated[str | None, typer.Option("--except", help="Or those that are left out: `name,id`.")]
+Decimal = Annotated[str | None, typer.Option(help="What stands before a fraction in a table, `.` or `,`.")]
 Out = Annotated[Path | None, typer.Option(help="Write the cluster of each point to this file, a line each.")]
 
 
@@ -38,6 +41,9 @@ def certify(
     time: Time = "60s",
     failure: Failure = 1e-3,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 0,
+    columns: Columns = None,
+    without: Except = None,
+    decimal: Decimal = None,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -52,20 +58,23 @@ def certify(
     share, seconds = _share(within), _seconds(time)
     if (cut is None) == (clusters is None and labels is None):
         raise typer.BadParameter("give --clusters or --labels for points, or --cut for a graph")
+    table = _table(columns, without, decimal)
     with stop_on_signals() as request:
         try:
             from cgm_cli.certificates.cuts import certify_cut
-            from cgm_cli.certificates.labels import read_labels, read_points, write_labels
+            from cgm_cli.certificates.labels import check_writable, read_labels, read_points, write_labels
             from cgm_cli.certificates.points import certify as certify_points
 
             def asked() -> bool:
                 return request() is not None
 
+            if out is not None:
+                check_writable(out)
             if cut is not None:
                 found = certify_cut(data, cut, share, seconds, seed, asked)
             else:
                 found = certify_points(
-                    read_points(data),
+                    read_points(data, table),
                     None if labels is None else read_labels(labels),
                     clusters,
                     within=share,
@@ -75,16 +84,16 @@ def certify(
                     asked=asked,
                     tell=tell,
                 )
-            if out is not None:
-                write_labels(out, found.labels)
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
-    _show(found, json)
+    _show(found, share, json)
+    if out is not None:
+        write_labels(out, found.labels)
     if found.interrupted:
         raise typer.Exit(130)
 
 
-def _show(found: Certificate, json: bool) -> None:
+def _show(found: Certificate, share: float | None, json: bool) -> None:
     if json:
         from cgm_cli.runs.files import to_json
 
@@ -94,6 +103,28 @@ def _show(found: Certificate, json: bool) -> None:
     drawn = f", by {found.samples} subsets of {found.size} points" if found.size else ""
     typer.echo(f"value: {found.value:.10g}\n{bound}: {found.bound:.10g}{drawn}")
     typer.echo(found.sentence)
+    if share is not None and found.within_percent > 100.0 * share:
+        typer.echo(f"The {100.0 * share:g} % asked for are not proven.")
+
+
+def _table(columns: str | None, without: str | None, decimal: str | None) -> dict[str, Any]:
+    """How a table is to be read, as in a spec."""
+    if columns is not None and without is not None:
+        raise typer.BadParameter("give --columns or --except, not both")
+    if decimal not in (None, ".", ","):
+        raise typer.BadParameter(f"--decimal: expected `.` or `,`, got `{decimal}`")
+    found = {"columns": _names(columns, "columns"), "except": _names(without, "except"), "decimal": decimal}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _names(text: str | None, option: str) -> list[str | int] | None:
+    """Headings, and numbers from 1."""
+    if text is None:
+        return None
+    found = [int(part) if part.isdecimal() else part for part in map(str.strip, text.split(",")) if part]
+    if not found or 0 in found:
+        raise typer.BadParameter(f"--{option}: expected headings, or numbers from 1, with commas between, got `{text}`")
+    return found
 
 
 def _share(text: str | None) -> float | None:

@@ -141,3 +141,36 @@ def test_bad_input_is_told(cgm, tmp_path, monkeypatch, options, code, words):
     (tmp_path / "pair.csv").write_text("1,2\n3,4\n")
     found, _, err = cgm("certify", "p.csv", *options)
     assert found == code and words in err and "Traceback" not in err
+
+
+def test_columns_of_a_table_are_chosen_as_in_a_spec(cgm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    points = np.random.default_rng(0).integers(0, 50, (12, 2))
+    (tmp_path / "plain.csv").write_text("".join(f"{x},{y}\n" for x, y in points))
+    (tmp_path / "named.csv").write_text("who,x,y\n" + "".join(f"p{x},{x},{y}\n" for x, y in points))
+    values = []
+    for arguments in (
+        ("plain.csv", "--columns", "1..2"),
+        ("plain.csv", "--columns", "1, 2"),
+        ("named.csv", "--columns", "x,y"),
+        ("named.csv", "--except", "who"),
+    ):
+        code, out, _ = cgm("certify", *arguments, "-k", 3, "--json")
+        assert code == 0
+        values.append(json.loads(out)["value"])
+    assert values == [values[0]] * 4
+    code, _, errors = cgm("certify", "plain.csv", "-k", 3)  # 23,25 may be one number
+    assert code == 3 and "columns" in errors
+
+
+def test_what_cannot_be_written_is_told_before_anything_is_computed(cgm, tmp_path):
+    (tmp_path / "points.csv").write_text("x,y\n1,2\n3,4\n5,7\n")
+    code, out, errors = cgm("certify", tmp_path / "points.csv", "-k", 2, "--out", tmp_path / "none" / "labels.csv")
+    assert code == 3 and "cannot be written" in errors and "looking for" not in errors + out
+
+
+def test_a_share_that_is_not_reached_is_said(cgm, tmp_path):
+    (tmp_path / "points.csv").write_text("x,y\n" + "".join(f"{x},{x * x % 7}\n" for x in range(9)))
+    code, out, _ = cgm("certify", tmp_path / "points.csv", "-k", 2, "--within", "0.0001%")
+    assert code == 0
+    assert ("The 0.0001 % asked for are not proven." in out) == ("the best possible" in out and "within" in out)
