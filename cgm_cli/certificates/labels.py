@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.cells import is_number
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.runs.files import write_atomically
 from cgm_cli.spec.fields import FileArray, TableArray
 from cgm_cli.text import visible
 
@@ -40,15 +42,7 @@ def read_labels(path: Path) -> np.ndarray:
 
 def _is_heading(lines: list[str]) -> bool:
     """A word above numbers."""
-    return len(lines) > 1 and not _is_number(lines[0]) and all(map(_is_number, lines[1:]))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return len(lines) > 1 and not is_number(lines[0]) and all(map(is_number, lines[1:]))
 
 
 def check_writable(path: Path) -> None:
@@ -58,11 +52,8 @@ def check_writable(path: Path) -> None:
 
 
 def write_labels(path: Path, labels: np.ndarray) -> None:
-    """A line for each point. Raises DataError where that cannot be written."""
-    try:
-        path.write_text("".join(f"{label}\n" for label in labels.tolist()), encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{visible(str(path))}: cannot be written: {error.strerror}") from None
+    """A line for each point. Raises CgmError where that cannot be written."""
+    write_atomically(path, "".join(f"{label}\n" for label in labels.tolist()))
 
 
 def _context() -> BuildContext:

@@ -51,7 +51,7 @@ def certify(
 
     Up to 2000 points the proof is certified; of more, by random subsets, it holds but for the probability of --failure.
 
-    Exit codes: 0 done, 2 usage, 3 data file, 130 interrupted: then, what was proven so far is told.
+    Exit codes: 0 done, 2 usage, 3 data file, 4 the disk, 130 interrupted: then, what was proven so far is told.
     """
     from cgm_cli.runs.signals import stop_on_signals
 

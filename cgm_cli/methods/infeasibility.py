@@ -10,7 +10,7 @@ is: with its y_i, and K_i the sets,
     bound <= F(x) + sum_i |y_i| dist(A_i x, K_i)     for all x in X,
 
 so that where an infeasibility of tau would do, the bound has to be higher by tau sum_i |y_i| |p_i|. A run that ends
-short of its tolerances has not found such a point either: then the proof counts from a tau of CONSISTENT on.
+short of its tolerances has not found such a point either: then the proof counts from a tau of ROUNDED on.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from cgm_cli.blocks.domains.base import OracleRequest
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.best_bound import TRIAL_PRODUCTS, Bound
 from cgm_cli.methods.certification import Certifier
+from cgm_cli.methods.corrections.rests import ROUNDED
 from cgm_cli.methods.state import State
 from cgm_cli.numerics.deadline import Deadline
-
-CONSISTENT = 1e-6
-"""Relative infeasibility that constraints may have from the rounding of their data, as to single precision."""
 
 
 class InfeasibilityTest:
@@ -57,7 +55,7 @@ class InfeasibilityTest:
         """
         state, problem = self._state, self._problem
         strict = at_last and not problem.domain.assumes_radius
-        tolerance = min(self._tolerance, CONSISTENT) if strict else self._tolerance
+        tolerance = min(self._tolerance, ROUNDED) if strict else self._tolerance
         shown = state.bounds.shown
         if shown is None or not problem.has_constraints:
             return False

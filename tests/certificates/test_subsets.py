@@ -2,6 +2,7 @@
 
 import itertools
 
+import cvxpy
 import numpy as np
 import pytest
 from scipy.stats import hypergeom
@@ -71,7 +72,6 @@ def test_the_closed_form_proves_separated_clusters_to_be_optimal():
 
 
 def test_the_dual_comes_near_that_of_an_independent_solver():
-    cvxpy = pytest.importorskip("cvxpy")
     points, labels = blobs(24, 3, 2, 1.5, 4)
     cost, _ = relaxed(points, 3, 0.8, labels)
     x = cvxpy.Variable((24, 24), PSD=True)
