@@ -20,7 +20,7 @@ from cgm_cli.runs.load import own_member, read_own
 from cgm_cli.runs.storage import write_hdf5
 from cgm_cli.runs.tree import checksum, packed, read_tree, write_tree
 
-SCHEMA = 10
+SCHEMA = 11
 """Version of what is in a checkpoint; counts up when a state of an older cgm can no longer be read."""
 
 SHARE = 0.02

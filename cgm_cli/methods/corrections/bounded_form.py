@@ -5,7 +5,8 @@
 with a diagonal Q. A row whose image may vary, l <= <a, x> <= u, is <a, x> - s = 0 with l <= s <= u, and least squares
 |M x - t|^2 / 2 are M x - r = t with a free r, whose square is the objective. Rows are of length one in x; entries of x
 that have one value are left out, and so are rows that the others imply. Of equations that others nearly imply it is
-their rests that count: `cgm_cli.methods.corrections.rests`.
+their rests that count: `cgm_cli.methods.corrections.rests`. Where these, loosened, are asked for no more closely than b
+is known if it was rounded, their images may vary by that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.corrections.rests import apart, within_reach
+from cgm_cli.methods.corrections.rests import apart, are_rests, vagueness, within_reach
 
 SPARSE = 0.2
 """Part of the entries of A up to which it is kept as a sparse matrix."""
@@ -42,10 +43,11 @@ class BoundedForm:
     """cost, curvature: c and the diagonal of Q. lower, upper: l and u; low, high: where they are finite; ends: all that
     are, the upper ones times -1. right: b. variables: of z, those of x. opened: the rows whose image may vary, in the
     order of what z has for them. contradiction: y, for all rows there were, with A^T y = 0 and b y > 0, of
-    some that cannot hold at once; None where they can. Those that contradict the others are left out, too.
+    some that cannot hold at once; None where they can. Those that contradict the others are left out, too. has_rests:
+    of equations.
     """
 
-    def __init__(self, problem: CompositeProblem):
+    def __init__(self, problem: CompositeProblem, is_loosened: bool = False):
         polyhedron = problem.domain.polyhedron
         assert polyhedron is not None
         self._problem = problem
@@ -54,7 +56,7 @@ class BoundedForm:
         self._fixed = np.where(lower < upper, 0.0, lower)
         self.variables = self._free.size
         own = lower[self._free], upper[self._free]
-        self._assemble(_rows(problem), own)
+        self._assemble(_rows(problem), own, is_loosened)
         self.lower, self.upper = (np.concatenate(pair) for pair in zip(own, self._ranges, strict=True))
         self.low, self.high = (np.flatnonzero(np.isfinite(end)) for end in (self.lower, self.upper))
         self.ends = np.concatenate([self.lower[self.low], -self.upper[self.high]])
@@ -66,7 +68,7 @@ class BoundedForm:
     def is_curved(self) -> bool:
         return bool(self.curvature.any())
 
-    def _assemble(self, parts: list[_Rows], box: tuple[np.ndarray, np.ndarray]) -> None:
+    def _assemble(self, parts: list[_Rows], box: tuple[np.ndarray, np.ndarray], is_loosened: bool) -> None:
         whole = sp.csr_array(sp.vstack([part.matrix for part in parts]))
         offset = whole @ self._fixed
         rows = sp.csr_array(whole[:, self._free])
@@ -82,14 +84,23 @@ class BoundedForm:
         kept = within_reach(told.combined, equal, right, *box)
         is_open = (np.isfinite(lower) | np.isfinite(upper)) & (lower < upper) | (curvature > 0.0)
         opened = np.flatnonzero(is_open)
-        self._combined = _placed(kept, equations, opened, lengths.size)
+        rests = are_rests(kept)
+        self.has_rests = bool(rests.any())
+        loose = kept[np.flatnonzero(rests & is_loosened)]
+        kept = kept[np.flatnonzero(~(rests & is_loosened))]
+        centre, range_ = loose @ right, vagueness(loose, right)
+        self._combined = _placed(sp.csr_array(sp.vstack([kept, loose])), equations, opened, lengths.size)
         self._lengths = lengths
         self._sizes = [(part.term, part.matrix.shape[0]) for part in parts]
         self.opened = np.arange(kept.shape[0], self._combined.shape[0])
         squares = curvature[opened] > 0.0
-        self._ranges = np.where(squares, -np.inf, lower[opened]), np.where(squares, np.inf, upper[opened])
-        self.curvature = np.concatenate([np.zeros(self.variables), curvature[opened] * lengths[opened] ** 2])
-        self.right = np.concatenate([kept @ right, np.where(squares, lower[opened], 0.0)])
+        self._ranges = (
+            np.concatenate([centre - range_, np.where(squares, -np.inf, lower[opened])]),
+            np.concatenate([centre + range_, np.where(squares, np.inf, upper[opened])]),
+        )
+        bends = curvature[opened] * lengths[opened] ** 2
+        self.curvature = np.concatenate([np.zeros(self.variables + centre.size), bends])
+        self.right = np.concatenate([kept @ right, np.zeros(centre.size), np.where(squares, lower[opened], 0.0)])
         self.contradiction = None
         if told.contradiction is not None:
             self.contradiction = np.zeros(lengths.size)

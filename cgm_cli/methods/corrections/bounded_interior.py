@@ -1,22 +1,12 @@
-"""Interior-point steps for vectors: linear objectives and least squares over polyhedra, in the form of
-`cgm_cli.methods.corrections.bounded_form`.
+"""Interior-point steps for vectors, one a turn: `cgm_cli.methods.corrections.bounded_newton` has the steps themselves.
 
-With w the distances of z to its bounds, v their multipliers, and s_i = 1 at a lower and -1 at an upper bound, every
-turn is one step of Newton's method towards w_i v_i = mu,
-
-    A dz = b - A z,   Q dz - A^T dy - G^T dv = -r,   v dw + w dv = t,   dw = G dz,      r = c + Q z - A^T y - G^T v,
-
-for G = diag(s) on the bounded entries, so that with D = (Q + G^T (v / w) G)^-1 and h = G^T (t / w) - r
-
-    A D A^T dy = b - A z - A D h,   dz = D (A^T dy + h),   dv = (t - v dw) / w;
-
-t = -w v predicts, and t = sigma mu - w v - dw dv corrects that (Mehrotra, "On the implementation of a primal-dual
-interior point method", SIAM J. Optim. 2, 1992). Where all entries have bounds on both sides, r is zero from the start.
+Where rests of equations that others nearly imply (`cgm_cli.methods.corrections.rests`) contradict each other together,
+by no more than rounding may have done to b, there is no point for them; steps that end far from one begin again, of the
+program whose rests are loosened by that.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -25,21 +15,16 @@ import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.corrections.bounded_form import BoundedForm
+from cgm_cli.methods.corrections.bounded_newton import BoundedNewton, Inner
 from cgm_cli.methods.corrections.decisive import decisive_move
-from cgm_cli.methods.corrections.normal_equations import NormalEquations
 from cgm_cli.methods.policies import Move, PlainStep, Replacing
 from cgm_cli.numerics.deadline import Deadline, seconds_of
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
 
-INSIDE = 0.995
-"""The part of the way to the nearest bound that is gone at the most."""
-
-SMALLEST_STEP, FALLS, TIRED = 1e-8, 0.9, 8
-"""It has come as far as rounding lets it: where neither z nor y moves by so much, or errors have not fallen to this
-part of what they were for so many steps.
-"""
+FALLS, TIRED = 0.9, 8
+"""It has come as far as rounding lets it where errors have not fallen to this part for so many steps."""
 
 RISES, FARTHEST = 1.5, 1e25
 """How many times larger the value of the dual has become, to be on its way to infinity; and the units of the objective
@@ -52,36 +37,18 @@ NOTHING = 1e-13
 BEYOND = 1e11
 """How many units of the objective, each 1e-8 of what it varies by, the bound of rows that contradict each other is."""
 
-MENDINGS, CLOSE = 2, 1e-5
-"""How often the last point is mended; and the part of the reach of x that an entry has for it at the least."""
+FAR = 1e-6
+"""What the last point misses its equations by, relative, for the steps to begin again with loosened rests."""
 
 STEPS = 15
 """Of a solution to 1e-4 or so."""
 
 
 @dataclass(frozen=True)
-class Inner:
-    """z, y, and of the finite bounds, the lower ones first, w and v, which are positive."""
-
-    z: np.ndarray
-    y: np.ndarray
-    distances: np.ndarray
-    multipliers: np.ndarray
-
-    def moved(self, move: Inner, along: float, up: float) -> Inner:
-        """z by one part of a move, and y by another."""
-        return Inner(
-            self.z + along * move.z,
-            self.y + up * move.y,
-            self.distances + along * move.distances,
-            self.multipliers + up * move.multipliers,
-        )
-
-
-@dataclass(frozen=True)
 class BoundedState:
     """current, and the best so far, with its error, and the value of its dual, `worth`. least: of |A z - b| and of w v.
-    tired: steps since one of these has fallen. ended: there is no better point to be had.
+    tired: steps since one of these has fallen. ended: there is no better point to be had. is_loosened: of the program
+    whose rests are loosened.
     """
 
     current: Inner
@@ -91,6 +58,7 @@ class BoundedState:
     least: tuple[float, float] = (np.inf, np.inf)
     tired: int = 0
     ended: bool = False
+    is_loosened: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,16 +70,20 @@ class BoundedInteriorPoint:
     replaces: ClassVar[Replacing] = "mostly"
 
     @cached_property
-    def _form(self) -> BoundedForm:
-        return BoundedForm(self.problem)
+    def _exact(self) -> BoundedNewton:
+        return BoundedNewton(BoundedForm(self.problem), self.problem.unit)
+
+    @cached_property
+    def _loosened(self) -> BoundedNewton:
+        return BoundedNewton(BoundedForm(self.problem, is_loosened=True), self.problem.unit)
 
     @property
     def seconds(self) -> float:
         """What a solution takes, roughly."""
-        return STEPS * seconds_of(self._form.work)
+        return STEPS * seconds_of(self._exact.form.work)
 
     def init(self, problem: CompositeProblem) -> BoundedState:
-        start = self._start()
+        start = self._exact.start()
         return BoundedState(start, start)
 
     def warm_up(self, problem: CompositeProblem) -> None:
@@ -119,50 +91,41 @@ class BoundedInteriorPoint:
 
     def memory(self, problem: CompositeProblem) -> int:
         """A D A^T with its factor and copies, A, and a dozen vectors of the size of x."""
-        rows = self._form.right.size
-        return 8 * (4 * rows**2 + rows * self._form.variables) + 12 * problem.domain.memory
+        form = self._exact.form
+        rows = form.right.size
+        return 8 * (4 * rows**2 + rows * form.variables) + 12 * problem.domain.memory
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         memory = state.correction
         assert isinstance(memory, BoundedState)
         if not memory.ended:
             memory = self._stepped(memory, deadline)
-        x = self._form.point(self._mended(memory.best.z) if memory.ended else memory.best.z)
-        duals = self._form.duals(memory.best.y)
-        if memory.ended and self._form.contradiction is not None:
+            if memory.ended and self._is_far(memory):
+                start = self._loosened.start()
+                memory = BoundedState(start, start, is_loosened=True)
+        newton = self._newton(memory)
+        z = newton.mended(memory.best.z) if memory.ended else memory.best.z
+        duals = newton.form.duals(memory.best.y * (not self._is_far(memory)))
+        if memory.ended and newton.form.contradiction is not None:
             # It comes last: what rows contradict each other by may be less than an infeasibility that would do.
-            duals = self._form.proof(BEYOND * self.problem.unit)
-        return decisive_move(self.problem, x, duals, memory, memory.ended)
+            duals = newton.form.proof(BEYOND * self.problem.unit)
+        return decisive_move(self.problem, newton.form.point(z), duals, memory, memory.ended)
 
-    @cached_property
-    def _reach(self) -> float:
-        """What an entry of x varies by, on average: as much as images by rows of length one do."""
-        form = self._form
-        widths = (form.upper - form.lower)[: form.variables]
-        return float(np.linalg.norm(widths)) / math.sqrt(widths.size)
+    def _newton(self, memory: BoundedState) -> BoundedNewton:
+        return self._loosened if memory.is_loosened else self._exact
 
-    def _start(self) -> Inner:
-        """x in the middle of its bounds, images that are open where they are then, or inside of their bounds, and
-        multipliers that make up for the slope.
-        """
-        form, own = self._form, slice(self._form.variables)
-        z, y = np.zeros(form.cost.size), np.zeros(form.right.size)
-        z[own] = 0.5 * (form.lower[own] + form.upper[own])
-        lower, upper = form.lower[form.variables :], form.upper[form.variables :]
-        inside = np.minimum(0.5 * self._reach, 0.25 * (upper - lower))
-        image = (form.forward(z) - form.right)[form.opened]
-        z[form.variables :] = np.clip(image, lower + inside, upper - inside)
-        y[form.opened] = -(form.curvature * z)[form.variables :]
-        slopes = form.gather(form.cost + form.curvature * z - form.adjoint(y))
-        multipliers = np.maximum(slopes, 0.0) + (float(np.abs(slopes).mean()) or 1.0)
-        return Inner(z, y, form.gather(z) - form.ends, multipliers)
+    def _is_far(self, memory: BoundedState) -> bool:
+        """Whether rests are to be loosened, as the last point is far from meeting them."""
+        exact = self._exact
+        return exact.form.has_rests and not memory.is_loosened and exact.missed(exact.mended(memory.best.z)) > FAR
 
     def _stepped(self, memory: BoundedState, deadline: Deadline) -> BoundedState:
         """One step of Newton's method, or the end."""
+        newton = self._newton(memory)
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                found = self._newton(memory.current, deadline)
-                primal, product, error, worth = self._errors(found)
+                found = newton.next(memory.current, deadline)
+                primal, product, error, worth = newton.errors(found)
         except (np.linalg.LinAlgError, FloatingPointError):
             return replace(memory, ended=True)
         # Where no x meets the constraints, y goes on and on to prove it.
@@ -181,87 +144,3 @@ class BoundedInteriorPoint:
         if not (error < memory.error or proves):
             return memory
         return replace(memory, best=found, error=min(error, memory.error), worth=worth)
-
-    def _mended(self, z: np.ndarray) -> np.ndarray:
-        """z moved to where A z = b is missed by rounding alone, by entries that have room for it: the last steps, from
-        entries next to their bounds, lose digits. The z given where that is no nearer.
-        """
-        form, best = self._form, z
-        missed = least = form.right - form.forward(z)
-        for _ in range(MENDINGS):
-            room = np.minimum(np.minimum(z - form.lower, form.upper - z), self._reach)
-            free = np.maximum(room, CLOSE * self._reach) ** 2
-            try:
-                step = free * form.adjoint(NormalEquations(form.normal(free)).solve(missed))
-            except np.linalg.LinAlgError:
-                break
-            z = np.clip(z + step, form.lower, form.upper)
-            missed = form.right - form.forward(z)
-            if np.linalg.norm(missed) < np.linalg.norm(least):
-                best, least = z, missed
-        return best
-
-    def _errors(self, at: Inner) -> tuple[float, float, float, float]:
-        """|A z - b|, the product of distances and multipliers, the largest of what the optimum is missed by, all of
-        them relative, and the value of the dual.
-        """
-        form = self._form
-        curved = 0.5 * float(at.z @ (form.curvature * at.z))
-        price = float(form.cost @ at.z) + curved
-        worth = float(form.right @ at.y) + float(form.ends @ at.multipliers) - curved
-        primal = float(np.linalg.norm(form.right - form.forward(at.z)))
-        primal /= float(np.linalg.norm(form.right)) + self._reach
-        slope = self._slope(at)
-        dual = float(np.linalg.norm(slope)) / (float(np.linalg.norm(form.cost + form.curvature * at.z)) or 1.0)
-        product = float(at.distances @ at.multipliers)
-        gap = product / max(abs(price), abs(worth), self.problem.unit)
-        return primal, product, max(primal, dual, gap), worth
-
-    def _slope(self, at: Inner) -> np.ndarray:
-        """r, which is zero where the dual holds."""
-        form = self._form
-        return form.cost + form.curvature * at.z - form.adjoint(at.y) - form.scatter(at.multipliers)
-
-    def _newton(self, at: Inner, deadline: Deadline) -> Inner:
-        """The next iterate. Raises LinAlgError where rounding is too large for one."""
-        form, w, v = self._form, at.distances, at.multipliers
-        primal, slope = form.right - form.forward(at.z), self._slope(at)
-        products = w * v
-        mu = float(products.mean())
-        free = 1.0 / (form.curvature + form.scatter(v / w, 1.0))
-        deadline.check()
-        system = NormalEquations(form.normal(free))
-        deadline.check()
-
-        def towards(target: np.ndarray) -> Inner:
-            """The move that changes w v by the target, to first order."""
-            h = form.scatter(target / w) - slope
-            dy = system.solve(primal - form.forward(free * h))
-            dz = free * (form.adjoint(dy) + h)
-            dw = form.gather(dz)
-            return Inner(dz, dy, dw, (target - v * dw) / w)
-
-        first = towards(-products)
-        along, up = self._lengths(at, first, 1.0)
-        left = at.moved(first, along, up)
-        centring = min(1.0, float(left.distances @ left.multipliers) / (mu * w.size)) ** 3
-        move = towards(centring * mu - products - first.distances * first.multipliers)
-        along, up = self._lengths(at, move, INSIDE)
-        if max(along, up) < SMALLEST_STEP:
-            raise np.linalg.LinAlgError
-        return at.moved(move, along, up)
-
-    def _lengths(self, at: Inner, move: Inner, most: float) -> tuple[float, float]:
-        """How far z, and y, may go along a move: so far of the way to the first bound. Where the objective is curved,
-        the slope changes with z, and both go as far.
-        """
-        along = min(1.0, most * _longest(at.distances, move.distances))
-        up = min(1.0, most * _longest(at.multipliers, move.multipliers))
-        both = min(along, up)
-        return (both, both) if self._form.is_curved else (along, up)
-
-
-def _longest(values: np.ndarray, by: np.ndarray) -> float:
-    """The largest t with values + t by >= 0, values being positive."""
-    steepest = float((by / values).min())
-    return -1.0 / steepest if steepest < 0.0 else math.inf

@@ -61,9 +61,17 @@ def within_reach(
     falling.eliminate_zeros()
     values = combined @ right
     past = np.maximum(rising @ lower + falling @ upper - values, values - rising @ upper - falling @ lower)
-    vague = ROUNDED * (abs(combined) @ np.abs(right))
-    is_rest = np.diff(combined.indptr) > 1
-    return combined[np.flatnonzero(~(is_rest & (past > 0.0) & (past <= vague)))]
+    return combined[np.flatnonzero(~(are_rests(combined) & (past > 0.0) & (past <= vagueness(combined, right))))]
+
+
+def are_rests(combined: sp.csr_array) -> np.ndarray:
+    """Which rows of T are combinations, and not rows as they are."""
+    return np.diff(combined.indptr) > 1
+
+
+def vagueness(combined: sp.csr_array, right: np.ndarray) -> np.ndarray:
+    """What T b may be off by for b that may be off by a millionth."""
+    return ROUNDED * (abs(combined) @ np.abs(right))
 
 
 def _apart(rows: sp.csr_array, right: np.ndarray, rough: np.ndarray, vague: np.ndarray) -> Apart:
