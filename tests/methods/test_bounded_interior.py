@@ -21,7 +21,7 @@ from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.corrections.bounded_form import BoundedForm
-from cgm_cli.methods.corrections.interior_point import steps_for
+from cgm_cli.methods.corrections.bounded_newton import BoundedNewton
 from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.numerics.deadline import Deadline, OutOfTime
@@ -196,9 +196,10 @@ def test_a_run_taken_up_ends_the_same_to_the_last_bit():
 
 def test_no_step_begins_once_the_time_is_up():
     term, _ = rows_and_ranges(np.random.default_rng(6), DOMAINS[0], 6, False)
-    steps = steps_for(CompositeProblem(DOMAINS[0], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
+    form = BoundedForm(CompositeProblem(DOMAINS[0], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
+    newton = BoundedNewton(form, 1.0)
     with pytest.raises(OutOfTime):
-        steps._newton(steps._start(), Deadline(lambda: -1.0))
+        newton.next(newton.start(), Deadline(lambda: -1.0))
 
 
 def test_it_ends_where_rounding_leaves_nothing_to_gain():
