@@ -146,11 +146,14 @@ class BoundedNewton:
         form = self.form
         curved = 0.5 * float(at.z @ (form.curvature * at.z))
         price = float(form.cost @ at.z) + curved
-        worth = float(form.right @ at.y) + float(form.ends @ at.multipliers) - curved
         primal = self.missed(at.z)
         slope = self._slope(at)
         dual = float(np.linalg.norm(slope)) / (float(np.linalg.norm(form.cost + form.curvature * at.z)) or 1.0)
-        gap = float(at.distances @ at.multipliers) / max(abs(price), abs(worth), self.unit)
+        # What the slopes are worth that y leaves, rounding included, which counts where bounds are wide.
+        left = np.maximum(form.gather(slope + form.scatter(at.multipliers)), 0.0)
+        worth = float(form.right @ at.y) + float(form.ends @ left) - curved
+        product = max(float(at.distances @ at.multipliers), float(at.distances @ left))
+        gap = product / max(abs(price), abs(worth), self.unit)
         return primal, gap, max(primal, dual, gap), worth
 
     def seen(self, at: Inner) -> Inner:
