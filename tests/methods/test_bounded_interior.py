@@ -134,6 +134,23 @@ def test_linear_programs_against_another_method(domain, sparse, unit):
     assert domain.contains(found.solution["x"])
 
 
+@pytest.mark.parametrize("width", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_far_wider_than_solutions(seed, width):
+    """Entries that are all but free on both sides, beside others that are not; and those that go as far as they may."""
+    rng = np.random.default_rng(seed)
+    rows, x = rng.standard_normal((12, 20)), rng.uniform(0.0, 1.0, 20)
+    lower, upper = np.zeros(20), np.ones(20)
+    upper[:10], lower[:5] = width, -width
+    for cost in (rows.T @ rng.standard_normal(12) + np.r_[np.zeros(5), rng.uniform(0.1, 1.0, 15)], rng.normal(size=20)):
+        term = Term("rows", MatrixMap(rows, (20,)), Equals((12,), rows @ x))
+        problem = CompositeProblem(Box(lower, upper), Linear(cost, (20,)), (term,))
+        found = solve_problem(problem, SOLVER, {"gap": 1e-6, "infeasibility": 1e-6})
+        twin = linprog(cost, A_eq=rows, b_eq=rows @ x, bounds=np.c_[lower, upper])
+        assert (found.status.value, found.bound_is) == ("converged", "certified")
+        assert found.record.total == pytest.approx(twin.fun, rel=1e-5)
+
+
 @pytest.mark.parametrize("rows", [4, 20])
 def test_least_squares_with_and_without_a_map_of_full_rank(rows):
     """Over a box beside a range that is wide; and beside a sum, which a heavy row says nearly."""
@@ -199,7 +216,7 @@ def test_no_step_begins_once_the_time_is_up():
     form = BoundedForm(CompositeProblem(DOMAINS[0], Linear(np.arange(9.0) - 4.0, (9,)), (term,)))
     newton = BoundedNewton(form, 1.0)
     with pytest.raises(OutOfTime):
-        newton.next(newton.start(), Deadline(lambda: -1.0))
+        newton.next(newton.start(1.0), Deadline(lambda: -1.0))
 
 
 def test_it_ends_where_rounding_leaves_nothing_to_gain():

@@ -19,6 +19,8 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
 
+_EPS = float(np.finfo(float).eps)
+
 
 class Box(Domain):
     """{x : lower <= x <= upper}, entry by entry; bounds of the shape of x."""
@@ -72,9 +74,19 @@ class Box(Domain):
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = sum_i min(g_i l_i, g_i u_i): the lower bound where g_i > 0, else the upper one."""
         g = direction.dense()
-        vertex = np.where(g > 0.0, self.lower, self.upper)
+        vertex = self._vertex(g)
         value = float(np.vdot(g, vertex))
         return OracleAnswer(DenseAtom(vertex), value, value, exact=True)
+
+    def rounding(self, direction: Direction) -> float:
+        """Of <g, x> at the vertex where it is least, and which signs tell without an error: bounds that are wide, and
+        not where x is least, cost nothing.
+        """
+        g = direction.dense()
+        return g.size * _EPS * float(np.vdot(np.abs(g), np.abs(self._vertex(g))))
+
+    def _vertex(self, g: np.ndarray) -> np.ndarray:
+        return np.where(g > 0.0, self.lower, self.upper)
 
     def contains(self, x: np.ndarray, tolerance: float = 1e-9) -> bool:
         outside = x - np.clip(x, self.lower, self.upper)

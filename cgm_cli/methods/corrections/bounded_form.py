@@ -11,6 +11,7 @@ is known if it was rounded, their images may vary by that.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +58,24 @@ class BoundedForm:
         self.variables = self._free.size
         own = lower[self._free], upper[self._free]
         self._assemble(_rows(problem), own, is_loosened)
-        self.lower, self.upper = (np.concatenate(pair) for pair in zip(own, self._ranges, strict=True))
-        self.low, self.high = (np.flatnonzero(np.isfinite(end)) for end in (self.lower, self.upper))
-        self.ends = np.concatenate([self.lower[self.low], -self.upper[self.high]])
+        self._bound(*(np.concatenate(pair) for pair in zip(own, self._ranges, strict=True)))
         self.cost = np.zeros(self.lower.size)
         if problem.loss is not None and problem.loss.cost is not None:
             self.cost[: self.variables] = problem.loss.cost.dense().reshape(-1)[self._free]
+
+    def _bound(self, lower: np.ndarray, upper: np.ndarray) -> None:
+        self.lower, self.upper = lower, upper
+        self.low, self.high = (np.flatnonzero(np.isfinite(end)) for end in (lower, upper))
+        self.ends = np.concatenate([lower[self.low], -upper[self.high]])
+
+    def within(self, centre: np.ndarray, reach: float) -> BoundedForm:
+        """The same with x no farther from a centre, which is between its bounds, than this in any entry."""
+        found, own = copy.copy(self), slice(self.variables)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[own] = np.maximum(lower[own], centre - reach)
+        upper[own] = np.minimum(upper[own], centre + reach)
+        found._bound(lower, upper)
+        return found
 
     @property
     def is_curved(self) -> bool:

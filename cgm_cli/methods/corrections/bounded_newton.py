@@ -17,7 +17,7 @@ interior point method", SIAM J. Optim. 2, 1992). Where all entries have bounds o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,9 @@ INSIDE = 0.995
 
 SMALLEST_STEP = 1e-8
 """Where neither z nor y moves by so much, it has come as far as rounding lets it."""
+
+ROOM = 10.0
+"""How many times larger than the step to `_nearest` the entries of x are taken to be at the most."""
 
 MENDINGS, CLOSE = 2, 1e-5
 """How often the last point is mended; and the part of the reach of x that an entry has for it at the least."""
@@ -63,27 +66,54 @@ class BoundedNewton:
     unit: float
 
     @cached_property
-    def _reach(self) -> float:
-        """What an entry of x varies by, on average: as much as images by rows of length one do."""
-        form = self.form
-        widths = (form.upper - form.lower)[: form.variables]
-        return float(np.linalg.norm(widths)) / math.sqrt(widths.size)
+    def centre(self) -> np.ndarray:
+        """x as near to zero as its bounds let it be."""
+        own = slice(self.form.variables)
+        return np.clip(0.0, self.form.lower[own], self.form.upper[own])
 
-    def start(self) -> Inner:
-        """x in the middle of its bounds, images that are open where they are then, or inside of their bounds, and
-        multipliers that make up for the slope.
+    @cached_property
+    def _nearest(self) -> np.ndarray:
+        """x from `centre` as near to A z = b as the shortest step takes it: the bounds may be so wide that they do not
+        say how large a solution is.
+        """
+        form = self.form
+        z = np.clip(np.zeros(form.cost.size), form.lower, form.upper)
+        try:
+            system = NormalEquations(form.normal(np.ones(form.cost.size)))
+        except np.linalg.LinAlgError:
+            return self.centre
+        return self.centre + form.adjoint(system.solve(form.right - form.forward(z)))[: form.variables]
+
+    @cached_property
+    def reach(self) -> float:
+        """What an entry of x varies by, on average, as much as images by rows of length one do; where the bounds are
+        wider than solutions are likely to be, that.
+        """
+        widths = (self.form.upper - self.form.lower)[: self.form.variables]
+        size = ROOM * float(np.abs(self._nearest - self.centre).max())
+        return min(float(np.linalg.norm(widths)) / math.sqrt(widths.size), size or np.inf)
+
+    def start(self, inside: float) -> Inner:
+        """x in the middle of its bounds, or where they are wider so far inside of them, near zero; images that are
+        open where they are then, or inside of their bounds; and multipliers that make up for the slope.
         """
         form, own = self.form, slice(self.form.variables)
         z, y = np.zeros(form.cost.size), np.zeros(form.right.size)
-        z[own] = 0.5 * (form.lower[own] + form.upper[own])
+        lower, upper = form.lower[own], form.upper[own]
+        own_inside = np.minimum(0.5 * (upper - lower), inside)
+        z[own] = np.clip(self._nearest, lower + own_inside, upper - own_inside)
         lower, upper = form.lower[form.variables :], form.upper[form.variables :]
-        inside = np.minimum(0.5 * self._reach, 0.25 * (upper - lower))
+        image_inside = np.minimum(0.5 * self.reach, 0.25 * (upper - lower))
         image = (form.forward(z) - form.right)[form.opened]
-        z[form.variables :] = np.clip(image, lower + inside, upper - inside)
+        z[form.variables :] = np.clip(image, lower + image_inside, upper - image_inside)
         y[form.opened] = -(form.curvature * z)[form.variables :]
-        slopes = form.gather(form.cost + form.curvature * z - form.adjoint(y))
-        multipliers = np.maximum(slopes, 0.0) + (float(np.abs(slopes).mean()) or 1.0)
-        return Inner(z, y, form.gather(z) - form.ends, multipliers)
+        distances = form.gather(z) - form.ends
+        slope = form.cost + form.curvature * z - form.adjoint(y)
+        # Of two bounds the farther one has the smaller part, so that the products are about as large.
+        mean = float(np.abs(form.gather(slope)).mean()) or 1.0
+        multipliers = mean * np.minimum(1.0, inside / distances)
+        multipliers += np.maximum(form.gather(slope - form.scatter(multipliers)), 0.0)
+        return Inner(z, y, distances, multipliers)
 
     def mended(self, z: np.ndarray) -> np.ndarray:
         """z moved to where A z = b is missed by rounding alone, by entries that have room for it: the last steps, from
@@ -92,8 +122,8 @@ class BoundedNewton:
         form, best = self.form, z
         missed = least = form.right - form.forward(z)
         for _ in range(MENDINGS):
-            room = np.minimum(np.minimum(z - form.lower, form.upper - z), self._reach)
-            free = np.maximum(room, CLOSE * self._reach) ** 2
+            room = np.minimum(np.minimum(z - form.lower, form.upper - z), self.reach)
+            free = np.maximum(room, CLOSE * self.reach) ** 2
             try:
                 step = free * form.adjoint(NormalEquations(form.normal(free)).solve(missed))
             except np.linalg.LinAlgError:
@@ -107,7 +137,7 @@ class BoundedNewton:
     def missed(self, z: np.ndarray) -> float:
         """|A z - b|, relative."""
         form = self.form
-        return float(np.linalg.norm(form.right - form.forward(z))) / (float(np.linalg.norm(form.right)) + self._reach)
+        return float(np.linalg.norm(form.right - form.forward(z))) / (float(np.linalg.norm(form.right)) + self.reach)
 
     def errors(self, at: Inner) -> tuple[float, float, float, float]:
         """|A z - b|, the product of distances and multipliers, the largest of what the optimum is missed by, all of
@@ -116,13 +146,19 @@ class BoundedNewton:
         form = self.form
         curved = 0.5 * float(at.z @ (form.curvature * at.z))
         price = float(form.cost @ at.z) + curved
-        worth = float(form.right @ at.y) + float(form.ends @ at.multipliers) - curved
         primal = self.missed(at.z)
         slope = self._slope(at)
         dual = float(np.linalg.norm(slope)) / (float(np.linalg.norm(form.cost + form.curvature * at.z)) or 1.0)
-        product = float(at.distances @ at.multipliers)
+        # What the slopes are worth that y leaves, rounding included, which counts where bounds are wide.
+        left = np.maximum(form.gather(slope + form.scatter(at.multipliers)), 0.0)
+        worth = float(form.right @ at.y) + float(form.ends @ left) - curved
+        product = max(float(at.distances @ at.multipliers), float(at.distances @ left))
         gap = product / max(abs(price), abs(worth), self.unit)
-        return primal, product, max(primal, dual, gap), worth
+        return primal, gap, max(primal, dual, gap), worth
+
+    def seen(self, at: Inner) -> Inner:
+        """What was found within closer bounds, within these."""
+        return replace(at, distances=self.form.gather(at.z) - self.form.ends)
 
     def _slope(self, at: Inner) -> np.ndarray:
         """r, which is zero where the dual holds."""
