@@ -16,7 +16,7 @@ from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.blocks.fitting import positive, starting_point, wrong_size
 from cgm_cli.blocks.losses.base import Loss
-from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.base import LinearMap, rows_of
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
@@ -50,9 +50,7 @@ class Term:
 
     def rows(self) -> sp.csr_array | None:
         """The matrix of the map, sparse, that of the identity among them; None where there is none."""
-        if self.map.is_identity:
-            return sp.csr_array(sp.eye_array(math.prod(self.map.in_shape)))
-        return self.map.rows()
+        return rows_of(self.map)
 
 
 @dataclass(frozen=True)

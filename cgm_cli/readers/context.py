@@ -52,8 +52,9 @@ class BuildContext:
     folders: where a relative file name is looked up, in order. sources: top-level `source:` of the spec, file name ->
     where to get it and its SHA-256. seed: the seed of the spec. reserved: bytes asked for so far, by what they are for.
     domain: of the problem, once built, for maps that need to know more than the shape of its points. remarks: sentences
-    on what was read, for the summary. row_names: of the last table that has a column of `names`. code: functions of the
-    user's that were run, with the path and the SHA-256 of the file of each.
+    on what was read, for the summary. row_names, headings: of the last table that has a column of `names`, and of the
+    columns wanted of the last table. code: functions of the user's that were run, with the path and the SHA-256 of the
+    file of each.
     """
 
     folders: tuple[Path, ...]
@@ -64,6 +65,7 @@ class BuildContext:
     remarks: list[str] = field(default_factory=list[str])
     code: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     row_names: list[str] | None = None
+    headings: list[str] | None = None
     _found: dict[str, Path] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -229,6 +231,7 @@ class BuildContext:
             table, remarks = table.known(places, value.missing == "drop")
             self.remarks += remarks
         self.row_names = table.row_names or self.row_names
+        self.headings = None if value.transpose else table.titles(places)
         found = finished(called(value), table.numbers(places), value.transpose, takes_nan=takes_nan)
         assert isinstance(found, np.ndarray)
         return found.reshape(-1) if asked else found
@@ -243,7 +246,7 @@ class BuildContext:
             if real.shape != imaginary.shape:
                 raise ProblemError(f"the real part is {_size(real)}, but the imaginary part is {_size(imaginary)}")
             return joined(real, imaginary)
-        if isinstance(value, FileArray):
+        if isinstance(value, FileArray) and not isinstance(value, TableArray):
             found = read_array(self.find(value.file), value.key, value.transpose, called(value), takes_complex=True)
             return _scaled(found, value)
         return self.matrix(value)
@@ -254,7 +257,10 @@ class BuildContext:
         """
         name = called(value, "the graph")
         columns, weight = (value.columns, value.weight) if isinstance(value, GraphFile) else (None, None)
-        if not isinstance(value, FileArray) or isinstance(value, TableArray):
+        if isinstance(value, TableArray):
+            self.row_names = None
+            return Graph(adjacency_of(name, self.matrix(value)), self.row_names or self.headings)
+        if not isinstance(value, FileArray):
             return Graph(adjacency_of(name, self.matrix(value)))
         if columns is None and weight is None and Path(value.file).suffix.lower() in (".mtx", ".mat", ".npz", ".npy"):
             return Graph(adjacency_of(name, self.matrix(value)))

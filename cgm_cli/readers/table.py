@@ -128,6 +128,12 @@ class Table:
             raise DataError(f"{self.at(empty, place)}: the row has no name")
         return [visible(cells[place]) for _, cells in self.rows]
 
+    def titles(self, places: list[int]) -> list[str] | None:
+        """What columns are called, in one line each; a number where one has no heading, None where none has."""
+        if self.headings is None:
+            return None
+        return [visible(self.headings[place]) or str(place + 1) for place in places]
+
     def numbers(self, places: list[int]) -> np.ndarray:
         """The entries of these columns (rows, columns), nan where one is missing. DataError with the cell for what is
         no number.

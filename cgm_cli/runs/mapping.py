@@ -2,7 +2,8 @@
 
 Every array becomes `{file: arrays/<SHA-256>.npy}` wherever it stands, so that the text is a spec like any other; one of
 few entries stands in the text itself, where its numbers can be read. A frame in the place of a file, `{"file": frame}`,
-becomes a table with its headings: words, missing cells and names of rows are then those of any table.
+becomes a table with its headings: words, missing cells and names of rows are then those of any table. So does a frame
+of numbers in the place of an array, where its rows or its columns have names that the solution may be told by.
 """
 
 from __future__ import annotations
@@ -37,6 +38,13 @@ ROOM = 2000
 
 SHORT = 8
 """Entries of an array that stays in the text in any case, such as a shape."""
+
+
+NAMED = 100_000
+"""The most cells of a frame that becomes a table for the sake of its names: as text they take half a second."""
+
+_PLAIN = {"missing": "refuse"}
+"""What the mapping of such a frame says beside its file, as every table does unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +120,10 @@ def _plain(value: Any, path: TreePath) -> Any:
     place = _dotted(path) or "the spec"
     if len(path) > MAX_DEPTH:
         raise TypeError(f"{_dotted(path[:3])}...: nested deeper than {MAX_DEPTH} levels, or in itself")
-    value = _from_pandas(_of_pandas(value, place), place)
+    value = _of_pandas(value, place)
+    if _has_names(value):
+        return _plain({"file": value, **_PLAIN}, path)
+    value = _from_pandas(value, place)
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
             raise TypeError(f"{place}: an array with masked entries; every entry needs a number")
@@ -173,8 +184,8 @@ def _sparse(matrix: SparseMatrix, place: str) -> Matrix:
 
 
 def _of_pandas(value: Any, place: str) -> Any:
-    """A frame of another library, such as polars or pyarrow, as one of pandas. Anything else as it is."""
-    if isinstance(value, type) or not hasattr(value, "__dataframe__") or not hasattr(value, "to_pandas"):
+    """A frame or a column of another library, such as polars or pyarrow, as one of pandas. Anything else as it is."""
+    if isinstance(value, type) or not hasattr(value, "to_pandas"):
         return value
     try:
         return value.to_pandas()
@@ -187,27 +198,58 @@ def _is_frame(value: Any) -> bool:
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
+def _has_names(value: Any) -> bool:
+    """Whether a frame of numbers has names of rows or columns, and no more cells than are written out for them."""
+    if not _is_frame(value) or not 0 < value.size <= NAMED or not value.columns.is_unique:
+        return False
+    numbers = all(dtype.kind in "biuf" for dtype in value.dtypes)
+    return numbers and (_names_rows(value) or value.columns.dtype.kind not in "biuf")
+
+
+def _names_rows(frame: Any) -> bool:
+    """Whether the index of a frame has names: words, or whatever has a name itself."""
+    index = frame.index
+    return index.dtype.kind not in "biufM" or any(name is not None for name in index.names)
+
+
 def _with_table(given: Mapping[Any, Any], place: str) -> Mapping[Any, Any]:
-    """With a frame under `file` as a table; words in its index are names of rows, in a column before the others."""
+    """With a frame under `file` as a table; names of rows in its index come in a column before the others."""
     frame = _of_pandas(given.get("file"), place)
     if not _is_frame(frame):
         return given
     if frame.empty:
         raise TypeError(f"{place}: the frame has no cells")
-    if not frame.columns.is_unique:
+    headings = [_in_words(name) for name in frame.columns]
+    if len(set(headings)) < len(headings):
         raise TypeError(f"{place}: two columns of the frame have one name")
-    frame = frame.rename(columns=str)
+    columns = {heading: _cells(frame.iloc[:, at]) for at, heading in enumerate(headings)}
     options: dict[str, Any] = {}
-    heading = str(frame.index.name or "row")
-    if frame.index.nlevels == 1 and frame.index.dtype.kind not in "biufM" and heading not in frame.columns:
-        frame, options = frame.rename_axis(heading).reset_index(), {"names": heading}
-    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        if dtype.kind == "b":
-            frame = frame.assign(**{str(name): frame[name].astype(int)})
-        elif dtype.kind not in "biuf":  # a row is one line
-            frame = frame.assign(**{str(name): frame[name].replace(r"[\r\n]+", " ", regex=True)})
-    text: str = frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    if _names_rows(frame):
+        heading = _in_words(tuple(name for name in frame.index.names if name is not None)) or "row"
+        while heading in columns:
+            heading += " name"
+        columns, options = {heading: [_in_words(name) for name in frame.index], **columns}, {"names": heading}
+    pandas = sys.modules["pandas"]
+    text: str = pandas.DataFrame(columns).to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     return {**options, **given, "file": _Table(text.encode(), frame.shape)}
+
+
+def _in_words(name: Any) -> str:
+    """A name of a row or column in one line; those of several levels one after the other."""
+    parts = name if isinstance(name, tuple) else (name,)
+    return " ".join(" ".join(map(str, parts)).split())
+
+
+def _cells(column: Any) -> Any:
+    """A column of a frame as it is written: numbers in full, since a shorter text would be another one in double
+    precision; true and false as 1 and 0; words in one line.
+    """
+    kind = column.dtype.kind
+    if kind == "f":
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    if kind == "b":
+        return column.astype("Int64").array
+    return column.array if kind in "iu" else column.replace(r"[\r\n]+", " ", regex=True).array
 
 
 def _from_pandas(value: Any, place: str) -> Any:
@@ -272,6 +314,8 @@ def _placed(tree: Any, path: TreePath, most: int, handed: Handed) -> Any:
     entries.
     """
     if isinstance(tree, dict):
+        if tree.items() >= _PLAIN.items() and isinstance(table := tree.get("file"), _Table):
+            handed.places[path] = table.shape
         return {key: _placed(value, (*path, str(key)), most, handed) for key, value in tree.items()}
     if isinstance(tree, list):
         return [_placed(value, (*path, index), most, handed) for index, value in enumerate(tree)]

@@ -8,12 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.iterates import DenseIterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
-from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.blocks.maps.identity import Identity
-from cgm_cli.blocks.penalties.group_norm import GroupNorm
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.numerics.deadline import NEVER, Deadline
@@ -22,6 +19,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.channels import Channels, ChannelsField, Variation
 from cgm_cli.templates.photographs import Photo, clean_and_observed
 from cgm_cli.templates.views import restored_image
 
@@ -30,9 +28,8 @@ class LowRankDenoising(Template):
     """Minimise |X - B|^2 / 2 + l1 |X|_1 + tv TV(X) over |X|_* <= r, for a noisy image B.
 
     TV(X) is the total variation: the sum over pixels of |(D X)_ij|, D X the differences to the pixels below and to the
-    right, by the 1-norm (anisotropic) or the 2-norm (isotropic). The channels of a colour image are solved together:
-    they stand beside each other in B, m x 3 n, and the differences of a pixel are those of all three (Bresson and
-    Chan, Inverse Probl. Imaging 2, 2008).
+    right, by the 1-norm (anisotropic) or the 2-norm (isotropic). The channels of a colour image are solved together,
+    beside each other in B, m x 3 n, or each by itself (see `cgm_cli.templates.channels`).
     """
 
     iterate = "dense"
@@ -45,21 +42,21 @@ class LowRankDenoising(Template):
         observed: ArrayField | None = Field(
             None, description="your own noisy image, an array or a file; left out: the clean one, with noise added"
         )
-        grey: bool = Field(
-            False, description="take the luminance of colours; their channels are solved together otherwise"
-        )
+        grey: bool = Field(False, description="take the luminance of colours")
+        channels: ChannelsField = "together"
         size: Size | None = Field(None, description="resize the image to this side")
         noise: NonNegative = Field(
             0.1, description="standard deviation of the noise that is added to a clean image; levels run from 0 to 1"
         )
         tv: NonNegative = Field(0.1, description="factor of the total variation")
-        variation: Literal["isotropic", "anisotropic"] = Field("isotropic", description="which total variation")
+        variation: Variation = "isotropic"
         l1: NonNegative = Field(0.0, description="factor of the sum of |x_ij|")
         # Left to right, because 1 equals True.
         radius: Positive | Literal[True] = Field(
             True,
             union_mode="left_to_right",
-            description="r; true: the nuclear norm of the clean image, or else of `observed`",
+            description="r; true: the nuclear norm of the clean image, or else of `observed`; for each channel, where "
+            "they are solved so",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -75,7 +72,8 @@ class LowRankDenoising(Template):
             return self
 
         def build(self, context: BuildContext) -> LowRankDenoising:
-            clean, seen = clean_and_observed(self.image, self.observed, self.size, context, self.grey)
+            each, isotropic = self.channels == "each", self.variation == "isotropic"
+            clean, seen = clean_and_observed(self.image, self.observed, self.size, context, self.grey, each)
             found = seen or clean
             assert found is not None
             context.reserve("images", 8 * found.pixels.nbytes)
@@ -83,8 +81,8 @@ class LowRankDenoising(Template):
             if seen is None:
                 noisy = noisy + self.noise * np.random.default_rng([context.seed, 7]).standard_normal(noisy.shape)
             known = noisy if truth is None else truth
-            radius = float(np.linalg.norm(known, "nuc")) if self.radius is True else self.radius
-            return LowRankDenoising(truth, noisy, radius, self.tv, self.variation == "isotropic", self.l1, found)
+            radius = known if self.radius is True else self.radius
+            return LowRankDenoising(truth, noisy, radius, self.tv, isotropic, self.l1, found, each)
 
     measures = (Metric("psnr", "peak signal-to-noise ratio of the recovered image, in dB", "higher"),)
 
@@ -94,20 +92,24 @@ class LowRankDenoising(Template):
         self,
         truth: np.ndarray | None,
         noisy: np.ndarray,
-        radius: float,
+        radius: float | np.ndarray,
         tv: float,
         isotropic: bool = True,
         l1: float = 0.0,
         form: Photo | None = None,
+        each: bool = False,
     ):
-        """truth, noisy: (m, n c), of c channels a pixel, as `form` says."""
+        """truth, noisy: (m, n c), of c channels a pixel, as `form` says. radius: r, or an image whose nuclear norm it
+        is. each: the channels are solved each by itself.
+        """
         self.truth, self.noisy, self.form = truth, noisy, form or Photo(noisy)
-        shape, terms = noisy.shape, list[Term]()
-        if tv > 0.0:
-            terms.append(_total_variation(shape, tv, isotropic, self.form.channels))
+        self.channels = Channels((noisy.shape[0], noisy.shape[1]), self.form.channels, each)
+        target = self.channels.point(noisy)
+        shape, terms = target.shape, list(self.channels.variation(tv, isotropic))
         if l1 > 0.0:
             terms.append(Term("l1", Identity(shape), L1Norm(shape, l1)))
-        self.problem = CompositeProblem(NuclearBall(shape, radius), LeastSquares(Identity(shape), noisy), tuple(terms))
+        fit = LeastSquares(Identity(shape), target)
+        self.problem = CompositeProblem(self.channels.ball(radius), fit, tuple(terms))
 
     def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:
         """psnr: of the iterate, clipped to [0, 1], against the clean image, where there is one, in dB."""
@@ -115,22 +117,14 @@ class LowRankDenoising(Template):
             return {}
         from skimage.metrics import peak_signal_noise_ratio
 
-        clipped = np.clip(iterate.array, 0.0, 1.0)
-        return {"psnr": float(peak_signal_noise_ratio(self.truth, clipped, data_range=1.0))}
+        return {"psnr": float(peak_signal_noise_ratio(self.truth, self._recovered(iterate), data_range=1.0))}
 
     def round(
         self, iterate: DenseIterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """The images: recovered (clipped to [0, 1]), noisy, and truth, where that is known."""
-        arrays = {"recovered": np.clip(iterate.array, 0.0, 1.0), "noisy": self.noisy, **self.form.arrays}
+        arrays = {"recovered": self._recovered(iterate), "noisy": self.noisy, **self.form.arrays}
         return Rounding(arrays=arrays if self.truth is None else {**arrays, "truth": self.truth})
 
-
-def _total_variation(shape: tuple[int, int], scale: float, isotropic: bool, channels: int) -> Term:
-    differences = Differences(shape, channels)
-    if not isotropic:
-        return Term("tv", differences, L1Norm(differences.out_shape, scale))
-    # The two differences of a pixel, in every channel, are one group.
-    pixels = shape[0] * shape[1] // channels
-    groups = np.arange(2 * pixels * channels).reshape(2, pixels, channels).swapaxes(0, 1).reshape(pixels, -1).tolist()
-    return Term("tv", differences, GroupNorm(differences.out_shape, groups, scale))
+    def _recovered(self, iterate: DenseIterate) -> np.ndarray:
+        return self.channels.levels(np.clip(iterate.array, 0.0, 1.0))

@@ -37,8 +37,11 @@ class Photo:
         return form if self.alpha is None else {**form, ALPHA: self.alpha}
 
 
-def photograph(source: ArrayField | str, size: int | list[int] | None, context: BuildContext, grey: bool) -> Photo:
-    """The levels of an array, perhaps in a file, or of CAMERA; grey: the luminance of colours.
+def photograph(
+    source: ArrayField | str, size: int | list[int] | None, context: BuildContext, grey: bool, each: bool = False
+) -> Photo:
+    """The levels of an array, perhaps in a file, or of CAMERA; grey: the luminance of colours; each: what is told of
+    their channels.
 
     size: what to resize it to, the side of a square or [rows, columns]; None leaves it as it is. Raises DataError for
     anything but a picture with some contrast, ProblemError if it is too small to be compared.
@@ -68,7 +71,8 @@ def photograph(source: ArrayField | str, size: int | list[int] | None, context: 
         raise DataError(f"{name}: every pixel is {levels.flat[0]:g}, there is nothing to recover")
     channels = levels.shape[2] if levels.ndim == 3 else 1
     if channels > 1:
-        context.remarks.append(f"{name}: its {channels} channels are solved together, as one matrix.")
+        how = "each by itself" if each else "together, as one matrix"
+        context.remarks.append(f"{name}: its {channels} channels are solved {how}.")
     if found.remark:
         context.remarks.append(found.remark)
     if alpha is not None:
@@ -91,6 +95,7 @@ def clean_and_observed(
     size: int | list[int] | None,
     context: BuildContext,
     grey: bool,
+    each: bool = False,
 ) -> tuple[Photo | None, Photo | None]:
     """The clean image of a spec, and the one that is to be restored, as far as it gives them: see `photograph`. Raises
     ProblemError, too, unless they have one form, or where what compares a result with a clean one is not installed.
@@ -100,10 +105,10 @@ def clean_and_observed(
         with located("image"), part("images", "a clean image, which the result is compared with,"):
             import skimage.metrics  # noqa: F401  # so that a run does not begin without it
 
-            clean = photograph(image, size, context, grey)
+            clean = photograph(image, size, context, grey, each)
     if observed is not None:
         with located("observed"):
-            seen = photograph(observed, size, context, grey)
+            seen = photograph(observed, size, context, grey, each)
             if clean is not None:
                 _check_alike(seen, clean)
     return clean, seen

@@ -1,4 +1,6 @@
-"""Robust PCA as image inpainting: a low-rank image from the noisy pixels that are left of it (paper, section 6.2)."""
+"""Robust PCA as image inpainting: an image of low rank, or smooth in parts, from the noisy pixels that are left of it
+(paper, section 6.2).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.domains.nuclear import NuclearBall
 from cgm_cli.blocks.fitting import fit
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.base import Loss
@@ -23,9 +24,10 @@ from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext, called
 from cgm_cli.solving.rounding import Rounding
-from cgm_cli.spec.fields import ArrayField, Positive, Size, TemplateSpec
+from cgm_cli.spec.fields import ArrayField, NonNegative, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.channels import Channels, ChannelsField, Variation
 from cgm_cli.templates.claims import AgainstBound, Claim, FeasibleObjective
 from cgm_cli.templates.photographs import Photo, clean_and_observed, filled, known_pixels, salt_and_pepper
 from cgm_cli.templates.views import restored_image
@@ -35,10 +37,11 @@ MISSING = 0.25
 
 
 class RobustPCA(Template):
-    """Recover an image from its known, noisy pixels b: min loss(A X - b) subject to 0 <= X <= 1 and |X|_* <= r.
+    """Recover an image from its known, noisy pixels b: min loss(A X - b) + tv TV(X), 0 <= X <= 1 and |X|_* <= r.
 
     A picks the known pixels. The loss is |.|_1, which shrugs off a few pixels that are far out, or 1/2 |.|^2, which
-    does not. The channels of a colour image stand beside each other in X, m x 3 n, and are solved together.
+    does not. TV is the total variation of `low-rank-denoising`, none where `tv` is left out. The channels of a colour
+    image are solved together, beside each other in X, m x 3 n, or each by itself (`cgm_cli.templates.channels`).
     """
 
     iterate = "dense"
@@ -51,13 +54,14 @@ class RobustPCA(Template):
         observed: ArrayField | None = Field(
             None, description="your own image, with pixels to fill in or noise; left out: the clean one, spoilt"
         )
-        grey: bool = Field(
-            False, description="take the luminance of colours; their channels are solved together otherwise"
-        )
+        grey: bool = Field(False, description="take the luminance of colours")
+        channels: ChannelsField = "together"
         size: Size | Annotated[list[Size], Field(min_length=2, max_length=2)] | None = Field(
             None, description="resize the image to this side, or [rows, columns]"
         )
         loss: Literal["l1", "l2"] = Field("l1", description="l1: sum of |A X - b|; l2: half the sum of squares")
+        tv: NonNegative = Field(0.0, description="factor of the total variation: the larger, the smoother")
+        variation: Variation = "isotropic"
         missing: float | None = Field(
             None,
             ge=0,
@@ -76,7 +80,7 @@ class RobustPCA(Template):
             True,
             union_mode="left_to_right",
             description="r; true: the nuclear norm of the clean image, or else of `observed`, with what is missing "
-            "taken from what is known around it",
+            "taken from what is known around it; for each channel, where they are solved so",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
@@ -93,7 +97,8 @@ class RobustPCA(Template):
             return self
 
         def build(self, context: BuildContext) -> RobustPCA:
-            clean, seen = clean_and_observed(self.image, self.observed, self.size, context, self.grey)
+            each, isotropic = self.channels == "each", self.variation == "isotropic"
+            clean, seen = clean_and_observed(self.image, self.observed, self.size, context, self.grey, each)
             found = seen or clean
             assert found is not None
             context.reserve("images", 3 * found.pixels.nbytes)
@@ -103,8 +108,8 @@ class RobustPCA(Template):
             noisy = salt_and_pepper(found.pixels, self.noise, context.seed) if seen is None else found.pixels
             truth = None if clean is None else clean.pixels
             whole = filled(noisy, known, found.channels) if truth is None else truth
-            radius = float(np.linalg.norm(whole, "nuc")) if self.radius is True else self.radius
-            return RobustPCA(truth, known, noisy, radius, self.loss, found)
+            radius = whole if self.radius is True else self.radius
+            return RobustPCA(truth, known, noisy, radius, self.loss, found, self.tv, isotropic, each)
 
         def _known(self, found: Photo, context: BuildContext) -> np.ndarray:
             """Which pixels (rows, columns) are known."""
@@ -129,16 +134,22 @@ class RobustPCA(Template):
         truth: np.ndarray | None,
         known: np.ndarray,
         noisy: np.ndarray,
-        radius: float,
+        radius: float | np.ndarray,
         loss: Literal["l1", "l2"],
         form: Photo | None = None,
+        tv: float = 0.0,
+        isotropic: bool = True,
+        each: bool = False,
     ):
         """truth: levels in [0, 1], or None; known: True where one is known; noisy: b, read where known. All (m, n c),
-        of c channels a pixel, as `form` says.
+        of c channels a pixel, as `form` says. radius: r, or an image whose nuclear norm it is. each: the channels are
+        solved each by itself.
         """
         self.truth, self.known, self.noisy, self.form = truth, known, noisy, form or Photo(noisy)
-        shape = noisy.shape
-        sampled, target = Sampling(np.flatnonzero(known), shape), noisy[known]
+        self.channels = Channels((noisy.shape[0], noisy.shape[1]), self.form.channels, each)
+        domain = self.channels.ball(radius)
+        shape, places = domain.shape, np.flatnonzero(self.channels.point(known))
+        sampled, target = Sampling(places, shape), self.channels.point(noisy).reshape(-1)[places]
         fit_loss: Loss | None = None
         terms: tuple[Term, ...] = ()
         if loss == "l2":
@@ -147,7 +158,8 @@ class RobustPCA(Template):
             terms = (Term("fit", sampled, Shifted(L1Norm(target.shape), target)),)
         range_term = Term("range", Identity(shape), BoxSet(shape, np.array(0.0), np.array(1.0)))
         # The ball's own start is the zero matrix, as in the paper.
-        self.problem = CompositeProblem(NuclearBall(shape, radius), fit_loss, (*terms, range_term))
+        terms = *terms, range_term, *self.channels.variation(tv, isotropic)
+        self.problem = CompositeProblem(domain, fit_loss, terms)
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """psnr (dB) and ssim of the iterate, clipped to [0, 1], against the clean image, where there is one."""
@@ -155,7 +167,7 @@ class RobustPCA(Template):
             return {}
         from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
-        recovered = _clipped(iterate)
+        recovered = self._recovered(iterate)
         noise: Any = peak_signal_noise_ratio(self.truth, recovered, data_range=1.0)
         shape = (len(recovered), -1, self.form.channels)
         pair = self.truth.reshape(shape), recovered.reshape(shape)
@@ -165,15 +177,17 @@ class RobustPCA(Template):
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
-        """The images, and the loss at a feasible point: an upper bound on the optimum, where the iterate leaves [0, 1].
+        """The images, and the objective at a feasible point: an upper bound on the optimum, where the iterate leaves
+        [0, 1]. Of channels that are solved each by itself there is none.
 
         feasible_gap: how far that is above a certified lower bound, relative to the larger of the two, as the gap is.
         """
-        recovered = _clipped(iterate)
-        value = self.loss(self.feasible(recovered))
-        metrics = {"feasible_objective": value}
-        if bound is not None:
-            metrics["feasible_gap"] = self.problem.relative(value - bound, value, bound)
+        recovered, metrics = self._recovered(iterate), dict[str, float]()
+        if not self.channels.apart:
+            value = self.objective(self.feasible(recovered))
+            metrics["feasible_objective"] = value
+            if bound is not None:
+                metrics["feasible_gap"] = self.problem.relative(value - bound, value, bound)
         arrays = {
             "recovered": recovered,
             "observed": np.where(self.known, self.noisy, np.nan),
@@ -183,6 +197,8 @@ class RobustPCA(Template):
         return Rounding(metrics, arrays if self.truth is None else {**arrays, "truth": self.truth})
 
     def claims(self) -> Sequence[Claim]:
+        if self.channels.apart:
+            return ()
         value = FeasibleObjective(self.problem, "recovered", nuclear_radius=self.problem.domain.radius)
         return (
             Claim("feasible_objective", value, limit=1.0),
@@ -194,16 +210,14 @@ class RobustPCA(Template):
         norm = float(np.linalg.norm(clipped, "nuc"))
         return clipped * min(1.0, self.problem.domain.radius / norm) if norm > 0.0 else clipped
 
-    def loss(self, x: np.ndarray) -> float:
-        """loss(A x - b)."""
-        if self.problem.loss is not None:
-            return self.problem.loss.value(self.problem.loss.map.forward(x))
-        term = self.problem.terms[0]
-        return term.penalty.value(term.map.forward(x))
+    def objective(self, x: np.ndarray) -> float:
+        """loss(A x - b) + tv TV(x)."""
+        loss, finite = self.problem.loss, [term for term in self.problem.terms if not term.penalty.is_set]
+        value = 0.0 if loss is None else loss.value(loss.map.forward(x))
+        return value + sum(term.penalty.value(term.map.forward(x)) for term in finite)
 
-
-def _clipped(iterate: Iterate) -> np.ndarray:
-    return np.clip(iterate.point.dense(), 0.0, 1.0)
+    def _recovered(self, iterate: Iterate) -> np.ndarray:
+        return self.channels.levels(np.clip(iterate.point.dense(), 0.0, 1.0))
 
 
 def _as_mask(pixels: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:

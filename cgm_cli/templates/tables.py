@@ -134,12 +134,14 @@ def _read(data: str | Arrays | SampleFile, context: BuildContext) -> _Samples:
             return *read_svmlight(context.find(data.file), visible(data.file)), None
     assert isinstance(data, Arrays)
     with located("features"):
+        context.headings = None
         features = context.array(data.features, copies=3)  # two for what is made of them
+        names = context.headings
         if features.ndim != 2:
             raise ProblemError(f"the features must be a matrix, one row per sample, but are {named(features.shape)}")
     with located("target"):
         target = fit(context.array(data.target), (features.shape[0],), "the target", "the column of samples")
-    return features, target, None
+    return features, target, names
 
 
 def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> _Samples:
@@ -157,9 +159,7 @@ def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> _S
         context.remarks.append(f"Of the target, {quoted(words[0])} counts as -1, and {quoted(words[1])} as +1.")
         found = 2.0 * codes - 1.0
     name = visible(data.file)
-    # A heading of a spreadsheet may have several lines; a column without one is told by its number.
-    names = [visible(table.headings[place]) or str(place + 1) for place in places] if table.headings else None
-    return np.asarray(finished(name, features)), np.asarray(finished(name, found)), names
+    return np.asarray(finished(name, features)), np.asarray(finished(name, found)), table.titles(places)
 
 
 def _signs(target: np.ndarray) -> np.ndarray:

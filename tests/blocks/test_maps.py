@@ -19,7 +19,8 @@ from cgm_cli.blocks.directions import (
     SumDirection,
 )
 from cgm_cli.blocks.domains.product import Product
-from cgm_cli.blocks.maps import quadratic_forms
+from cgm_cli.blocks.maps import column_sums, quadratic_forms, row_sums
+from cgm_cli.blocks.maps.base import rows_of
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.differences import Differences
@@ -157,6 +158,16 @@ def test_norm(maps):
 
 
 @every_map
+def test_rows(maps):
+    """Where there is a matrix of the map, its products are those of the map."""
+    rng = np.random.default_rng(3)
+    for a in maps:
+        x, rows = rng.standard_normal(a.in_shape), rows_of(a)
+        if rows is not None:
+            np.testing.assert_allclose(rows @ x.reshape(-1), a.forward(x).reshape(-1), atol=1e-13)
+
+
+@every_map
 def test_forward_returns_an_array_of_its_own(maps):
     for a in maps:
         x = np.ones(a.in_shape)
@@ -268,6 +279,13 @@ def test_the_norm_of_many_quadratic_forms(held, monkeypatch):
         assert true * (1.0 - 1e-14) <= linear.norm_bound <= true * (1.0 + 1e-4)
     monkeypatch.setattr(quadratic_forms, "WRITTEN_OUT", 11)
     assert linear.rows() is None
+
+
+def test_sums_of_what_is_too_large_have_no_rows(monkeypatch):
+    for module, kind in ((row_sums, "row-sums"), (column_sums, "column-sums")):
+        assert mapped({"kind": kind}, (3, 4)).rows() is not None
+        monkeypatch.setattr(module, "WRITTEN_OUT", 11)
+        assert mapped({"kind": kind}, (3, 4)).rows() is None
 
 
 @pytest.mark.parametrize("mode", ["same", "valid"])

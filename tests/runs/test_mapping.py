@@ -200,8 +200,8 @@ with_nan = np.where(np.arange(200.0).reshape(20, 10) == 37, np.nan, 1.0)
         (np.full(101, np.longdouble(1e308) * 100), "101 entries are not finite"),
         (sp.csc_array(np.diag([1.0, np.inf])), "1 entry is not finite, the first at row 2, column 2: inf"),
         (
-            pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}),
-            "a cell is missing, that of row `1`, column `a`; `{'file': frame, 'missing': 'drop'}` takes a frame",
+            pd.DataFrame({0: pd.array([1, None], dtype="Int64")}),
+            "a cell is missing, that of row `1`, column `0`; `{'file': frame, 'missing': 'drop'}` takes a frame",
         ),
         (np.zeros((2, 3, 5)), r"has 3 dimensions \(2 x 3 x 5\); at most two are supported"),
         (sp.coo_array(np.ones((2, 3, 4))), r"has 3 dimensions \(2 x 3 x 4\)"),
@@ -389,7 +389,57 @@ def test_a_frame_in_the_place_of_a_file_is_a_table(tmp_path):
         built({"file": pd.concat([PEOPLE, PEOPLE], axis=1)}, tmp_path / "6")
 
 
-def test_a_frame_of_another_library_is_one(tmp_path):
-    np.testing.assert_array_equal(
-        through(pa.table({"x": np.arange(200.0)}), tmp_path / "run"), np.arange(200.0)[:, None]
-    )
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_a_frame_of_another_library_is_one(library, tmp_path):
+    made = pytest.importorskip(library)
+    frame = {"pyarrow": "table", "polars": "DataFrame"}[library]
+    table = getattr(made, frame)({"x": [1.0, 2.0, 3.0], "y": [1, 2, 3], "who": ["a", "b", "c"]})
+    points, names = built({"file": table, "names": "who"}, tmp_path / "1")
+    assert names == ["a", "b", "c"] and points.tolist() == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+    points, names = built(table.select(["x", "y"]), tmp_path / "2")
+    assert names is None and points.shape == (3, 2)
+    np.testing.assert_array_equal(hand_over({"a": table["x"]}).tree["a"], [1.0, 2.0, 3.0])
+
+
+def test_names_of_a_plain_frame_stay_with_it(tmp_path):
+    numbers = np.float32([[0.1, 1], [1 / 3, 2], [5, 3], [7, 4]])
+    for number, (index, expected) in enumerate(
+        [
+            (["anna", "bo,\nb", "cy", "di"], ["anna", "bo, b", "cy", "di"]),
+            (pd.Index([7, 8, 9, 10], name="a"), ["7", "8", "9", "10"]),
+            (pd.MultiIndex.from_product([["u", "v"], [1, 2]]), ["u 1", "u 2", "v 1", "v 2"]),
+            (None, None),
+        ]
+    ):
+        frame = pd.DataFrame(numbers, index=index, columns=["a", "b"])
+        points, names = built(frame, tmp_path / str(number))
+        np.testing.assert_array_equal(points, numbers.astype(float))
+        assert names == expected
+
+
+def problem_of(spec, folder):
+    """The template that a run was handed a problem of."""
+    path = begun({"problem": spec}, folder)
+    return loads(path.read_text(), path=path).problem.build(BuildContext((folder,)))
+
+
+def test_names_of_features_and_nodes_are_those_of_a_frame(tmp_path):
+    features = pd.DataFrame(np.eye(5), columns=list("abcde"))
+    data = {"features": features, "target": pd.Series(np.arange(5.0))}
+    model = problem_of({"template": "sparse-regression", "data": data, "radius": 1.0}, tmp_path / "1")
+    assert model.table.names == list("abcde")
+    weights = pd.DataFrame([[0, 1], [1, 0]], columns=["x", "y"])
+    assert problem_of({"template": "max-cut", "graph": weights}, tmp_path / "2").labels == ["x", "y"]
+    weights.index = ["u", "v"]
+    assert problem_of({"template": "max-cut", "graph": weights}, tmp_path / "3").labels == ["u", "v"]
+
+
+def test_a_frame_of_ratings_may_have_cells_without_one(tmp_path):
+    pivot = pd.DataFrame([[1.0, np.nan], [2.0, 3.0]], index=["ann", "bob"], columns=["tea", "milk"])
+    built = problem_of({"template": "matrix-completion", "matrix": pivot, "radius": 5.0}, tmp_path)
+    assert built.seen.count == 3
+
+
+def test_a_plain_frame_that_is_missing_a_cell_says_which(tmp_path):
+    with pytest.raises(DataError, match=r"line 5 \(`di`\), column 2 \(`a`\): the value is missing; `missing: drop`"):
+        built(PEOPLE[["a", "b"]], tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
+import cvxpy
 import numpy as np
 import pytest
 import tifffile
@@ -84,6 +85,54 @@ def test_inpainting_of_ones_own_image(tmp_path, cgm):
     assert np.isnan(answer.solution["observed"].reshape(16, 18, 3)[~mask]).all()
     error = np.abs(answer.solution["recovered"].reshape(waves.shape) - waves)[~mask]
     assert error.mean() < 0.05
+    assert cgm("verify", tmp_path / "run")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"template": "low-rank-denoising", "tv": 0.1},
+        {"template": "robust-pca", "missing": 0.2, "loss": "l2"},
+        {"template": "robust-pca", "missing": 0.2, "tv": 0.1, "variation": "anisotropic"},
+    ],
+)
+def test_channels_each_by_itself_are_three_images(tmp_path, cgm, fields):
+    """The optimum is the sum of those of the channels; where it is at one image alone, that is put together of theirs."""
+    waves = np.sin(np.arange(8)[:, None] / 3.0 + np.arange(9) / 5.0)[..., None] * [0.3, 0.2, 0.4] + 0.5
+    stop = {"gap": 1e-6, "infeasibility": 1e-6}
+    problem = {"observed": waves, "channels": "each", **fields}
+    whole = solve({"problem": problem, "stop": stop}, out=tmp_path / "each")
+    apart = [
+        solve({"problem": {**problem, "observed": waves[..., k].copy()}, "stop": stop}, out=tmp_path / str(k))
+        for k in range(3)
+    ]
+    assert "3 channels are solved each by itself" in whole.message
+    assert whole.objective == pytest.approx(sum(answer.objective for answer in apart), rel=1e-5, abs=1e-6)
+    if fields["template"] == "low-rank-denoising":
+        planes = np.stack([answer.solution["recovered"] for answer in apart], axis=2)
+        np.testing.assert_allclose(whole.solution["recovered"].reshape(8, 9, 3), planes, atol=1e-2)
+    assert cgm("export", tmp_path / "each", "--solution", tmp_path / "out.png")[0] == 0
+    assert np.asarray(Image.open(tmp_path / "out.png")).shape == (8, 9, 3)
+    assert cgm("verify", tmp_path / "each")[0] == 0
+
+
+@pytest.mark.parametrize("variation", ["isotropic", "anisotropic"])
+def test_inpainting_by_total_variation_is_that_of_clarabel(tmp_path, cgm, variation):
+    """The ball is too large to matter."""
+    seen = FORMS["L"] / 255.0
+    mask = np.random.default_rng(0).random(seen.shape) > 0.3
+    fields = {"observed": seen, "mask": mask.astype(float), "tv": 0.2, "variation": variation, "radius": 100.0}
+    spec = {"problem": {"template": "robust-pca", **fields}, "stop": {"gap": 1e-5, "infeasibility": 1e-6}}
+    answer = solve(spec, out=tmp_path / "run")
+    x = cvxpy.Variable(seen.shape)
+    down = cvxpy.vstack([x[1:] - x[:-1], np.zeros((1, 9))])
+    right = cvxpy.hstack([x[:, 1:] - x[:, :-1], np.zeros((8, 1))])
+    both = cvxpy.vstack([cvxpy.vec(down, order="C"), cvxpy.vec(right, order="C")])
+    lengths = cvxpy.norm(both, 2 if variation == "isotropic" else 1, axis=0)
+    fit = cvxpy.sum(cvxpy.abs(cvxpy.multiply(mask, x - seen)))
+    best = cvxpy.Problem(cvxpy.Minimize(fit + 0.2 * cvxpy.sum(lengths)), [x >= 0, x <= 1]).solve(solver="CLARABEL")
+    assert answer.objective == pytest.approx(best, rel=1e-4)
+    assert answer.bound <= best * (1 + 1e-7) and best <= answer.metrics["feasible_objective"] * (1 + 1e-7)
     assert cgm("verify", tmp_path / "run")[0] == 0
 
 

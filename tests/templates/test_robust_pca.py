@@ -101,8 +101,8 @@ def test_the_seed_draws_the_data_and_nothing_else_does():
 def test_the_losses_at_the_truth_and_the_zero_start():
     absolute, squares = camera(loss="l1"), camera(loss="l2")
     error = (absolute.truth - absolute.noisy)[absolute.known]
-    assert absolute.loss(absolute.truth) == pytest.approx(np.abs(error).sum())
-    assert squares.loss(squares.truth) == pytest.approx(0.5 * (error**2).sum())
+    assert absolute.objective(absolute.truth) == pytest.approx(np.abs(error).sum())
+    assert squares.objective(squares.truth) == pytest.approx(0.5 * (error**2).sum())
     assert [term.name for term in absolute.problem.terms] == ["fit", "range"]
     assert [term.name for term in squares.problem.terms] == ["range"]
     assert not absolute.problem.first.dense().any()
@@ -250,7 +250,7 @@ def optimum(problem, sweeps=1500, penalty=3.0):
         x = (copies + duals).mean(axis=0)
         duals += copies - x
     assert np.abs(copies - x).max() < 1e-4
-    return problem.loss(x), x
+    return problem.objective(x), x
 
 
 @pytest.mark.parametrize(("loss", "iterations"), [("l1", 4000), ("l2", 1000)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cgm_cli import solve
+from cgm_cli import load_run, solve
 from cgm_cli.errors import ProblemError
 from tests.templates.programs import transport_optimum
 from tests.templates.support import template
@@ -32,6 +32,27 @@ def test_on_a_line_it_is_the_distance_of_the_distribution_functions(tmp_path):
     problem = {"template": "transport", "costs": abs(place[:, None] - place), "supplies": a, "demands": b}
     answer = solve({"problem": problem}, out=tmp_path / "run")
     assert answer.objective == pytest.approx(abs(np.cumsum(a) - np.cumsum(b)).sum(), rel=1e-3)
+
+
+def test_composed_it_takes_the_steps_of_the_template(tmp_path):
+    rng = np.random.default_rng(5)
+    costs, supplies, demands = rng.random((6, 4)), np.full(6, 0.5), np.full(4, 0.75)
+    answers = [
+        solve({"problem": problem, "stop": {"gap": 1e-7}}, out=tmp_path / name)
+        for name, problem in {
+            "template": {"template": "transport", "costs": costs, "supplies": supplies, "demands": demands},
+            "composed": {
+                "domain": {"kind": "simplex", "size": [6, 4], "radius": 3.0},
+                "objective": {"kind": "linear", "cost": costs},
+                "constraints": [
+                    {"kind": "equals", "value": supplies, "map": {"kind": "row-sums"}, "name": "supplies"},
+                    {"kind": "equals", "value": demands, "map": {"kind": "column-sums"}, "name": "demands"},
+                ],
+            },
+        }.items()
+    ]
+    assert all("interior-point" in load_run(answer.run).summary["method"] for answer in answers)
+    assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-6)
 
 
 def test_numbers_stand_for_all_and_rounding_is_mended():

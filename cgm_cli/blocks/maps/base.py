@@ -40,7 +40,7 @@ class LinearMap(ABC):
         return None
 
     def rows(self) -> sp.csr_array | None:
-        """That matrix, sparse, made anew where it is not kept; None where there is none."""
+        """That matrix, sparse, made anew where it is not kept; None where there is none, or one too large for it."""
         matrix = self.explicit
         return None if matrix is None else sp.csr_array(matrix)
 
@@ -60,3 +60,8 @@ class LinearMap(ABC):
     def forward_atom(self, atom: Atom) -> np.ndarray:
         """A s for an atom; subclasses override it where the atom's form makes it cheaper than writing it out."""
         return self.forward(atom.dense())
+
+
+def rows_of(linear: LinearMap) -> sp.csr_array | None:
+    """`rows`, those of the identity among them, which asks for nothing to be multiplied where it stands alone."""
+    return sp.csr_array(sp.eye_array(math.prod(linear.in_shape))) if linear.is_identity else linear.rows()

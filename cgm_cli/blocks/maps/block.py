@@ -7,12 +7,13 @@ from copy import copy
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom, BlocksAtom
 from cgm_cli.blocks.directions import Direction, EmbeddedDirection
 from cgm_cli.blocks.domains.product import Product
-from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.base import LinearMap, rows_of
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, MapField, identity_map
@@ -63,6 +64,13 @@ class Block(LinearMap):
     @property
     def work(self) -> int:
         return super().work + self.inner.work
+
+    def rows(self) -> sp.csr_array | None:
+        rows = rows_of(self.inner)
+        if rows is None:
+            return None
+        shape = rows.shape[0], self.in_shape[0]
+        return sp.csr_array((rows.data, rows.indices + self.start, rows.indptr), shape=shape)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         stop = self.start + math.prod(self.inner.in_shape)

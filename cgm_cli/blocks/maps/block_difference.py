@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom
@@ -71,6 +72,10 @@ class BlockDifference(LinearMap):
     @property
     def work(self) -> int:
         return self.plus.work + self.minus.work
+
+    def rows(self) -> sp.csr_array | None:
+        first, second = self.plus.rows(), self.minus.rows()
+        return None if first is None or second is None else sp.csr_array(first - second)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return self.plus.forward(x) - self.minus.forward(x)

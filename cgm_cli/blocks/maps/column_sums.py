@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction, OuterSum
 from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.row_sums import WRITTEN_OUT
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
@@ -36,6 +39,14 @@ class ColumnSums(LinearMap):
         self.out_shape = (in_shape[1],)
         self.norm = float(np.sqrt(in_shape[0]))
         self.norm_bound = self.norm * (1.0 + 1e-15)
+
+    def rows(self) -> sp.csr_array | None:
+        """Ones at the entries of the column, which are n apart."""
+        (m, n), size = self.in_shape, math.prod(self.in_shape)
+        if size > WRITTEN_OUT:
+            return None
+        places = np.arange(size).reshape(m, n).T.reshape(-1)
+        return sp.csr_array((np.ones(size), places, np.arange(0, size + 1, m)), shape=(n, size))
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return x.sum(axis=0)

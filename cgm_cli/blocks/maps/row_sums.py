@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom, SparseAtom
 from cgm_cli.blocks.directions import Direction, OuterSum
@@ -13,6 +15,9 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
+
+WRITTEN_OUT = 4_000_000
+"""Entries of X up to which rows are written out for whoever asks for them: interior-point steps, up to as many."""
 
 
 class RowSums(LinearMap):
@@ -36,6 +41,13 @@ class RowSums(LinearMap):
         self.out_shape = (in_shape[0],)
         self.norm = float(np.sqrt(in_shape[1]))
         self.norm_bound = self.norm * (1.0 + 1e-15)
+
+    def rows(self) -> sp.csr_array | None:
+        """Ones at the entries of the row, which stand behind each other."""
+        (m, n), size = self.in_shape, math.prod(self.in_shape)
+        if size > WRITTEN_OUT:
+            return None
+        return sp.csr_array((np.ones(size), np.arange(size), np.arange(0, size + 1, n)), shape=(m, size))
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return x.sum(axis=1)

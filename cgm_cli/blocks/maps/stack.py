@@ -7,11 +7,12 @@ from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction, SumDirection
-from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.base import LinearMap, rows_of
 from cgm_cli.errors import located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, MapField
@@ -57,6 +58,11 @@ class Stack(LinearMap):
     @property
     def work(self) -> int:
         return sum(inner.work for inner in self.maps)
+
+    def rows(self) -> sp.csr_array | None:
+        found = [rows_of(inner) for inner in self.maps]
+        known = [rows for rows in found if rows is not None]
+        return sp.csr_array(sp.vstack(known)) if len(known) == len(found) else None
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         return np.concatenate([inner.forward(x).reshape(-1) for inner in self.maps])
