@@ -171,6 +171,7 @@ CASES = [
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
+    Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),
 ]

@@ -92,6 +92,7 @@ TEMPLATES = {
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
     "transport": "cgm_cli.templates.transport:Transport",
+    "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 

@@ -103,6 +103,20 @@ class AssignmentBound:
 
 
 @dataclass(frozen=True)
+class ExplainedVariance:
+    """(x^T S x - penalty (sum |x_i|)^2) / whole, of a unit vector x with at most `most` entries that are not zero.
+
+    covariance: S, (n, n). vector: x, an array (n,).
+    """
+
+    covariance: np.ndarray
+    vector: str
+    penalty: float = 0.0
+    most: int | None = None
+    whole: float = 1.0
+
+
+@dataclass(frozen=True)
 class Reported:
     """Another figure, as it is claimed: for those that are made of one whose arrays are not saved."""
 
@@ -132,6 +146,7 @@ Statement = (
     | LargestEntry
     | AssignmentValue
     | AssignmentBound
+    | ExplainedVariance
     | Reported
     | AgainstBound
 )

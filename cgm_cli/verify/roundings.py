@@ -23,6 +23,7 @@ from cgm_cli.templates.claims import (
     Claim,
     ClusteringCost,
     CutWeight,
+    ExplainedVariance,
     FeasibleObjective,
     IndependentSet,
     LargestEntry,
@@ -225,6 +226,22 @@ def _assignment_bound(bound: AssignmentBound, saved: Saved) -> Figure:
     return Figure(float(step * math.ceil((certified - bound.slack) / step)) if step else certified)
 
 
+def _explained_variance(explained: ExplainedVariance, saved: Saved) -> Figure:
+    """The sum over all pairs of variables; none of a vector that is too long, too short, or not sparse enough."""
+    vector, covariance = saved.array(explained.vector), explained.covariance
+    if vector.shape != covariance.shape[1:] or not is_finite(vector):
+        return NONE
+    inside = np.flatnonzero(vector)
+    x = extended(vector[inside])
+    too_many = explained.most is not None and inside.size > explained.most
+    if too_many or abs(float(norm(x)) - 1.0) > RELATIVE:
+        return NONE
+    variance = total(np.outer(x, x) * covariance[np.ix_(inside, inside)])
+    price = explained.penalty * float(np.abs(x).sum()) ** 2
+    error = RELATIVE * (float(variance.size) + price)
+    return Figure((float(variance.value) - price) / explained.whole, error / abs(explained.whole))
+
+
 def _reported(reported: Reported, saved: Saved) -> Figure:
     value = plain(saved.claims.metrics.get(reported.metric))
     if value is None:
@@ -269,6 +286,7 @@ FORMULAS: dict[type, Formula] = {
     LargestEntry: Formula(_largest_entry),
     AssignmentValue: Formula(_assignment),
     AssignmentBound: Formula(_assignment_bound),
+    ExplainedVariance: Formula(_explained_variance),
     Reported: Formula(_reported),
     AgainstBound: Formula(_against_bound),
 }

@@ -144,6 +144,17 @@ def transport_optimum(built) -> float:
     return float(linprog(built.costs.ravel(), A_eq=sums, b_eq=right).fun)
 
 
+def largest_component(covariance, cardinality=None, penalty=None) -> float:
+    """Of a template `sparse-pca`, over all of its variables, by Clarabel."""
+    import cvxpy as cp
+
+    x = cp.Variable(covariance.shape, PSD=True)
+    variance, size = cp.sum(cp.multiply(covariance, x)), cp.sum(cp.abs(x))
+    objective = variance if penalty is None else variance - penalty * size
+    constraints = [cp.trace(x) == 1.0] if penalty is not None else [cp.trace(x) == 1.0, size <= cardinality]
+    return float(cp.Problem(cp.Maximize(objective), constraints).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

@@ -1146,6 +1146,58 @@ def programs() -> list[Case]:
     return found
 
 
+def components() -> list[Case]:
+    """Sparse principal components, of one or two variables: X = (a, b; b, 1 - a) with b^2 <= a (1 - a)."""
+    off, found = [[0.0, 1.0], [1.0, 0.0]], []
+    for name, covariance, fields, optimum in [
+        ("one variable", [[2.0]], {"cardinality": 1}, 2.0),
+        ("one of two variables", [[2.0, 1.0], [1.0, 1.0]], {"cardinality": 1}, 2.0),
+        ("both variables", off, {"cardinality": 2}, 1.0),
+        ("one variable and a half", off, {"cardinality": 1.5}, 0.5),
+        ("a small penalty", off, {"penalty": 0.25}, 0.5),
+        ("a penalty that leaves one variable", [[2.0, 0.5], [0.5, 1.0]], {"penalty": 1.0}, 1.0),
+        ("a penalty as large as the variance", [[1.0, 0.0], [0.0, 0.5]], {"penalty": 1.0}, 0.0),
+        (
+            "what is orthogonal to a component",
+            [[2.0, 0.0], [0.0, 1.0]],
+            {"cardinality": 1, "deflate": [[3.0, 0.0]]},
+            1.0,
+        ),
+    ]:
+        found.append(
+            Case(
+                f"sparse-pca, {name}",
+                lambda u, r, covariance=covariance, fields=fields: {
+                    "template": "sparse-pca",
+                    "covariance": (u * np.array(covariance)).tolist(),
+                    **{key: u * value if key == "penalty" else value for key, value in fields.items()},
+                },
+                optimum,
+                2.0,
+                sense=-1,
+            )
+        )
+    found.append(
+        Case(
+            "sparse-pca, no variance",
+            lambda u, r: {"template": "sparse-pca", "covariance": [[0.0]], "cardinality": 1},
+            np.nan,
+            1.0,
+            refused="no variance is left",
+        )
+    )
+    return found
+
+
 def templates(folder: Path) -> list[Case]:
     """Every template."""
-    return [*graphs(folder), *clusterings(), *pictures(folder), *regressions(), *games(), *programs(), *assignments()]
+    return [
+        *graphs(folder),
+        *clusterings(),
+        *pictures(folder),
+        *regressions(),
+        *games(),
+        *programs(),
+        *assignments(),
+        *components(),
+    ]
