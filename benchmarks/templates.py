@@ -172,6 +172,7 @@ CASES = [
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
     Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
+    Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),
 ]

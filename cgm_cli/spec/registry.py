@@ -93,6 +93,7 @@ TEMPLATES = {
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
     "transport": "cgm_cli.templates.transport:Transport",
     "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
+    "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 

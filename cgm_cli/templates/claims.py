@@ -117,6 +117,23 @@ class ExplainedVariance:
 
 
 @dataclass(frozen=True)
+class CorrelationDistance:
+    """|H o (C - G)| (Frobenius) of a correlation matrix C: positive semidefinite, with a diagonal of ones.
+
+    target, weights: G and H, (n, n). array: C.
+    """
+
+    target: np.ndarray
+    weights: np.ndarray
+    array: str
+
+
+@dataclass(frozen=True)
+class DistanceBound:
+    """The root of twice the certified bound, or 0: of an objective that is half the square of a distance."""
+
+
+@dataclass(frozen=True)
 class Reported:
     """Another figure, as it is claimed: for those that are made of one whose arrays are not saved."""
 
@@ -147,6 +164,8 @@ Statement = (
     | AssignmentValue
     | AssignmentBound
     | ExplainedVariance
+    | CorrelationDistance
+    | DistanceBound
     | Reported
     | AgainstBound
 )

@@ -22,7 +22,9 @@ from cgm_cli.templates.claims import (
     AssignmentValue,
     Claim,
     ClusteringCost,
+    CorrelationDistance,
     CutWeight,
+    DistanceBound,
     ExplainedVariance,
     FeasibleObjective,
     IndependentSet,
@@ -242,6 +244,24 @@ def _explained_variance(explained: ExplainedVariance, saved: Saved) -> Figure:
     return Figure((float(variance.value) - price) / explained.whole, error / abs(explained.whole))
 
 
+def _correlation_distance(distance: CorrelationDistance, saved: Saved) -> Figure:
+    """Entry by entry; none of what is no correlation matrix."""
+    array = saved.array(distance.array)
+    if array.shape != distance.target.shape or not is_finite(array):
+        return NONE
+    least = float(scipy.linalg.eigvalsh(array, subset_by_index=(0, 0))[0])
+    if (array != array.T).any() or (array.diagonal() != 1.0).any() or least < -RELATIVE * len(array):
+        return NONE
+    value = float(norm(distance.weights * (extended(array) - distance.target)))
+    return Figure(value, RELATIVE * float(norm(distance.weights * (np.abs(array) + np.abs(distance.target)))))
+
+
+def _distance_bound(bound: DistanceBound, saved: Saved) -> Figure:
+    if saved.claims.certified is None:
+        raise Missing("there is no certified bound to take the root of")
+    return Figure(math.sqrt(2.0 * max(saved.claims.certified, 0.0)))
+
+
 def _reported(reported: Reported, saved: Saved) -> Figure:
     value = plain(saved.claims.metrics.get(reported.metric))
     if value is None:
@@ -287,6 +307,8 @@ FORMULAS: dict[type, Formula] = {
     AssignmentValue: Formula(_assignment),
     AssignmentBound: Formula(_assignment_bound),
     ExplainedVariance: Formula(_explained_variance),
+    CorrelationDistance: Formula(_correlation_distance),
+    DistanceBound: Formula(_distance_bound),
     Reported: Formula(_reported),
     AgainstBound: Formula(_against_bound),
 }

@@ -155,6 +155,17 @@ def largest_component(covariance, cardinality=None, penalty=None) -> float:
     return float(cp.Problem(cp.Maximize(objective), constraints).solve(solver="CLARABEL"))
 
 
+def correlation_optimum(built) -> float:
+    """Of a template `nearest-correlation`, by Clarabel."""
+    import cvxpy as cp
+
+    x = cp.Variable(built.target.shape, PSD=True)
+    constraints = [cp.diag(x) == 1.0]
+    constraints += [x[i, j] == built.target[i, j] for i, j in ([] if built.fixed is None else built.fixed)]
+    distance = cp.sum_squares(cp.multiply(built.weights, x - built.target))
+    return float(cp.Problem(cp.Minimize(0.5 * distance), constraints).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

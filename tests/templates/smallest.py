@@ -1189,6 +1189,35 @@ def components() -> list[Case]:
     return found
 
 
+def correlations() -> list[Case]:
+    """Nearest correlation matrices of one or two variables; weights have units, the objective their square."""
+    found = []
+    for name, matrix, weights, fields, optimum in [
+        ("one variable", [[3.0]], 1.0, {}, 2.0),
+        ("too large a correlation", [[1.0, 2.0], [2.0, 1.0]], 1.0, {}, 1.0),
+        ("a correlation matrix", [[1.0, 0.5], [0.5, 1.0]], 1.0, {}, 0.0),
+        ("weights", [[1.0, 2.0], [2.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], {}, 4.0),
+        ("weights of the variables", [[1.0, 2.0], [2.0, 1.0]], [1.0, 4.0], {}, 4.0),
+        ("an entry without a weight", [[2.0, 3.0], [3.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]], {}, 0.5),
+        ("a fixed entry", [[2.0, 0.5], [0.5, 2.0]], 1.0, {"fixed": [[1, 0]]}, 1.0),
+    ]:
+        found.append(
+            Case(
+                f"nearest-correlation, {name}",
+                lambda u, r, matrix=matrix, weights=weights, fields=fields: {
+                    "template": "nearest-correlation",
+                    "matrix": matrix,
+                    "weights": (np.sqrt(u) * np.array(weights)).tolist(),
+                    **fields,
+                },
+                optimum,
+                max(1.0, optimum),
+                (int(optimum > 0.0), 0),
+            )
+        )
+    return found
+
+
 def templates(folder: Path) -> list[Case]:
     """Every template."""
     return [
