@@ -161,6 +161,7 @@ CASES = [
     Case("matrix-game", "matrix-game.yaml", lambda built: programs.game_value(built.payoff), LINEAR),
     Case("spectrahedron-game", "spectrahedron-game.yaml", mixture, "cutting planes"),
     Case("max-margin", "max-margin-iris.yaml", margin, "SLSQP"),
+    Case("kernel-learning", "kernel-learning.yaml", programs.kernel_margin, "Clarabel"),
     # Affine constraints
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form"),
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form", ("problem.nonnegative=true",)),

@@ -166,6 +166,18 @@ def correlation_optimum(built) -> float:
     return float(cp.Problem(cp.Minimize(0.5 * distance), constraints).solve(solver="CLARABEL"))
 
 
+def kernel_margin(built) -> float:
+    """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
+    import cvxpy as cp
+
+    signs, n = built.table.target, built.table.samples
+    a, t = cp.Variable(n, nonneg=True), cp.Variable()
+    factors = [np.linalg.cholesky(matrix + built.softness * np.eye(n)) for matrix in built.matrices]
+    constraints = [cp.norm(factor.T @ cp.multiply(signs, a)) <= t for factor in factors]
+    constraints += [cp.sum(a[signs > 0.0]) == 1.0, cp.sum(a[signs < 0.0]) == 1.0]
+    return float(cp.Problem(cp.Minimize(t), constraints).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

@@ -1218,6 +1218,50 @@ def correlations() -> list[Case]:
     return found
 
 
+def kernels() -> list[Case]:
+    """Two samples at a distance of sqrt(k_11 + k_22 - 2 k_12 + 2 t) for the best kernel, each of mean diagonal 1."""
+    found = []
+    linear, constant = {"kind": "linear"}, {"kind": "gaussian", "width": 1e9}
+    for name, features, given, squared in [
+        ("opposite samples", [[-1.0], [1.0]], [linear], 4.0),
+        ("a kernel that tells nothing", [[-1.0], [1.0]], [constant, linear], 4.0),
+        ("two equal kernels", [[-1.0], [1.0]], [linear, linear], 4.0),
+        ("equal samples", [[1.0], [1.0]], [linear], 0.0),
+        ("no features", [[0.0], [0.0]], [linear, constant], 0.0),
+    ]:
+        found.append(
+            Case(
+                f"kernel-learning, {name}",
+                lambda u, r, features=features, given=given: {
+                    "template": "kernel-learning",
+                    "data": {"features": (r * np.array(features)).tolist(), "target": [0, 1]},
+                    "standardise": False,
+                    "kernels": given,
+                    "softness": 0.5,
+                },
+                float(np.sqrt(squared + 2 * 0.5)),
+                1.0,
+                (0, 0),
+                sense=-1,
+            )
+        )
+    found.append(
+        Case(
+            "kernel-learning, one class",
+            lambda u, r: {
+                "template": "kernel-learning",
+                "data": {"features": [[1.0]], "target": [0]},
+                "kernels": [linear],
+            },
+            np.nan,
+            1.0,
+            (0, 0),
+            refused="class",
+        )
+    )
+    return found
+
+
 def templates(folder: Path) -> list[Case]:
     """Every template."""
     return [
