@@ -161,6 +161,7 @@ CASES = [
     Case("matrix-game", "matrix-game.yaml", lambda built: programs.game_value(built.payoff), LINEAR),
     Case("spectrahedron-game", "spectrahedron-game.yaml", mixture, "cutting planes"),
     Case("max-margin", "max-margin-iris.yaml", margin, "SLSQP"),
+    Case("kernel-learning", "kernel-learning.yaml", programs.kernel_margin, "Clarabel"),
     # Affine constraints
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form"),
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form", ("problem.nonnegative=true",)),
@@ -171,6 +172,8 @@ CASES = [
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
+    Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
+    Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),
 ]

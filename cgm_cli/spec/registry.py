@@ -92,6 +92,9 @@ TEMPLATES = {
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
     "transport": "cgm_cli.templates.transport:Transport",
+    "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
+    "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
+    "kernel-learning": "cgm_cli.templates.kernel_learning:KernelLearning",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 

@@ -103,6 +103,37 @@ class AssignmentBound:
 
 
 @dataclass(frozen=True)
+class ExplainedVariance:
+    """(x^T S x - penalty (sum |x_i|)^2) / whole, of a unit vector x with at most `most` entries that are not zero.
+
+    covariance: S, (n, n). vector: x, an array (n,).
+    """
+
+    covariance: np.ndarray
+    vector: str
+    penalty: float = 0.0
+    most: int | None = None
+    whole: float = 1.0
+
+
+@dataclass(frozen=True)
+class CorrelationDistance:
+    """|H o (C - G)| (Frobenius) of a correlation matrix C: positive semidefinite, with a diagonal of ones.
+
+    target, weights: G and H, (n, n). array: C.
+    """
+
+    target: np.ndarray
+    weights: np.ndarray
+    array: str
+
+
+@dataclass(frozen=True)
+class DistanceBound:
+    """The root of twice the certified bound, or 0: of an objective that is half the square of a distance."""
+
+
+@dataclass(frozen=True)
 class Reported:
     """Another figure, as it is claimed: for those that are made of one whose arrays are not saved."""
 
@@ -132,6 +163,9 @@ Statement = (
     | LargestEntry
     | AssignmentValue
     | AssignmentBound
+    | ExplainedVariance
+    | CorrelationDistance
+    | DistanceBound
     | Reported
     | AgainstBound
 )

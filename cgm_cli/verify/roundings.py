@@ -22,7 +22,10 @@ from cgm_cli.templates.claims import (
     AssignmentValue,
     Claim,
     ClusteringCost,
+    CorrelationDistance,
     CutWeight,
+    DistanceBound,
+    ExplainedVariance,
     FeasibleObjective,
     IndependentSet,
     LargestEntry,
@@ -225,6 +228,40 @@ def _assignment_bound(bound: AssignmentBound, saved: Saved) -> Figure:
     return Figure(float(step * math.ceil((certified - bound.slack) / step)) if step else certified)
 
 
+def _explained_variance(explained: ExplainedVariance, saved: Saved) -> Figure:
+    """The sum over all pairs of variables; none of a vector that is too long, too short, or not sparse enough."""
+    vector, covariance = saved.array(explained.vector), explained.covariance
+    if vector.shape != covariance.shape[1:] or not is_finite(vector):
+        return NONE
+    inside = np.flatnonzero(vector)
+    x = extended(vector[inside])
+    too_many = explained.most is not None and inside.size > explained.most
+    if too_many or abs(float(norm(x)) - 1.0) > RELATIVE:
+        return NONE
+    variance = total(np.outer(x, x) * covariance[np.ix_(inside, inside)])
+    price = explained.penalty * float(np.abs(x).sum()) ** 2
+    error = RELATIVE * (float(variance.size) + price)
+    return Figure((float(variance.value) - price) / explained.whole, error / abs(explained.whole))
+
+
+def _correlation_distance(distance: CorrelationDistance, saved: Saved) -> Figure:
+    """Entry by entry; none of what is no correlation matrix."""
+    array = saved.array(distance.array)
+    if array.shape != distance.target.shape or not is_finite(array):
+        return NONE
+    least = float(scipy.linalg.eigvalsh(array, subset_by_index=(0, 0))[0])
+    if (array != array.T).any() or (array.diagonal() != 1.0).any() or least < -RELATIVE * len(array):
+        return NONE
+    value = float(norm(distance.weights * (extended(array) - distance.target)))
+    return Figure(value, RELATIVE * float(norm(distance.weights * (np.abs(array) + np.abs(distance.target)))))
+
+
+def _distance_bound(bound: DistanceBound, saved: Saved) -> Figure:
+    if saved.claims.certified is None:
+        raise Missing("there is no certified bound to take the root of")
+    return Figure(math.sqrt(2.0 * max(saved.claims.certified, 0.0)))
+
+
 def _reported(reported: Reported, saved: Saved) -> Figure:
     value = plain(saved.claims.metrics.get(reported.metric))
     if value is None:
@@ -269,6 +306,9 @@ FORMULAS: dict[type, Formula] = {
     LargestEntry: Formula(_largest_entry),
     AssignmentValue: Formula(_assignment),
     AssignmentBound: Formula(_assignment_bound),
+    ExplainedVariance: Formula(_explained_variance),
+    CorrelationDistance: Formula(_correlation_distance),
+    DistanceBound: Formula(_distance_bound),
     Reported: Formula(_reported),
     AgainstBound: Formula(_against_bound),
 }

@@ -144,6 +144,40 @@ def transport_optimum(built) -> float:
     return float(linprog(built.costs.ravel(), A_eq=sums, b_eq=right).fun)
 
 
+def largest_component(covariance, cardinality=None, penalty=None) -> float:
+    """Of a template `sparse-pca`, over all of its variables, by Clarabel."""
+    import cvxpy as cp
+
+    x = cp.Variable(covariance.shape, PSD=True)
+    variance, size = cp.sum(cp.multiply(covariance, x)), cp.sum(cp.abs(x))
+    objective = variance if penalty is None else variance - penalty * size
+    constraints = [cp.trace(x) == 1.0] if penalty is not None else [cp.trace(x) == 1.0, size <= cardinality]
+    return float(cp.Problem(cp.Maximize(objective), constraints).solve(solver="CLARABEL"))
+
+
+def correlation_optimum(built) -> float:
+    """Of a template `nearest-correlation`, by Clarabel."""
+    import cvxpy as cp
+
+    x = cp.Variable(built.target.shape, PSD=True)
+    constraints = [cp.diag(x) == 1.0]
+    constraints += [x[i, j] == built.target[i, j] for i, j in ([] if built.fixed is None else built.fixed)]
+    distance = cp.sum_squares(cp.multiply(built.weights, x - built.target))
+    return float(cp.Problem(cp.Minimize(0.5 * distance), constraints).solve(solver="CLARABEL"))
+
+
+def kernel_margin(built) -> float:
+    """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
+    import cvxpy as cp
+
+    signs, n = built.table.target, built.table.samples
+    a, t = cp.Variable(n, nonneg=True), cp.Variable()
+    factors = [np.linalg.cholesky(matrix + built.softness * np.eye(n)) for matrix in built.matrices]
+    constraints = [cp.norm(factor.T @ cp.multiply(signs, a)) <= t for factor in factors]
+    constraints += [cp.sum(a[signs > 0.0]) == 1.0, cp.sum(a[signs < 0.0]) == 1.0]
+    return float(cp.Problem(cp.Minimize(t), constraints).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

@@ -1146,6 +1146,131 @@ def programs() -> list[Case]:
     return found
 
 
+def components() -> list[Case]:
+    """Sparse principal components, of one or two variables: X = (a, b; b, 1 - a) with b^2 <= a (1 - a)."""
+    off, found = [[0.0, 1.0], [1.0, 0.0]], []
+    for name, covariance, fields, optimum in [
+        ("one variable", [[2.0]], {"cardinality": 1}, 2.0),
+        ("one of two variables", [[2.0, 1.0], [1.0, 1.0]], {"cardinality": 1}, 2.0),
+        ("both variables", off, {"cardinality": 2}, 1.0),
+        ("one variable and a half", off, {"cardinality": 1.5}, 0.5),
+        ("a small penalty", off, {"penalty": 0.25}, 0.5),
+        ("a penalty that leaves one variable", [[2.0, 0.5], [0.5, 1.0]], {"penalty": 1.0}, 1.0),
+        ("a penalty as large as the variance", [[1.0, 0.0], [0.0, 0.5]], {"penalty": 1.0}, 0.0),
+        (
+            "what is orthogonal to a component",
+            [[2.0, 0.0], [0.0, 1.0]],
+            {"cardinality": 1, "deflate": [[3.0, 0.0]]},
+            1.0,
+        ),
+    ]:
+        found.append(
+            Case(
+                f"sparse-pca, {name}",
+                lambda u, r, covariance=covariance, fields=fields: {
+                    "template": "sparse-pca",
+                    "covariance": (u * np.array(covariance)).tolist(),
+                    **{key: u * value if key == "penalty" else value for key, value in fields.items()},
+                },
+                optimum,
+                2.0,
+                sense=-1,
+            )
+        )
+    found.append(
+        Case(
+            "sparse-pca, no variance",
+            lambda u, r: {"template": "sparse-pca", "covariance": [[0.0]], "cardinality": 1},
+            np.nan,
+            1.0,
+            refused="no variance is left",
+        )
+    )
+    return found
+
+
+def correlations() -> list[Case]:
+    """Nearest correlation matrices of one or two variables; weights have units, the objective their square."""
+    found = []
+    for name, matrix, weights, fields, optimum in [
+        ("one variable", [[3.0]], 1.0, {}, 2.0),
+        ("too large a correlation", [[1.0, 2.0], [2.0, 1.0]], 1.0, {}, 1.0),
+        ("a correlation matrix", [[1.0, 0.5], [0.5, 1.0]], 1.0, {}, 0.0),
+        ("weights", [[1.0, 2.0], [2.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], {}, 4.0),
+        ("weights of the variables", [[1.0, 2.0], [2.0, 1.0]], [1.0, 4.0], {}, 4.0),
+        ("an entry without a weight", [[2.0, 3.0], [3.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]], {}, 0.5),
+        ("a fixed entry", [[2.0, 0.5], [0.5, 2.0]], 1.0, {"fixed": [[1, 0]]}, 1.0),
+    ]:
+        found.append(
+            Case(
+                f"nearest-correlation, {name}",
+                lambda u, r, matrix=matrix, weights=weights, fields=fields: {
+                    "template": "nearest-correlation",
+                    "matrix": matrix,
+                    "weights": (np.sqrt(u) * np.array(weights)).tolist(),
+                    **fields,
+                },
+                optimum,
+                max(1.0, optimum),
+                (int(optimum > 0.0), 0),
+            )
+        )
+    return found
+
+
+def kernels() -> list[Case]:
+    """Two samples at a distance of sqrt(k_11 + k_22 - 2 k_12 + 2 t) for the best kernel, each of mean diagonal 1."""
+    found = []
+    linear, constant = {"kind": "linear"}, {"kind": "gaussian", "width": 1e9}
+    for name, features, given, squared in [
+        ("opposite samples", [[-1.0], [1.0]], [linear], 4.0),
+        ("a kernel that tells nothing", [[-1.0], [1.0]], [constant, linear], 4.0),
+        ("two equal kernels", [[-1.0], [1.0]], [linear, linear], 4.0),
+        ("equal samples", [[1.0], [1.0]], [linear], 0.0),
+        ("no features", [[0.0], [0.0]], [linear, constant], 0.0),
+    ]:
+        found.append(
+            Case(
+                f"kernel-learning, {name}",
+                lambda u, r, features=features, given=given: {
+                    "template": "kernel-learning",
+                    "data": {"features": (r * np.array(features)).tolist(), "target": [0, 1]},
+                    "standardise": False,
+                    "kernels": given,
+                    "softness": 0.5,
+                },
+                float(np.sqrt(squared + 2 * 0.5)),
+                1.0,
+                (0, 0),
+                sense=-1,
+            )
+        )
+    found.append(
+        Case(
+            "kernel-learning, one class",
+            lambda u, r: {
+                "template": "kernel-learning",
+                "data": {"features": [[1.0]], "target": [0]},
+                "kernels": [linear],
+            },
+            np.nan,
+            1.0,
+            (0, 0),
+            refused="class",
+        )
+    )
+    return found
+
+
 def templates(folder: Path) -> list[Case]:
     """Every template."""
-    return [*graphs(folder), *clusterings(), *pictures(folder), *regressions(), *games(), *programs(), *assignments()]
+    return [
+        *graphs(folder),
+        *clusterings(),
+        *pictures(folder),
+        *regressions(),
+        *games(),
+        *programs(),
+        *assignments(),
+        *components(),
+    ]

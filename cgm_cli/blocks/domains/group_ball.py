@@ -40,7 +40,9 @@ class GroupL1Ball(Domain):
         def build(self, context: BuildContext) -> GroupL1Ball:
             return GroupL1Ball(self.groups, self.radius)
 
-    def __init__(self, groups: list[list[int]], radius: float = 1.0):
+    def __init__(self, groups: list[list[int]], radius: float = 1.0, sizing: str | None = "radius"):
+        """sizing: see `Domain.sizing`; None where the radius is no choice."""
+        self._sizing = sizing
         self.groups = Groups(groups)
         self.members = [np.array(group, dtype=np.intp) for group in groups]
         self.shape = (self.groups.size,)
@@ -49,7 +51,7 @@ class GroupL1Ball(Domain):
 
     @property
     def sizing(self) -> str | None:
-        return "radius"
+        return self._sizing
 
     def lmo(self, direction: Direction, request: OracleRequest) -> OracleAnswer:
         """min <g, x> = -r max_G |g_G|, at -r g_G / |g_G| on the first such group; zero for g = 0."""
