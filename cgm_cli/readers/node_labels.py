@@ -17,7 +17,7 @@ def places_of_nodes(told: Sequence[str], names: Sequence[str] | None, nodes: int
     """Where in `told`, names of nodes, each node of the graph is (nodes,). names: what the nodes are called; None where
     they are told by their numbers, from 1. DataError unless each is told of once, and none that there is not.
     """
-    known = {_key(name): place for place, name in enumerate(names or map(str, range(1, nodes + 1)))}
+    known = _known(names, nodes)
     found = np.full(nodes, -1)
     for row, name in enumerate(told):
         place = known.get(_key(name))
@@ -45,6 +45,15 @@ def in_order_of_nodes(context: BuildContext, value: ArrayField, names: Sequence[
     if labels.size != nodes:
         raise ProblemError(f"there are {labels.size} labels, but the graph has {nodes} nodes")
     return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def is_node(name: str, names: Sequence[str] | None, nodes: int) -> bool:
+    """Whether a node is called so."""
+    return _key(name) in _known(names, nodes)
+
+
+def _known(names: Sequence[str] | None, nodes: int) -> dict[str, int]:
+    return {_key(name): place for place, name in enumerate(names or map(str, range(1, nodes + 1)))}
 
 
 def _key(name: str) -> str:
