@@ -120,6 +120,16 @@ def completion(built: Template) -> float:
     return programs.completion(places, fit.target, ball.shape, ball.radius, float(box.upper.max()))
 
 
+def communities(built: Template) -> float:
+    weights = -2.0 * built.problem.loss.map.adjoint(np.ones(())).dense()
+    return programs.partition_relaxation(weights)
+
+
+def halves(built: Template) -> float:
+    adjacency = built.adjacency.toarray()
+    return 0.5 * adjacency.sum() - programs.partition_relaxation(adjacency, 2, equal=True)
+
+
 def permutations(built: Template) -> float:
     return programs.best_assignment(built.flow, built.distance)
 
@@ -168,6 +178,8 @@ CASES = [
     # Clarabel 0.11 finds 11.0000002, and the graph has an independent set of 11; ADMM is 2e-3 off after its steps.
     Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 11.0, "Clarabel"),
     Case("lovasz-theta", "lovasz-theta.yaml", lambda built: 5**0.5, "closed form", ("problem.graph={cycle: 5}",)),
+    Case("community-detection", "karate-communities.yaml", communities, "ADMM"),
+    Case("minimum-bisection", "minimum-bisection.yaml", halves, "ADMM"),
     # The relaxation is tight: no permutation is better than it.
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),

@@ -11,7 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from cgm_cli.certificates.certificate import Certificate
-from cgm_cli.certificates.labels import read_labels
+from cgm_cli.certificates.labels import read_sides
 from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import loads
@@ -26,8 +26,9 @@ GAP = 1e-3
 def certify_cut(
     graph: Path, cut: Path, within: float | None, time: float, seed: int, asked: Callable[[], bool]
 ) -> Certificate:
-    """graph: in any format that `cgm solve` takes. cut: the side of each node, of two, a line each in the order of the
-    nodes. within: a relative distance that is enough. time: seconds. asked: polled; True ends it.
+    """graph: in any format that `cgm solve` takes. cut: the side of each node, of two: a line each in the order of the
+    nodes, or a table of the name of each and its side. within: a relative distance that is enough. time: seconds.
+    asked: polled; True ends it.
 
     Raises DataError for files that do not hold this.
     """
@@ -38,7 +39,8 @@ def certify_cut(
     instance = build(loads(json.dumps({"name": "cut", "problem": problem, "stop": stop, "seed": seed})))
     template = instance.template
     assert isinstance(template, MaxCut)
-    signs = _signs(read_labels(cut), template.adjacency.shape[0], visible(str(cut)))
+    nodes = template.adjacency.shape[0]
+    signs = _signs(read_sides(cut, template.labels, nodes), nodes, visible(str(cut)))
     value = 0.25 * float(signs @ (template.laplacian @ signs))
     result = instance.solve(should_stop=lambda: Status.INTERRUPTED if asked() else None, began=began)
     proven = result.bound_is in ("certified", "probable")

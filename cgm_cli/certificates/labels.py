@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from cgm_cli.errors import DataError
 from cgm_cli.readers.cells import is_number
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.node_labels import is_node, places_of_nodes
+from cgm_cli.readers.table import SUFFIXES, rows_in
 from cgm_cli.runs.files import write_atomically
 from cgm_cli.spec.fields import FileArray, TableArray
 from cgm_cli.text import visible
@@ -38,6 +40,21 @@ def read_labels(path: Path) -> np.ndarray:
     if odd := next((number for number, line in enumerate(lines, 1) if "," in line or ";" in line), None):
         raise DataError(f"{visible(str(path))}: line {odd} has several cells, and one label a line is expected")
     return np.array(lines[1:] if _is_heading(lines) else lines)
+
+
+def read_sides(path: Path, names: Sequence[str] | None, nodes: int) -> np.ndarray:
+    """The side of each node of a graph (nodes,), words or numbers: of a table with two columns by the names of the
+    nodes in the first one, else as in `read_labels`, in the order of the nodes. names: what the nodes are called; None
+    where they are told by their numbers. Raises DataError for what is no such file.
+    """
+    name = visible(str(path))
+    if path.suffix.lower() in SUFFIXES:
+        rows = rows_in(path, None, name)
+        if len(rows[0][1]) == 2:
+            rows = rows if is_node(rows[0][1][0], names, nodes) else rows[1:]
+            places = places_of_nodes([cells[0] for _, cells in rows], names, nodes, name)
+            return np.array([cells[1] for _, cells in rows])[places]
+    return read_labels(path)
 
 
 def _is_heading(lines: list[str]) -> bool:

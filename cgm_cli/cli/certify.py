@@ -22,7 +22,10 @@ Labels = Annotated[
     Path | None,
     typer.Option(help="A file with the cluster of each point, a line each; without it, a clustering is looked for."),
 ]
-Cut = Annotated[Path | None, typer.Option(help="A file with the side of each node of the graph, a line each.")]
+Cut = Annotated[
+    Path | None,
+    typer.Option(help="A file with the side of each node of the graph: a line each, or two columns, node and side."),
+]
 Within = Annotated[str | None, typer.Option(help="How near the best is near enough: 2% or 0.02.")]
 Time = Annotated[str, typer.Option(help="The time there is: 60s, 10m, 1h.")]
 Failure = Annotated[float, typer.Option(help="The probability with which a proof by samples may fail.")]

@@ -170,6 +170,7 @@ class BuildContext:
         place = table.place(value.column)
         table, remarks = table.known([place], value.missing == "drop")
         self.remarks += remarks
+        self.row_names = table.row_names or self.row_names
         return np.unique(table.classes(place), return_inverse=True)[1].astype(float)
 
     def labelled(self, points: ArrayField, labels: ArrayField) -> tuple[np.ndarray, np.ndarray]:

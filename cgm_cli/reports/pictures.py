@@ -222,15 +222,16 @@ def _scatter(view: Scatter, saved: PictureSource) -> Points:
 def _cut_graph(view: CutGraph, saved: PictureSource) -> Network:
     group, edges = saved.groups(view.groups), saved.array(view.edges)
     sizes = np.bincount(group, minlength=2)
-    # Each side on an arc of its own, with a gap above and below.
-    places = np.empty(group.size)
-    for side, middle in ((0, np.pi), (1, 0.0)):
-        inside = np.flatnonzero(group == side)
-        turn = 0.42 * np.pi * np.linspace(-1.0, 1.0, inside.size) if inside.size > 1 else np.zeros(inside.size)
-        places[inside] = middle + (turn if side else -turn)
+    # Each group on an arc of its own, with gaps between them; on either side the nodes go down.
+    places, half = np.empty(group.size), 0.84 * np.pi / sizes.size
+    for number in range(sizes.size):
+        inside = np.flatnonzero(group == number)
+        middle = np.pi - 2.0 * np.pi * number / sizes.size
+        turn = half * np.linspace(-1.0, 1.0, inside.size) if inside.size > 1 else np.zeros(inside.size)
+        places[inside] = middle + (turn if np.cos(middle) > 0.0 else -turn)
     x, y = np.cos(places), np.sin(places)
     cut = group[edges[:, 0]] != group[edges[:, 1]]
-    alt = view.alt.format(rows=group.size, sizes=sizes, edges=len(edges), cut=int(cut.sum()))
+    alt = view.alt.format(rows=group.size, groups=sizes.size, sizes=sizes, edges=len(edges), cut=int(cut.sum()))
     ways = [_ways(x, y, edges[chosen]) for chosen in (~cut, cut)]
     return Network(view.title, alt, x, y, group, np.arange(group.size) + 1, *ways)
 

@@ -75,6 +75,8 @@ MAPS = {
 TEMPLATES = {
     "kmeans-sdp": "cgm_cli.templates.kmeans_sdp:KMeansSDP",
     "max-cut": "cgm_cli.templates.max_cut:MaxCut",
+    "community-detection": "cgm_cli.templates.community_detection:CommunityDetection",
+    "minimum-bisection": "cgm_cli.templates.minimum_bisection:MinimumBisection",
     "robust-pca": "cgm_cli.templates.robust_pca:RobustPCA",
     "minimax-ball": "cgm_cli.templates.minimax_ball:MinimaxBall",
     "sparse-regression": "cgm_cli.templates.sparse_regression:SparseRegression",

@@ -21,11 +21,41 @@ from cgm_cli.numerics.arrays import Matrix
 class CutWeight:
     """The sum of the weights of the edges between the nodes of +1 and those of -1.
 
-    adjacency: symmetric (n, n). signs: an array (n,) of +1 and -1; None if it is not saved.
+    adjacency: symmetric (n, n). signs: an array (n,) of +1 and -1; None if it is not saved. balanced: whether both
+    sides have as many nodes, or one has one more.
     """
 
     adjacency: sp.csr_array
     signs: str | None
+    balanced: bool = False
+
+
+@dataclass(frozen=True)
+class WeightWithin:
+    """The sum of the weights of the edges between nodes of one community.
+
+    adjacency: symmetric (n, n). labels: an array (n,), the community of each node. most: how many communities there may
+    be. equal: whether there are so many, whose sizes differ by one at most.
+    """
+
+    adjacency: sp.csr_array
+    labels: str
+    most: int | None = None
+    equal: bool = False
+
+
+@dataclass(frozen=True)
+class Modularity:
+    """sum over communities of L_C / m - resolution (K_C / 2m)^2: L_C is the weight of the edges within, K_C the sum of
+    the degrees, m the weight of all edges.
+
+    adjacency: symmetric (n, n), none of it negative. labels, most: as of WeightWithin.
+    """
+
+    adjacency: sp.csr_array
+    labels: str
+    resolution: float = 1.0
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +187,8 @@ class AgainstBound:
 
 Statement = (
     CutWeight
+    | WeightWithin
+    | Modularity
     | ClusteringCost
     | IndependentSet
     | FeasibleObjective

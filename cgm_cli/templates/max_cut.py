@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.iterates import DenseIterate, Iterate, SampledIterate
+from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
@@ -27,14 +26,9 @@ from cgm_cli.spec.fields import ByKeys, GraphField, Size, StrictModel, TemplateS
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
+from cgm_cli.templates.gaussian import gaussian_samples
 from cgm_cli.templates.listing import Listing
-from cgm_cli.templates.views import CutGraph, nodes_in_groups
-
-AT_ONCE = 2**21
-"""Signs of hyperplanes that are looked at at once: 16 MB, and a second of work for the widest factors."""
-
-DRAWN_NODES, DRAWN_EDGES = 100, 400
-"""Of a graph up to which its edges can be told apart in a picture."""
+from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
 
 FEW_PAIRS = 10**7
 """Up to so many pairs of nodes are shuffled as a whole."""
@@ -137,7 +131,7 @@ class MaxCut(Template):
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         best, best_cut = np.empty(0), -np.inf
-        for samples in _gaussian_samples(iterate, self.hyperplanes, rng):
+        for samples in gaussian_samples(iterate, self.hyperplanes, rng):
             signs = np.where(samples >= 0, 1.0, -1.0)
             cuts = 0.25 * np.einsum("ij,ij->j", signs, self.laplacian @ signs)
             first = int(np.argmax(cuts))
@@ -150,7 +144,7 @@ class MaxCut(Template):
         metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
         if bound is not None and bound > 0:
             metrics["certified_ratio"] = cut / bound
-        arrays = {"partition": best.astype(np.int8), **_few_edges(self.adjacency), **named_arrays(self.labels)}
+        arrays = {"partition": best.astype(np.int8), **few_edges(self.adjacency), **named_arrays(self.labels)}
         return Rounding(metrics, arrays)
 
     def claims(self) -> Sequence[Claim]:
@@ -160,31 +154,6 @@ class MaxCut(Template):
             Claim("hyperplane_cut", CutWeight(self.adjacency, None), limit=1.0, ends_at="cut"),
             Claim("certified_ratio", AgainstBound(cut, "ratio")),
         )
-
-
-def _few_edges(adjacency: sp.csr_array) -> dict[str, np.ndarray]:
-    """The edges (m, 2) of a graph that is small enough to be drawn."""
-    if adjacency.shape[0] > DRAWN_NODES or adjacency.nnz > 2 * DRAWN_EDGES + DRAWN_NODES:
-        return {}
-    above = sp.coo_array(sp.triu(adjacency, k=1))
-    return {"edges": np.column_stack(above.coords).astype(np.int32)}
-
-
-def _gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Columns z ~ N(0, X), up to a factor, some at a time: hyperplane rounding only looks at their signs."""
-    if isinstance(iterate, SampledIterate):
-        yield iterate.arrays()["samples"]
-        return
-    if isinstance(iterate, DenseIterate):
-        values, vectors = np.linalg.eigh(iterate.array)
-        factor = vectors * np.sqrt(np.maximum(values, 0.0))
-    else:
-        atom = iterate.point
-        assert isinstance(atom, LowRankAtom)
-        factor = atom.left * np.sqrt(np.maximum(atom.weights, 0.0))
-    noise, width = rng.standard_normal((factor.shape[1], count)), max(1, AT_ONCE // factor.shape[0])
-    for first in range(0, count, width):
-        yield factor @ noise[:, first : first + width]
 
 
 def random_graph(spec: RandomGraph, seed: int) -> sp.csr_array:

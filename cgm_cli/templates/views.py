@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 X = "x"
 """The iterate, written out where it is kept as factors, or estimated from its samples."""
 
 VECTORS = "vectors of x"
 """Of a semidefinite iterate: a row for each index, whose inner products are the entries of X."""
+
+DRAWN_NODES, DRAWN_EDGES = 100, 400
+"""Of a graph up to which its edges can be told apart in a picture."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +80,10 @@ class Scatter:
 
 @dataclass(frozen=True)
 class CutGraph:
-    """A graph in two groups, one on either side of a circle, the edges between them in a colour.
+    """A graph in groups, each on an arc of a circle, two of them left and right; the edges between them in a colour.
 
     groups: an array with an entry for each node; equal entries are a group. edges: an array (edges, 2) of nodes, from
-    0. alt may have {rows}, {sizes[0]}, {sizes[1]}, {edges}, and {cut}, the number of edges between groups.
+    0. alt may have {rows}, {groups}, {sizes[0]}, {sizes[1]}, {edges}, and {cut}, the number of edges between groups.
     """
 
     title: str
@@ -129,3 +133,11 @@ def restored_image(given: str) -> tuple[View, ...]:
         Photograph("recovered", "recovered", "The recovered image; its mean error is {mean_error:.3g}.", "truth"),
         ErrorMap("error", "recovered", "truth", "The error of every pixel, white where it is largest: {largest:.3g}."),
     )
+
+
+def few_edges(adjacency: sp.csr_array) -> dict[str, np.ndarray]:
+    """The edges (m, 2) of a graph that is small enough to be drawn."""
+    if adjacency.shape[0] > DRAWN_NODES or adjacency.nnz > 2 * DRAWN_EDGES + DRAWN_NODES:
+        return {}
+    above = sp.coo_array(sp.triu(adjacency, k=1))
+    return {"edges": np.column_stack(above.coords).astype(np.int32)}

@@ -29,8 +29,10 @@ from cgm_cli.templates.claims import (
     FeasibleObjective,
     IndependentSet,
     LargestEntry,
+    Modularity,
     Reported,
     Statement,
+    WeightWithin,
 )
 from cgm_cli.verify.claims import Claims, plain
 from cgm_cli.verify.losses import view_loss
@@ -118,9 +120,45 @@ def _cut(cut: CutWeight, saved: Saved) -> Figure:
     edges = sp.coo_array(sp.triu(cut.adjacency, k=1))
     if side.shape != (cut.adjacency.shape[0],) or not np.isin(side, (-1, 1)).all():
         return NONE
+    if cut.balanced and abs(int(side.sum(dtype=int))) > 1:
+        return NONE
     tails, heads = edges.coords
     value = float(total(edges.data[side[tails] != side[heads]]).value)
     return Figure(value, _cut_error(cut, value))
+
+
+def _communities(saved: Saved, name: str, nodes: int, most: int | None, equal: bool = False) -> np.ndarray | None:
+    """The saved labels, from 0; None for what is no such partition."""
+    labels = saved.array(name)
+    if labels.shape != (nodes,) or not is_finite(labels):
+        return None
+    _, found, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    if most is not None and sizes.size > most:
+        return None
+    return None if equal and (sizes.size < (most or 0) or np.ptp(sizes) > 1) else found.reshape(-1)
+
+
+def _weight_within(within: WeightWithin, saved: Saved) -> Figure:
+    """The weights of the edges with both ends in one community, each edge once."""
+    labels = _communities(saved, within.labels, within.adjacency.shape[0], within.most, within.equal)
+    if labels is None:
+        return NONE
+    edges = sp.coo_array(sp.triu(within.adjacency, k=1))
+    tails, heads = edges.coords
+    value = total(edges.data[labels[tails] == labels[heads]])
+    return Figure(float(value.value), RELATIVE * float(value.size))
+
+
+def _modularity(modularity: Modularity, saved: Saved) -> Figure:
+    """Community by community, from the matrix of weights between communities."""
+    labels = _communities(saved, modularity.labels, modularity.adjacency.shape[0], modularity.most)
+    if labels is None:
+        return NONE
+    member = sp.csr_array((np.ones(labels.size), (labels, np.arange(labels.size))))
+    between = (member @ modularity.adjacency @ member.T).toarray()
+    shares = between / between.sum()
+    value = float(shares.trace() - modularity.resolution * np.square(shares.sum(axis=1)).sum())
+    return Figure(value, RELATIVE * (1.0 + modularity.resolution))
 
 
 def _clustering_error(clustering: ClusteringCost, value: float) -> float:
@@ -300,6 +338,8 @@ class Formula:
 
 FORMULAS: dict[type, Formula] = {
     CutWeight: Formula(_cut, _cut_error),
+    WeightWithin: Formula(_weight_within),
+    Modularity: Formula(_modularity, lambda modularity, value: RELATIVE * (1.0 + modularity.resolution)),
     ClusteringCost: Formula(_clustering, _clustering_error),
     IndependentSet: Formula(_independent_set),
     FeasibleObjective: Formula(_feasible_objective),

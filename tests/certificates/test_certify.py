@@ -122,6 +122,19 @@ def test_the_command_bounds_a_cut(cgm, tmp_path):
     found = json.loads(out)
     assert code == 0 and found["what"] == "cut"
     assert found["value"] == weight((0, 1, 0, 1, 1)) and best <= found["bound"] <= 1.14 * best
+    (tmp_path / "cut.csv").write_text("node,side\n4,right\n2,right\n5,right\n1,left\n3,left\n")
+    assert (
+        json.loads(cgm("certify", tmp_path / "g.csv", "--cut", tmp_path / "cut.csv", "--json")[1])
+        | {"seconds": found["seconds"]}
+        == found
+    )
+    for text, words in (
+        ("1,a\n2,b\n3,a\n4,a\n6,b\n", "no node `6`"),
+        ("2,a\n1,b\n", "not there"),
+    ):
+        (tmp_path / "cut.csv").write_text(text)
+        code, _, told = cgm("certify", tmp_path / "g.csv", "--cut", tmp_path / "cut.csv")
+        assert code == 3 and words in told
 
 
 @pytest.mark.parametrize(

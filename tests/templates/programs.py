@@ -130,6 +130,27 @@ def theta(adjacency, nonnegative=False, weights=None) -> float:
     return -semidefinite_optimum(-cost, matrices, right, nonnegative)
 
 
+def partition_relaxation(weights, parts=None, equal=False) -> float:
+    """max <W, X> / 2 of partitions into so many communities (any number: None), in Y = (k X - 1 1^T) / (k - 1), by
+    ADMM.
+    """
+    n = len(weights)
+    share, shift = (1.0, 0.0) if parts is None else ((parts - 1.0) / parts, 1.0 / parts)
+    least = 0.0 if parts is None else -1.0 / (parts - 1.0)
+    rows = [np.diag(row) for row in np.eye(n)]
+    if equal:
+        rows += [np.outer(row, np.ones(n)) + np.outer(np.ones(n), row) for row in np.eye(n)]
+    rows = np.array(rows).reshape(len(rows), -1)
+    right, inverse = np.r_[np.ones(n), np.zeros(len(rows) - n)], np.linalg.pinv(rows)
+
+    def affine(z, rho):
+        moved = (z + 0.5 * share * weights / rho).reshape(-1)
+        return (moved - inverse @ (rows @ moved - right)).reshape(n, n)
+
+    found = consensus([affine, to_psd, lambda z, rho: np.maximum(z, least)], (n, n))
+    return 0.5 * float(share * np.vdot(weights, found) + shift * weights.sum())
+
+
 def linear_optimum(built) -> float:
     """Of a template `linear-program`."""
     bounds = np.column_stack([built.lower, built.upper])

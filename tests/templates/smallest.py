@@ -613,7 +613,55 @@ def graphs(folder: Path) -> list[Case]:
                     -1,
                 )
             )
-    for template in ("max-cut", "lovasz-theta"):
+    ring = [(1, 2, -1.0), (2, 3, -1.0), (1, 3, -1.0)]
+    pairs = [(1, 2, 1.0), (3, 4, 1.0)]
+    parted: dict[str, tuple[Problem, int, list, float, int]] = {
+        # All in one has a modularity of zero, and two that are not joined have that of halves, 1 - 1/2.
+        "one edge, modularity": ({}, 2, [(1, 2, 1.0)], 0.0, 0),
+        "two edges, modularity": ({}, 4, pairs, 0.5, 0),
+        "two edges, modularity of two": ({"communities": 2}, 4, pairs, 0.5, 0),
+        "an edge of weight -1": ({"criterion": "weight"}, 2, [(1, 2, -1.0)], 0.0, 1),
+        # Vectors at 120 degrees have Y_ij = -1/2, X_ij = 1/4 of two communities, and 0 of three.
+        "a ring of weight -1, two": ({"criterion": "weight", "communities": 2}, 3, ring, -0.75, 1),
+        "a ring of weight -1, three": ({"criterion": "weight", "communities": 3}, 3, ring, 0.0, 1),
+        "two edges, equal sizes": ({"criterion": "equal-sizes", "communities": 2}, 4, pairs, 2.0, 1),
+        "a node each": ({"criterion": "equal-sizes", "communities": 3}, 3, ring, 0.0, 1),
+        "an odd number": ({"criterion": "equal-sizes", "communities": 2}, 3, [(1, 2, 1.0)], 1.0, 1),
+    }
+    found += [
+        Case(
+            f"community-detection, {name}",
+            lambda u, r, name=name, fields=fields, nodes=nodes, edges=edges: {
+                "template": "community-detection",
+                "graph": {"file": _graph(folder, f"parted {name}", nodes, edges, u)},
+                **fields,
+            },
+            optimum,
+            sum(abs(weight) for *_, weight in edges) if power else 1.0,
+            (power, 0),
+            -1,
+        )
+        for name, (fields, nodes, edges, optimum, power) in parted.items()
+    ]
+    halved = {
+        "one edge": (2, [(1, 2, 1.0)], 1.0),
+        "one edge and a lone node": (3, [(1, 2, 1.0)], 0.0),
+        "two edges": (4, pairs, 0.0),
+        "two edges of weight -1": (4, [(1, 2, -1.0), (3, 4, -1.0)], -2.0),
+    }
+    found += [
+        Case(
+            f"minimum-bisection, {name}",
+            lambda u, r, name=name, nodes=nodes, edges=edges: {
+                "template": "minimum-bisection",
+                "graph": {"file": _graph(folder, f"halved {name}", nodes, edges, u)},
+            },
+            optimum,
+            sum(abs(weight) for *_, weight in edges),
+        )
+        for name, (nodes, edges, optimum) in halved.items()
+    ]
+    for template in ("max-cut", "lovasz-theta", "community-detection", "minimum-bisection"):
         for nodes in (1, 2):
             found.append(
                 Case(

@@ -28,6 +28,14 @@ SQUARE = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
 PROBLEMS = {
     "kmeans-sdp": {"clusters": 3, "points": POINTS, "restarts": 2, "domain": "fantope"},
     "max-cut": {"graph": {"nodes": 30, "edges": 90, "signed": True}},
+    "community-detection": {"graph": {"nodes": 30, "communities": 3, "inside": 0.6, "outside": 0.2}},
+    "weight within": {
+        "template": "community-detection",
+        "graph": {"nodes": 30, "communities": 3, "inside": 0.6, "outside": 0.2},
+        "criterion": "equal-sizes",
+        "communities": 3,
+    },
+    "minimum-bisection": {"graph": {"nodes": 31, "edges": 90}},
     "robust-pca": {"image": "camera", "size": 12},
     "lovasz-theta": {"graph": {"cycle": 7}},
     "theta, weighted": {"template": "lovasz-theta", "graph": {"cycle": 7}, "weights": [1, 2, 3, 4, 5, 6, 7]},
