@@ -36,6 +36,12 @@ domain may be much larger than what a run meets of it.
 """
 
 
+BEYOND = 1e3
+"""How many times longer than a point of equal entries that the constants of the problem come to x is taken to be at the
+most: a bound that nobody means to be met may be as large as one likes.
+"""
+
+
 @dataclass(frozen=True)
 class Term:
     """g(A x), a penalty or a constraint; `weight` w > 0 means that it is smoothed with beta / w. called: what the user
@@ -195,12 +201,25 @@ class CompositeProblem:
         return not self.domain.spectral or any(linear.needs_array for linear in maps)
 
     @cached_property
+    def length(self) -> float:
+        """What |x| is to be expected to be at the most: the radius of X, or 1000 sqrt(N), N the entries of x, times the
+        largest |p_i| / |A_i| and |grad f(0)| |M| / L_f, if that is less. p_i are the numbers in g_i: an offset, the
+        ends of intervals, the point of a set that is nearest to zero.
+        """
+        lengths = [term.penalty.size / term.map.norm for term in self.terms if term.map.norm > 0.0]
+        if self.loss is not None and self.loss.is_smooth and self.loss.lipschitz > 0.0:
+            steepness = safe_norm(self.loss.gradient(np.zeros(self.loss.map.out_shape)))
+            lengths.append(steepness * self.loss.map.norm / self.loss.lipschitz)
+        told = BEYOND * math.sqrt(math.prod(self.domain.shape)) * max(lengths, default=0.0)
+        return min(self.domain.usual, told or np.inf)
+
+    @cached_property
     def unit(self) -> float:
         """What gaps are relative to at the least, so that an optimum of zero can be reached: 1e-8 of
-        |grad f(x_1)| r + sum of L_i |A_i| r over the finite g_i, or of L_f r^2 / 2 where that is zero; 1 where that is
-        zero, too. In other units of objective or data it is as many times larger as F is.
+        |grad f(x_1)| r + sum of L_i |A_i| r over the finite g_i, r the `length`, or of L_f r^2 / 2 where that is zero;
+        1 where that is zero, too. In other units of objective or data it is as many times larger as F is.
         """
-        r, size, curved = self.domain.usual, 0.0, 0.0
+        r, size, curved = self.length, 0.0, 0.0
         if self.loss is not None:
             gradient = self.loss.gradient(self.loss.map.forward_atom(self.first))
             size = safe_norm(gradient) * self.loss.map.norm * r
@@ -213,9 +232,9 @@ class CompositeProblem:
         unless that is zero, but for rounding: then |A| |x| / sqrt(m), m the entries of A x, which is the size of an
         image whose entries are as large as one may be; 1 where that is zero, too. length: |x|, or the radius of X,
         which is near it for matrices of bounded trace or nuclear norm. An x that is zero but for rounding, as where no
-        other meets the constraints, counts for this part of the radius, which is that of the unit of objectives.
+        other meets the constraints, counts for this part of `length`, which is that of the unit of objectives.
         """
-        largest = term.map.norm * max(length, OBJECTIVE_UNIT * self.domain.radius)
+        largest = term.map.norm * max(length, OBJECTIVE_UNIT * self.length)
         return size if size > NOUGHT * largest else largest / math.sqrt(math.prod(term.map.out_shape)) or 1.0
 
     @cached_property

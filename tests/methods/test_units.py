@@ -101,3 +101,45 @@ def test_variables_in_units_of_their_own_hide_no_residual(right):
     x = result.solution["x"]
     assert result.record.infeasibility == pytest.approx(abs(0.001 * x[0] + 1000.0 * x[1] - right) / right, rel=1e-6)
     assert result.status is not Status.CONVERGED or result.record.total == pytest.approx(-500.0, rel=2e-4)
+
+
+def wide_program(width):
+    """Linear, of equations that leave a polytope far inside of its bounds."""
+    inside = np.where(np.arange(6) < 3, 0.7, 0.0)
+    cost = MATRIX[:3].T @ TARGET[:3] + np.where(inside > 0.0, 0.0, 1.0)
+    rows = Term("rows", MatrixMap(MATRIX[:3], (6,)), Equals((3,), MATRIX[:3] @ inside))
+    return CompositeProblem(Box(np.zeros(6), np.full(6, width)), Linear(cost, (6,)), (rows,)), cost @ inside
+
+
+def wide_fit(width):
+    """Least squares in a ball that the solution is far inside of."""
+    _, residual, *_ = np.linalg.lstsq(MATRIX, TARGET, rcond=None)
+    return CompositeProblem(L1Ball((6,), width), LeastSquares(MatrixMap(MATRIX, (6,)), TARGET)), 0.5 * residual[0]
+
+
+def wide_inequalities(width):
+    """As the program, of rows that need not be equations, as x = 0 meets them."""
+    problem, optimum = wide_program(width)
+    (rows,) = problem.terms
+    value = rows.penalty.only_point
+    signs = np.where(TARGET[:3] > 0.0, 1.0, -1.0)  # of the multipliers
+    least, most = np.where(signs > 0.0, value, -np.inf), np.where(signs > 0.0, np.inf, value)
+    return CompositeProblem(problem.domain, problem.loss, (Term("rows", rows.map, BoxSet((3,), least, most)),)), optimum
+
+
+@pytest.mark.parametrize("width", [1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("make", [wide_program, wide_inequalities, wide_fit])
+def test_a_bound_that_nobody_means_to_reach_is_no_measure(make, width):
+    problem, optimum = make(width)
+    found = solve_problem(problem, "auto", {"gap": 1e-4, "infeasibility": 1e-6})
+    assert found.record.bound <= optimum * (1 + 1e-9 * np.sign(optimum))
+    if found.status is Status.CONVERGED:
+        assert found.record.total == pytest.approx(optimum, rel=2e-4)
+        assert found.record.bound == pytest.approx(optimum, rel=2e-4)
+    assert found.status is Status.CONVERGED or width >= 1e9
+
+
+def test_what_cannot_be_met_is_told_within_wide_bounds_as_well():
+    rows = Term("rows", MatrixMap(np.array([[1.0, 2.0], [2.0, 4.0]]), (2,)), Equals((2,), np.array([1.0, 2.5])))
+    problem = CompositeProblem(Box(np.zeros(2), np.full(2, 1e10)), Linear(np.array([1.0, -1.0]), (2,)), (rows,))
+    assert solve_problem(problem, "auto", {"gap": 1e-4, "infeasibility": 1e-4}).status is Status.INFEASIBLE

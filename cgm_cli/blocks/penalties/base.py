@@ -10,6 +10,7 @@ The third identity (Fenchel-Young, equality because y is a subgradient at p) is 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -89,6 +90,16 @@ class Penalty(ABC):
         set.
         """
         return self.shift
+
+    @property
+    def size(self) -> float:
+        """Of the numbers inside g, for how large images are meant to be: `away`, and the finite ends of intervals."""
+        if self.entry_bounds is not None:
+            ends = [abs(end) for end in self.entry_bounds if math.isfinite(end)]
+            return max(self.away, math.sqrt(math.prod(self.shape)) * max(ends, default=0.0))
+        if self.intervals is None:
+            return self.away
+        return max(self.away, *(safe_norm(np.where(np.isfinite(end), end, 0.0)) for end in self.intervals))
 
     @abstractmethod
     def value(self, z: np.ndarray) -> float:

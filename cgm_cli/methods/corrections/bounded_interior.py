@@ -39,7 +39,9 @@ NOTHING = 1e-13
 """Errors that small end the steps."""
 
 BEYOND = 1e11
-"""How many units of the objective, each 1e-8 of what it varies by, the bound of rows that contradict each other is."""
+"""How many units of the objective, each 1e-8 of what it varies by over the length of x that is expected, the bound of
+rows that contradict each other is.
+"""
 
 WIDER, ENOUGH = 100.0, 1e-9
 """How many times the reach of x the bounds are from zero at first, and how many times wider they are each time; and the
@@ -118,7 +120,8 @@ class BoundedInteriorPoint:
         duals = newton.form.duals(memory.best.y * (not self._is_far(memory)))
         if memory.ended and newton.form.contradiction is not None:
             # It comes last: what rows contradict each other by may be less than an infeasibility that would do.
-            duals = newton.form.proof(BEYOND * self.problem.unit)
+            wider = max(1.0, self.problem.domain.radius / self.problem.length)
+            duals = newton.form.proof(BEYOND * wider * self.problem.unit)
         return decisive_move(self.problem, newton.form.point(z), duals, memory, memory.ended)
 
     def _stages(self, memory: BoundedState) -> Stages:
