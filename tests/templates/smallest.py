@@ -1321,4 +1321,6 @@ def templates(folder: Path) -> list[Case]:
         *programs(),
         *assignments(),
         *components(),
+        *correlations(),
+        *kernels(),
     ]
