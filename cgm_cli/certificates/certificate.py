@@ -43,12 +43,20 @@ class Certificate:
     def sentence(self) -> str:
         """For people; the percentage is rounded up."""
         within = self.within_percent
+        if math.isinf(within) and math.isfinite(self.bound) and self.what == "cut":
+            return (
+                f"No cut is worth more than {self.bound:.10g} ({self._proof}), and this one {self.value:.10g}: of what "
+                "is not positive there is no percentage."
+            )
         if math.isinf(within):
             return f"Nothing is proven of this {self.what} in the time there was: how far it is from the best is open."
-        proof = "certified" if self.failure == 0.0 else f"with probability 1 - {self.failure:g}"
         if within == 0.0:
-            return f"This {self.what} is the best possible ({proof})."
-        return f"This {self.what} is within {rounded_up(within)} % of the best possible ({proof})."
+            return f"This {self.what} is the best possible ({self._proof})."
+        return f"This {self.what} is within {rounded_up(within)} % of the best possible ({self._proof})."
+
+    @property
+    def _proof(self) -> str:
+        return "certified" if self.failure == 0.0 else f"with probability 1 - {self.failure:g}"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

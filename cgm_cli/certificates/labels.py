@@ -62,8 +62,12 @@ def _is_heading(lines: list[str]) -> bool:
     return len(lines) > 1 and not is_number(lines[0]) and all(map(is_number, lines[1:]))
 
 
-def check_writable(path: Path) -> None:
-    """Raises DataError for a file that could not be written later on, before anything is computed for it."""
+def check_writable(path: Path, read: Sequence[Path] = ()) -> None:
+    """Raises DataError for a file that could not be written later on, or is one of those that are read, before anything
+    is computed for it.
+    """
+    if path.exists() and any(other.exists() and path.samefile(other) for other in read):
+        raise DataError(f"{visible(str(path))}: is what is read, and would be written over: give --out another name")
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise DataError(f"{visible(str(path))}: cannot be written")
 

@@ -29,6 +29,9 @@ FINDING = 0.3
 NEAR = 1e-3
 """The relative distance that is near enough of what costs next to nothing, where nobody says."""
 
+LARGEST = 1e152
+"""Of coordinates: what squares of distances add up to is in range."""
+
 ROUNDING = 1e-12
 """What sums of costs may be off by, relative."""
 
@@ -146,6 +149,8 @@ def _cores() -> int:
 
 def _checked(points: Any, labels: Any, clusters: int | None) -> tuple[np.ndarray, np.ndarray | None, int]:
     """Points as a matrix, labels from 0 or None, and the number of clusters."""
+    if np.iscomplexobj(points):
+        raise DataError("points: complex numbers are not taken: give real and imaginary parts as columns")
     try:
         found = np.asarray(points, dtype=float)
     except (TypeError, ValueError):
@@ -156,6 +161,9 @@ def _checked(points: Any, labels: Any, clusters: int | None) -> tuple[np.ndarray
         raise DataError(f"points: expected a matrix with one point per row, not an array of shape {found.shape}")
     if not np.isfinite(found).all():
         raise DataError("points: an entry is not finite")
+    largest = float(np.abs(found).max())
+    if largest > LARGEST:
+        raise DataError(f"points: an entry is {largest:.3g}, and its square out of range: choose other units")
     check_fits("the points", 3 * found.nbytes)
     names = None
     if labels is not None:

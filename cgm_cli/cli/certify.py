@@ -72,7 +72,7 @@ def certify(
                 return request() is not None
 
             if out is not None:
-                check_writable(out)
+                check_writable(out, [path for path in (data, labels, cut) if path is not None])
             if cut is not None:
                 found = certify_cut(data, cut, share, seconds, seed, asked)
             else:

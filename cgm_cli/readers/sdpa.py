@@ -69,7 +69,7 @@ def read_sdpa(path: Path, name: str | None = None) -> BlockProgram:
         raise lines.fault("a block of size 0")
     sizes[sizes == 1] = -1
     entries = int(np.where(sizes > 0, sizes * sizes, -sizes).sum())
-    right = lines.numbers("the right-hand sides", count)
+    right = lines.numbers("the right-hand sides", count, alone=True)
     check_fits(name, 16 * entries + 200 * lines.left + 400 * count)
     dense = path.suffixes[-1:] == [".dat"] or path.suffixes[-2:] == [".dat", ".gz"]
     table = _dense(lines, sizes, count) if dense else _sparse(lines, sizes, count)
@@ -178,11 +178,15 @@ class _Lines:
             found += cells
         return [int(cell) for cell in found]
 
-    def numbers(self, what: str, count: int, whole: bool = True) -> np.ndarray:
-        """`count` finite numbers, from as many lines as they take. whole: what follows them in a line is dropped."""
+    def numbers(self, what: str, count: int, whole: bool = True, alone: bool = False) -> np.ndarray:
+        """`count` finite numbers, from as many lines as they take. whole: what follows them in a line is dropped.
+        alone: unless it is one number more.
+        """
         found = self._rest
         while len(found) < count:
             found = found + self._next(f"{what} ({count} numbers, of which {len(found)} are there)")
+        if alone and found[count:] and is_number(found[count].translate(_FORTRAN)):
+            raise self.fault(f"more numbers than {what}, of which there are {count}")
         found, self._rest = found[:count], [] if whole else found[count:]
         try:
             values = np.array([float(cell.translate(_FORTRAN)) for cell in found])

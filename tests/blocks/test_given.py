@@ -87,6 +87,10 @@ def too_narrow():
     return Object(lmo=vertex, shape=4, radius=1.0, diameter=1.0)
 
 
+def identity():
+    return Object(lmo=vertex, shape=4, radius=1.0, project=lambda x: x)
+
+
 def no_projection():
     return Object(lmo=vertex, shape=4, radius=1.0, project=lambda x: np.full(4, 0.25))
 
@@ -222,6 +226,7 @@ def test_what_is_no_map_is_refused(folder, function, told):
         ("too_small", "its radius is 0.5, but there is a point of norm 1"),
         ("too_narrow", "its diameter is 1, but two points have the distance 1.41421"),
         ("no_projection", "`project` does not give the nearest point"),
+        ("identity", "`project` gives a point p outside of the domain"),
         ("infinite", "has an entry that is not finite"),
         ("large", "has no `radius`"),
     ],

@@ -90,7 +90,7 @@ def test_what_is_none_is_refused(arguments, words):
         certify(np.arange(8.0).reshape(4, 2), **arguments)
 
 
-@pytest.mark.parametrize("points", [[], [["a"]], [[1.0, math.nan]], np.zeros((2, 2, 2))])
+@pytest.mark.parametrize("points", [[], [["a"]], [[1.0, math.nan]], np.zeros((2, 2, 2)), [[1e154]], [[1j]]])
 def test_points_that_are_none_are_refused(points):
     with pytest.raises(CgmError, match="points: "):
         certify(points, clusters=1)
@@ -180,6 +180,20 @@ def test_what_cannot_be_written_is_told_before_anything_is_computed(cgm, tmp_pat
     (tmp_path / "points.csv").write_text("x,y\n1,2\n3,4\n5,7\n")
     code, out, errors = cgm("certify", tmp_path / "points.csv", "-k", 2, "--out", tmp_path / "none" / "labels.csv")
     assert code == 3 and "cannot be written" in errors and "looking for" not in errors + out
+
+
+def test_what_is_read_is_not_written_over(cgm, tmp_path):
+    (tmp_path / "points.csv").write_text("1,2\n3,4\n5,7\n")
+    code, _, errors = cgm("certify", tmp_path / "points.csv", "-k", 2, "--out", tmp_path / "points.csv")
+    assert code == 3 and "written over" in errors
+    assert (tmp_path / "points.csv").read_text() == "1,2\n3,4\n5,7\n"
+
+
+def test_a_cut_that_is_worth_nothing_has_a_bound_and_no_percentage(cgm, tmp_path):
+    (tmp_path / "g.csv").write_text("1,2\n2,3\n")
+    (tmp_path / "cut.csv").write_text("a\na\na\n")
+    code, out, _ = cgm("certify", tmp_path / "g.csv", "--cut", tmp_path / "cut.csv")
+    assert code == 0 and "No cut is worth more than 2" in out
 
 
 def test_a_share_that_is_not_reached_is_said(cgm, tmp_path):

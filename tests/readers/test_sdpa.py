@@ -105,6 +105,7 @@ def test_packed_and_dense_files_hold_the_same(tmp_path):
         ("2\n1\n2\n10\n", "is truncated"),
         ("2\n1\n2\n10 abc\n", "line 4"),
         ("2\n1\n2\n10 nan\n", "not all finite"),
+        ("2\n1\n2\n10 20 30\n0 1 1 1 1\n", "line 4: more numbers than the right-hand sides, of which there are 2"),
         ("999999999\n1\n2\n1 2\n1 1 1 1 1\n", "is truncated"),
         (PLAIN.replace("2 1 1 2 5", "3 1 1 2 5"), "line 12: no such matrix"),
         (PLAIN.replace("2 1 1 2 5", "2 2 1 2 5"), "line 12: no such"),

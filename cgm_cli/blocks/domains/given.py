@@ -35,8 +35,9 @@ class GivenDomain(Domain):
 
     The oracle is believed, so that every bound rests on it. What is tested, on directions drawn at random: no other
     atom that it gave is better than its answer, atoms are no longer than the radius and no further apart than the
-    diameter, and p = project(x) meets <x - p, s - p> <= 0 for s the minimiser of <p - x, .>, which is what makes it the
-    nearest point. Where there is no radius, a box around X is found of up to 200 entries, by the oracle at +e_j, -e_j.
+    diameter, and p = project(x) is no farther along them than any atom, and meets <x - p, s - p> <= 0 for s the
+    minimiser of <p - x, .>, which is what makes it the nearest point. Where there is no radius, a box around X is found
+    of up to 200 entries, by the oracle at +e_j, -e_j.
     """
 
     class Spec(PythonSpec):
@@ -111,6 +112,12 @@ class GivenDomain(Domain):
         for g in directions:
             x = self._first + g * (self.radius / safe_norm(g))
             p = self.project(x)
+            outside = float(np.vdot(g, p - self.atom(-g)))
+            if outside > 1e-6 * safe_norm(g) * self.radius:
+                raise ProblemError(
+                    f"{self._code.called}: `project` gives a point p outside of the domain: for one g, <g, p> is "
+                    f"{outside:.3g} more than the oracle says is the most there"
+                )
             beyond = float(np.vdot(x - p, self.atom(p - x) - p))
             if beyond > 1e-6 * self.radius**2:
                 raise ProblemError(
