@@ -95,6 +95,7 @@ TEMPLATES = {
     "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
     "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
     "kernel-learning": "cgm_cli.templates.kernel_learning:KernelLearning",
+    "optimal-power-flow": "cgm_cli.templates.optimal_power_flow:OptimalPowerFlow",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
