@@ -69,8 +69,8 @@ class Known:
 @dataclass(frozen=True)
 class Case:
     """problem: of the spec, made when its turn comes. figure: of the answer. known: of it, computed from the built
-    template where that is a function; None: nobody knows it. seconds: that it may take. rounded: a metric that is shown,
-    and how. near: how far the figure may be from the known value, relative.
+    template where that is a function; None: nobody knows it. seconds: that it may take. rounded: a metric shown, and
+    how. near: how far the figure may be from the known value, relative.
     """
 
     name: str

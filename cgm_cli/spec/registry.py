@@ -122,6 +122,7 @@ CORRECTIONS = {
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
+    "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
 }
