@@ -184,6 +184,8 @@ CASES = [
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
+    # What dispatches cost is known from MATPOWER's own solver, and the relaxation is tight here.
+    Case("optimal-power-flow", "optimal-power-flow.yaml", lambda built: 5296.69, "MATPOWER"),
     Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
     Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
     # Splitting

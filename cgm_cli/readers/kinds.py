@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.errors import DataError
-from cgm_cli.readers import assignment, edge_list, graphs, programs, svmlight
+from cgm_cli.readers import assignment, edge_list, graphs, matpower, programs, svmlight
 from cgm_cli.readers.appearance import appearance
 from cgm_cli.readers.context import data_folders
 from cgm_cli.readers.files import FILE, NOTHING, PIPE, file_kind
@@ -223,6 +223,10 @@ def _assignment(path: Path, name: str) -> Draft:
     return Draft("quadratic-assignment", {"data": {"file": name}})
 
 
+def _case(path: Path, name: str) -> Draft:
+    return Draft("optimal-power-flow", {"case": {"file": name}})
+
+
 def _solution(path: Path, name: str) -> Draft:
     raise DataError(
         f"{path}: is {SOLUTION}, and no problem: a permutation and its value. "
@@ -237,6 +241,7 @@ KINDS = (
     *(Kind(each.name, each.suffixes, each.looks_like, _program, each.resembles) for each in programs.FORMATS),
     Kind(ASSIGNMENT, (), assignment.looks_like, _assignment, assignment.resembles),
     Kind(SOLUTION, (".sln",), assignment.looks_like_solution, _solution),
+    Kind("a power network, a case of MATPOWER", (".m",), matpower.looks_like, _case),
     Kind("samples in the format of LIBSVM", (".svm", ".libsvm", ".svmlight"), svmlight.looks_like, _samples),
     *(
         Kind(

@@ -21,13 +21,14 @@ from cgm_cli.readers.frames import FRAMES
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.images import read_picture
+from cgm_cli.readers.matpower import read_case
 from cgm_cli.readers.programs import read_program
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, rows_in, rows_of, table_of
 from cgm_cli.spec.fields import TableOptions
 from cgm_cli.text import visible
 
-Data = Literal["table", "graph", "picture", "ratings", "program", "assignment"]
+Data = Literal["table", "graph", "picture", "ratings", "program", "assignment", "case"]
 
 IN_WORDS: dict[Data, str] = {
     "table": "a table: rows of numbers, perhaps with headings",
@@ -36,6 +37,7 @@ IN_WORDS: dict[Data, str] = {
     "ratings": "ratings: a line for each, of a user, an item and a number",
     "program": "a semidefinite program: SDPA or CBF",
     "assignment": "a quadratic assignment problem: QAPLIB",
+    "case": "a power network: a case of MATPOWER",
 }
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
@@ -214,5 +216,6 @@ USES: dict[str, Use] = {
     "lovasz-theta": Use("graph", "bound its largest independent set", _named_file("graph", read_graph)),
     "standard-sdp": Use("program", "solve it", _named_file("program", read_program)),
     "quadratic-assignment": Use("assignment", "solve it", _named_file("data", read_assignment)),
+    "optimal-power-flow": Use("case", "find its cheapest dispatch", _named_file("case", read_case)),
 }
 """In the order in which they are offered."""

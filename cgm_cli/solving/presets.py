@@ -18,6 +18,7 @@ from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
 from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_itself, is_conic, is_on_diagonal
 from cgm_cli.methods.corrections.interior_point import InteriorPoint, steps_for
 from cgm_cli.methods.corrections.mixing import mixes
+from cgm_cli.methods.corrections.projection_newton import takes as is_projection
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.methods.policies import Correction, CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
@@ -181,6 +182,10 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         what = "linear program over a cone" if isinstance(inside, InteriorPoint) else "program of bounds and rows"
         why = f"auto: a {what}, small enough for Newton's method ({_about(inside.seconds)})"
         return _Resolved(solver.model_copy(update=update), {"correction": why}, inside)
+    if open_to_all and _may_project(solver, problem) and is_projection(problem):
+        update = {"method": "cgal", "correction": _policy("correction", "projection-newton")}
+        why = "auto: the nearest matrix to a given one, under equations"
+        return _Resolved(solver.model_copy(update=update), {"correction": why})
     if open_to_all and _projects_cheaply(solver, problem):
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
         update = {"method": method, "correction": _policy("correction", correction)}

@@ -97,6 +97,7 @@ TEMPLATES = {
     "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
     "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
     "kernel-learning": "cgm_cli.templates.kernel_learning:KernelLearning",
+    "optimal-power-flow": "cgm_cli.templates.optimal_power_flow:OptimalPowerFlow",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
@@ -123,6 +124,7 @@ CORRECTIONS = {
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
+    "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
 }

@@ -20,6 +20,7 @@ from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
+from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.penalties.box import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
@@ -175,6 +176,23 @@ def two_clusters(n: int = 8, domain: str = "fantope") -> tuple[CompositeProblem,
         ),
     )
     return problem, float(optimum)
+
+
+def boundary(n: int = 12, size: float = 100.0) -> tuple[CompositeProblem, float]:
+    """The nearest correlation matrix with ones beside the diagonal: all its entries are one. No definite matrix is
+    feasible, and the dual has no solution: methods for it come nearer for ever.
+    """
+    target = size * np.cos(np.arange(n) + np.arange(n)[:, None])
+    shape, places = target.shape, np.arange(n - 1) * (n + 1) + 1
+    problem = CompositeProblem(
+        PSDTrace(n, float(n), fixed_trace=True),
+        LeastSquares(Identity(shape), target),
+        (
+            Term("diagonal", Diagonal(shape), Equals((n,), np.ones(n))),
+            Term("beside", Sampling(places, shape), Equals((n - 1,), np.ones(n - 1))),
+        ),
+    )
+    return problem, 0.5 * float(np.square(1.0 - target).sum())
 
 
 KNOWN = {

@@ -18,7 +18,7 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, cycle, solve
+from tests.methods.problems import KNOWN, Keep, boundary, cycle, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [
@@ -41,6 +41,8 @@ def subject(family, example):
         return *cycle(501), {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
+    if name == "projection-newton":
+        return *boundary(), {"method": "cgal"}
     if name == "interior-point":
         return *cycle(71), {"method": "cgal"}
     if family == "duals":

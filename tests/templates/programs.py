@@ -187,6 +187,44 @@ def correlation_optimum(built) -> float:
     return float(cp.Problem(cp.Minimize(0.5 * distance), constraints).solve(solver="CLARABEL"))
 
 
+def correlation_by_newton(target, tolerance=1e-7) -> float:
+    """How far the nearest correlation matrix is from a symmetric one: Newton's method for the dual (Qi and Sun 2006),
+    min_y 1/2 |(G + Diag y)_+|^2 - sum y, with conjugate gradients, and steps halved until they descend.
+    """
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    n = len(target)
+
+    def at(y):
+        values, vectors = np.linalg.eigh(target + np.diag(y))
+        positive = np.maximum(values, 0.0)
+        near = (vectors * positive) @ vectors.T
+        return 0.5 * float(positive @ positive) - float(y.sum()), near, values, vectors
+
+    y = 1.0 - target.diagonal()
+    value, near, values, vectors = at(y)
+    for _ in range(100):
+        gradient = near.diagonal() - 1.0
+        if np.linalg.norm(gradient) <= tolerance * np.sqrt(n):
+            break
+        positive = np.maximum(values, 0.0)
+        gaps = values[:, None] - values
+        even = (values[:, None] > 0.0).astype(float) * (values > 0.0)
+        slopes = np.where(gaps == 0.0, even, (positive[:, None] - positive) / np.where(gaps == 0.0, 1.0, gaps))
+
+        def times(h, vectors=vectors, slopes=slopes):
+            inner = slopes * ((vectors.T * h) @ vectors)
+            return np.einsum("ij,ij->i", vectors @ inner, vectors) + 1e-10 * h
+
+        step = cg(LinearOperator((n, n), times, dtype=float), -gradient, rtol=1e-2, maxiter=100)[0]
+        length = 1.0
+        while (ahead := at(y + length * step))[0] > value + 1e-4 * length * float(gradient @ step) and length > 1e-6:
+            length *= 0.5
+        y, (value, near, values, vectors) = y + length * step, ahead
+    scale = np.sqrt(near.diagonal())
+    return float(np.linalg.norm(near / np.outer(scale, scale) - target))
+
+
 def kernel_margin(built) -> float:
     """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
     import cvxpy as cp

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
+from tests.templates.power_cases import case_text
+
 Problem = dict[str, Any]
 
 
@@ -1307,6 +1309,20 @@ def kernels() -> list[Case]:
             refused="class",
         )
     )
+    return found
+
+
+def networks(folder: Path) -> list[Case]:
+    """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
+    found = []
+    for name, load, cost in [("no load", 0.0, 1.0), ("no cost", 50.0, 0.0)]:
+
+        def make(u: float, r: float, name=name, load=load, cost=cost) -> Problem:
+            file = folder / f"{name.replace(' ', '-')}-{u:g}.m"
+            file.write_text(case_text(load=load, cost=f"2\t0\t0\t2\t{u * cost!r}\t0"), encoding="utf-8")
+            return {"template": "optimal-power-flow", "case": {"file": str(file)}}
+
+        found.append(Case(f"optimal-power-flow, {name}", make, 0.0, 500.0, (int(cost > 0.0), 0)))
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from cgm_cli import solve
 from cgm_cli.cli import main
 from cgm_cli.errors import CgmError
-from tests.templates.programs import correlation_optimum
+from tests.templates.programs import correlation_by_newton, correlation_optimum
 from tests.templates.support import template
 
 TRIDIAGONAL = (2.0 * np.eye(4) - np.eye(4, k=1) - np.eye(4, k=-1)).tolist()
@@ -55,6 +55,8 @@ def test_against_clarabel(tmp_path, seed, kind):
     found = answer.solution["correlation"]
     assert (found.diagonal() == 1.0).all() and np.linalg.eigvalsh(found)[0] > -1e-12
     assert answer.metrics["distance"] == pytest.approx(np.sqrt(2.0 * best), rel=1e-4)
+    if kind == "plain":
+        assert correlation_by_newton(built.target) == pytest.approx(np.sqrt(2.0 * best), rel=1e-6)
     assert answer.metrics.get("fixed_error", 0.0) < 1e-5
 
 
