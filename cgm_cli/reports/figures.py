@@ -103,7 +103,7 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], 
     found = quantities(column_names(traces), len(entries), lambda column: metric(column, entries))
     drawn = [curves(trace, (name for each in found for name in each.columns), _POINTS) for trace in traces]
     written: list[Path] = []
-    with _style() as plt:
+    with styled() as plt:
         for quantity in found:
             shown = [(index, each) for index, each in enumerate(drawn) if _says(each, quantity)]
             if shown:
@@ -136,7 +136,7 @@ def _says(found: dict[str, Curve], quantity: Quantity) -> bool:
 
 
 @contextmanager
-def _style() -> Iterator[Any]:
+def styled() -> Iterator[Any]:
     """matplotlib without a screen, with the settings of a paper, for the time of the `with`."""
     with part("reports", "a figure"):
         import matplotlib
