@@ -151,8 +151,8 @@ As published, on other machines and other data:
 | AVOC (2) | up to about 18,000; 10,000 in the synthetic sets | below 3 % in most cases | up to a few hours |
 
 (1) V. Piccialli, A. M. Sudoso, A. Wiegele, "SOS-SDP: an exact solver for minimum sum-of-squares clustering", INFORMS
-Journal on Computing 34, 2022. (2) A. L. Croella, V. Piccialli, A. M. Sudoso, "Strong bounds for large-scale minimum sum-of-squares
-clustering", arXiv 2502.08397, 2025: a sum of exact optima of parts, certified.
+Journal on Computing 34, 2022. (2) A. L. Croella, V. Piccialli, A. M. Sudoso, "Strong bounds for large-scale minimum
+sum-of-squares clustering", arXiv 2502.08397, 2025: a sum of exact optima of parts, certified.
 """
 
 
