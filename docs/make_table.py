@@ -28,7 +28,11 @@ def main() -> None:
     console = Console(record=True, force_terminal=True, width=92, file=io.StringIO(), highlight=False)
     console.print(f"$ cgm solve configs/{_SPEC.name}", style="bold")
     console.print(
-        progress_table(result.sense, [*(r for r in records if r.k in _ROWS and r.k < result.record.k), result.record])
+        progress_table(
+            result.sense,
+            [*(r for r in records if r.k in _ROWS and r.k < result.record.k), result.record],
+            console.width,
+        )
     )
     show_result(console, result, outcome.summary, outcome.legend)
     console.save_svg(str(_DOCS / "table.svg"), title="cgm", unique_id="cgm")

@@ -26,6 +26,8 @@ LEVELS = (
 BESIDE = {
     # A report of a sweep reads its manifest.
     ("reports", "sweeps"),
+    # And one of a certificate shows what it was made of.
+    ("reports", "certificates"),
     # The doors: `cgm` is the command line, `from cgm_cli import solve` the Python interface.
     ("__main__", "cli"),
     ("__init__", "api"),

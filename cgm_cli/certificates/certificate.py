@@ -16,8 +16,9 @@ class Certificate:
     value: of the clustering, the sum of squared distances to the means (or the weight of the cut). bound: below that of
     every clustering (above that of every cut). what: "clustering" or "cut". how: "structure", in closed form, "whole",
     by one relaxation of all points, or "samples", by those of `samples` subsets of `size` points each. labels (n,): the
-    clustering, from 0.
-    interrupted: whether it was ended by somebody who did not wait.
+    clustering, from 0. history: how the bound came about, the seconds and what it was. left_out (n,): which points the
+    proof by structure leaves open, None where there is none. interrupted: whether it was ended by somebody who did not
+    wait.
     """
 
     value: float
@@ -30,11 +31,17 @@ class Certificate:
     samples: int = 0
     size: int = 0
     interrupted: bool = False
+    history: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    left_out: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def within_percent(self) -> float:
         """How far from the best possible the value is at most, in percent of the best: infinite without a proof."""
-        better, worse = (self.value, self.bound) if self.what == "cut" else (self.bound, self.value)
+        return self.percent_to(self.bound)
+
+    def percent_to(self, bound: float) -> float:
+        """How far that would be with another bound."""
+        better, worse = (self.value, bound) if self.what == "cut" else (bound, self.value)
         if worse <= better:
             return 0.0
         return 100.0 * (worse / better - 1.0) if better > 0.0 else math.inf

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import scipy.sparse as sp
 
 from cgm_cli.certificates.certificate import Certificate
 from cgm_cli.certificates.labels import read_sides
 from cgm_cli.errors import DataError
+from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import loads
 from cgm_cli.templates.build import build
@@ -25,8 +28,10 @@ GAP = 1e-3
 
 def certify_cut(
     graph: Path, cut: Path, within: float | None, time: float, seed: int, asked: Callable[[], bool]
-) -> Certificate:
-    """graph: in any format that `cgm solve` takes. cut: the side of each node, of two: a line each in the order of the
+) -> tuple[Certificate, sp.csr_array]:
+    """The certificate, and the adjacency matrix of the graph.
+
+    graph: in any format that `cgm solve` takes. cut: the side of each node, of two: a line each in the order of the
     nodes, or a table of the name of each and its side. within: a relative distance that is enough. time: seconds.
     asked: polled; True ends it.
 
@@ -42,12 +47,35 @@ def certify_cut(
     nodes = template.adjacency.shape[0]
     signs = _signs(read_sides(cut, template.labels, nodes), nodes, visible(str(cut)))
     value = 0.25 * float(signs @ (template.laplacian @ signs))
-    result = instance.solve(should_stop=lambda: Status.INTERRUPTED if asked() else None, began=began)
+    history: list[tuple[float, float]] = []
+    watch = _Watch(lambda bound: history.append((perf_counter() - began, bound)))
+    result = instance.solve([watch], should_stop=lambda: Status.INTERRUPTED if asked() else None, began=began)
     proven = result.bound_is in ("certified", "probable")
     bound = result.record.bound if proven else math.inf
     labels = (signs > 0.0).astype(int)
     failure = result.record.bound_failure if proven else 0.0
-    return Certificate(value, bound, failure, perf_counter() - began, "cut", "whole", labels, interrupted=asked())
+    return Certificate(
+        value,
+        bound,
+        failure,
+        perf_counter() - began,
+        "cut",
+        "whole",
+        labels,
+        interrupted=asked(),
+        history=(*history, (perf_counter() - began, bound)) if proven else (),
+    ), template.adjacency
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Takes the bound of every record that is not only estimated."""
+
+    take: Callable[[float], None]
+
+    def on_record(self, record: IterationRecord) -> None:
+        if record.certified:
+            self.take(record.bound)
 
 
 def _signs(sides: np.ndarray, nodes: int, name: str) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -73,7 +73,8 @@ def certify(
         clustering = Clustering(points, found(points, clusters, seed, deadline.part(FINDING)), clusters)
     else:
         clustering = Clustering(points, names, clusters)
-    proof = _proof(clustering, within, failure, seed, deadline, names is None, tell)
+    watch = _Watch(tell, began)
+    proof = _proof(clustering, within, failure, seed, deadline, names is None, watch)
     labelled = proof.labels
     value = clustering.value if labelled is clustering.labels else Clustering(points, labelled, clusters).value
     return Certificate(
@@ -87,18 +88,54 @@ def certify(
         proof.rounds,
         proof.size,
         asked(),
+        tuple((seconds, bound * unit**2) for seconds, bound in watch.history),
+        proof.left_out,
     )
 
 
 @dataclass(frozen=True)
 class _Proof:
-    """A bound, how it was found, for which labels (n,); of samples, how many rounds of which size."""
+    """A bound, how it was found, for which labels (n,); of samples, how many rounds of which size; which points that by
+    structure leaves open.
+    """
 
     bound: float
     how: str
     labels: np.ndarray
     rounds: int = 0
     size: int = 0
+    left_out: np.ndarray | None = None
+
+
+@dataclass
+class _Watch:
+    """Tells of progress now and then, a second apart, and remembers all of it: seconds, and the bound on the value."""
+
+    tell: Callable[[str], None]
+    began: float
+    history: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    last: float = -math.inf
+
+    def note(self, bound: float) -> None:
+        if bound > 0.0 and (not self.history or bound > self.history[-1][1]):
+            self.history.append((perf_counter() - self.began, bound))
+
+    def prove(self, bound: float) -> None:
+        """Where bounds on the way were estimates: those beyond the one that is proven at the end count for nothing."""
+        self.history = [each for each in self.history if each[1] < bound]
+        self.note(bound)
+
+    def teller(self, what: str, value: float, unit: float) -> Callable[[int, float], None]:
+        """Of a number of steps, and of a bound in this unit."""
+        self.last = perf_counter()
+
+        def told(count: int, bound: float) -> None:
+            self.note(unit * bound)
+            if perf_counter() - self.last >= 1.0 and bound > 0.0:
+                self.last = perf_counter()
+                self.tell(f"{what} {count}: within {100.0 * max(0.0, value / (unit * bound) - 1.0):.3g} %")
+
+        return told
 
 
 def _proof(
@@ -108,39 +145,32 @@ def _proof(
     seed: int,
     deadline: Deadline,
     looks_further: bool,
-    tell: Callable[[str], None],
+    watch: _Watch,
 ) -> _Proof:
     """The cheapest first, until one is enough: the best."""
     k, value = clustering.clusters, clustering.value
     share = within or NEAR
     if k == 1 or value == 0.0:  # the mean is the best there is, and nothing is better than nothing
         return _Proof(value * (1.0 - ROUNDING), "whole", clustering.labels)
-    first = _Proof(by_structure(clustering, deadline)[0], "structure", clustering.labels)
+    structure, left_out = by_structure(clustering, deadline)
+    left_out = left_out if structure > 0.0 else None
+    watch.note(structure)
+    first = _Proof(structure, "structure", clustering.labels, left_out=left_out)
     if first.bound * (1.0 + share) >= value or deadline.should_stop():
         return first
     if clustering.labels.size <= WHOLE:
         target = None if within is None else value / (1.0 + within)
-        bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, _teller(tell, "step", value))
-        # Of a better clustering the first bound holds as well.
-        return _Proof(max(bound, first.bound), "whole", labels)
-    wanted, said = None if within is None else 1.0 / (1.0 + within), _teller(tell, "subset", 1.0)
+        said = watch.teller("step", value, 1.0)
+        bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, said)
+        watch.prove(bound)
+        # Of a better clustering the first bound holds as well, but not what it leaves open.
+        left_out = left_out if labels is clustering.labels else None
+        return _Proof(max(bound, first.bound), "whole", labels, left_out=left_out)
+    wanted, said = None if within is None else 1.0 / (1.0 + within), watch.teller("subset", value, value)
     rounds, size = by_samples(clustering, failure, wanted, seed, deadline, _cores(), said)
     bound = rounds.ratio * value * (1.0 - ROUNDING)
-    second = _Proof(bound, "samples", clustering.labels, len(rounds.logarithms), size)
+    second = _Proof(bound, "samples", clustering.labels, len(rounds.logarithms), size, left_out)
     return max(first, second, key=lambda proof: proof.bound)
-
-
-def _teller(tell: Callable[[str], None], what: str, value: float) -> Callable[[int, float], None]:
-    """Tells now and then, a second apart."""
-    last = perf_counter()
-
-    def told(count: int, bound: float) -> None:
-        nonlocal last
-        if perf_counter() - last >= 1.0 and bound > 0.0:
-            last = perf_counter()
-            tell(f"{what} {count}: within {100.0 * max(0.0, value / bound - 1.0):.3g} %")
-
-    return told
 
 
 def _cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,12 @@ Columns = Annotated[str | None, typer.Option(help="Columns of a table: headings,
 Except = Annotated[str | None, typer.Option("--except", help="Or those that are left out: `name,id`.")]
 Decimal = Annotated[str | None, typer.Option(help="What stands before a fraction in a table, `.` or `,`.")]
 Out = Annotated[Path | None, typer.Option(help="Write the cluster of each point to this file, a line each.")]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write a page with the clustering or the cut, what is open, and the gap over time."
+    ),
+]
 
 
 def certify(
@@ -48,6 +55,7 @@ def certify(
     without: Except = None,
     decimal: Decimal = None,
     out: Out = None,
+    page: Page = None,
     json: Json = False,
 ) -> None:
     """Prove how far a clustering, or a cut, is from the best.
@@ -73,11 +81,14 @@ def certify(
 
             if out is not None:
                 check_writable(out, [path for path in (data, labels, cut) if path is not None])
+                check_writable(out)
+            write_page = None if page is None else _page_writer(page, data.name)
             if cut is not None:
-                found = certify_cut(data, cut, share, seconds, seed, asked)
+                found, subject = certify_cut(data, cut, share, seconds, seed, asked)
             else:
+                subject = read_points(data, table)
                 found = certify_points(
-                    read_points(data, table),
+                    subject,
                     None if labels is None else read_labels(labels),
                     clusters,
                     within=share,
@@ -92,8 +103,19 @@ def certify(
     _show(found, share, json)
     if out is not None:
         write_labels(out, found.labels)
+    if write_page is not None:
+        write_page(found, subject)
     if found.interrupted:
         raise typer.Exit(130)
+
+
+def _page_writer(path: Path, title: str) -> Callable[[Certificate, Any], None]:
+    """What writes the page: refused at once where that cannot be done, or what draws it is not installed."""
+    from cgm_cli.reports.certificate_page import certificate_page
+    from cgm_cli.reports.output import ready, write_text
+
+    ready(path)
+    return lambda found, subject: write_text(path, certificate_page(found, subject, title))
 
 
 def _show(found: Certificate, share: float | None, json: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,25 @@ _COLUMNS: dict[str, Callable[[IterationRecord], str]] = {
 }
 
 
+def _columns(records: Sequence[IterationRecord]) -> dict[str, Callable[[IterationRecord], str]]:
+    """Those of all tables and, behind the gap, of the best answer so far, where any record has one."""
+    names = list(dict.fromkeys(name for record in records for name in record.in_hand))
+    found = dict[str, Callable[[IterationRecord], str]]()
+    for heading, cell in _COLUMNS.items():
+        found[heading] = cell
+        if heading == "gap":
+            found.update({pretty(name): _in_hand(name) for name in names})
+    return found
+
+
+def _in_hand(name: str) -> Callable[[IterationRecord], str]:
+    def cell(record: IterationRecord) -> str:
+        value = record.in_hand.get(name, math.nan)
+        return ratio(value) if name.endswith("_gap") else number(value)
+
+    return cell
+
+
 # What a narrow terminal does without, the first first; then headings get short, and then these go.
 _DISPENSABLE = ("matvecs", "beta", "time", "gap")
 _SHORT = {
@@ -70,7 +89,7 @@ def progress_table(sense: str, records: Iterable[IterationRecord], width: int | 
     """A row per record. In a `width` that is too narrow there are fewer columns; a number is never cut."""
     records = list(records)
     columns = {}
-    for name, cell in _COLUMNS.items():
+    for name, cell in _columns(records).items():
         columns[name] = [bound_label(sense) if name == "bound" else name, *(cell(record) for record in records)]
     if width is not None:
         _fit(columns, width)
@@ -86,7 +105,8 @@ def _fit(columns: dict[str, list[str]], width: int) -> None:
     def too_wide() -> bool:
         return sum(max(map(len, cells)) + 1 for cells in columns.values()) > width
 
-    for name in _DISPENSABLE:
+    beside = [name for name in columns if name not in _COLUMNS]
+    for name in (*_DISPENSABLE, *reversed(beside)):
         if too_wide():
             del columns[name]
     if too_wide():
@@ -183,7 +203,8 @@ class _PlainView:
         """Lines that were printed stay."""
 
     def show(self, record: IterationRecord, left: str) -> None:
-        cells = {self._bound if heading == "bound" else heading: cell(record) for heading, cell in _COLUMNS.items()}
+        columns = _columns([record])
+        cells = {self._bound if heading == "bound" else heading: cell(record) for heading, cell in columns.items()}
         parts = [f"{heading} {cell}" for heading, cell in cells.items()]
         _print_plain(self._console, "  ".join([*parts, *filter(None, [left])]))
 

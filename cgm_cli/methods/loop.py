@@ -25,6 +25,7 @@ from cgm_cli.methods.debt import Debt
 from cgm_cli.methods.ending import Ending
 from cgm_cli.methods.evaluation import Evaluation, refuse_non_finite
 from cgm_cli.methods.fused_box import point_at
+from cgm_cli.methods.in_hand import InHand
 from cgm_cli.methods.infeasibility import InfeasibilityTest
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracle_calls import OracleCalls
@@ -55,13 +56,15 @@ def run(
     should_stop: Callable[[], Status | None] = lambda: None,
     theory: Theory | None = None,
     answers: Answers | None = None,
+    in_hand: InHand | None = None,
     resume: Mapping[str, Any] | None = None,
     on_checkpoint: OnCheckpoint = lambda state, ending: None,
     began: float | None = None,
     beginning: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> Outcome:
     """Solve `problem` from `iterate` (which holds problem.first and is changed in place), or from `resume`: what
-    `State.pack` gave. `answers`: by which a run may end as converged that has not met its tolerances.
+    `State.pack` gave. `answers`: by which a run may end as converged that has not met its tolerances;
+    `in_hand`: those that its records tell of.
     `on_checkpoint` is called with the state of the start and after every step, and may pack it; and once more with that
     state, and how the run is about to end, before the last certificates, which may take long. `began`: when the run
     did, by time.perf_counter, its data yet to be read: what has passed since counts towards its limit of time, and is
@@ -87,7 +90,7 @@ def run(
     point.warm_up()
     method.correction.warm_up(problem)
     loop = _Loop(problem, method, stop, state, schedule or Schedule(), should_stop, on_checkpoint, before, beginning)
-    return loop.solve(loop.recorder(observers, metrics, theory), answers)
+    return loop.solve(loop.recorder(observers, metrics, theory, in_hand), answers)
 
 
 class _Loop:
@@ -113,8 +116,12 @@ class _Loop:
         self.oracle = OracleCalls(problem, method, state, self.budget, schedule.certifies)
         self.context = beginning  # of evaluations: of the first, which writes to memory that is new, and no other
 
-    def recorder(self, observers: Iterable[Observer], metrics: Metrics | None, theory: Theory | None) -> Recorder:
-        return Recorder(self.problem, self.state, self.schedule, self.clock, self.debt, observers, metrics, theory)
+    def recorder(
+        self, observers: Iterable[Observer], metrics: Metrics | None, theory: Theory | None, in_hand: InHand | None
+    ) -> Recorder:
+        return Recorder(
+            self.problem, self.state, self.schedule, self.clock, self.debt, observers, metrics, theory, in_hand
+        )
 
     def solve(self, recorder: Recorder, answers: Answers | None) -> Outcome:
         ending = self._ending(recorder, answers)

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 MARKS = {"estimated": "~", "probable": "*"}
 """What stands before a bound that is not certified."""
 
-_PREFIXES = {"phases": "seconds", "infeasibilities": "infeasibility", "metrics": "metric", "theory": "theory"}
+_PREFIXES = {
+    "phases": "seconds",
+    "infeasibilities": "infeasibility",
+    "metrics": "metric",
+    "in_hand": "best",
+    "theory": "theory",
+}
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,8 @@ class IterationRecord:
     matrix products of this oracle call. lmo_residual: relative residual of its vectors. fw_gap: <v, x - s>. Those three
     are nan where the oracle was broken off to leave. rank: of x at the most, the columns of its factors; nan where it
     is kept in another form. ended: the correction has no better point to go to. phases: seconds of this iteration by
-    phase. metrics: of the template, where evaluated. theory: what the paper promises beside what is measured
+    phase. metrics: of the template, where evaluated. in_hand: the best answer so far, and its gap to the bound
+    (cgm_cli.methods.in_hand). theory: what the paper promises beside what is measured
     (cgm_cli.methods.theory), in the minimisation's units.
     """
 
@@ -59,6 +66,7 @@ class IterationRecord:
     phases: Mapping[str, float] = field(default_factory=dict[str, float])
     infeasibilities: Mapping[str, float] = field(default_factory=dict[str, float])
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    in_hand: Mapping[str, float] = field(default_factory=dict[str, float])
     theory: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod

@@ -13,6 +13,7 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.clock import Clock
 from cgm_cli.methods.debt import Debt
+from cgm_cli.methods.in_hand import InHand
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.state import State
@@ -31,7 +32,7 @@ class Observer(Protocol):
 
 
 class Recorder:
-    """metric_seconds: what the metrics took, the last time."""
+    """metric_seconds: what the metrics, and the answer in hand, took the last time."""
 
     def __init__(
         self,
@@ -43,9 +44,11 @@ class Recorder:
         observers: Iterable[Observer],
         metrics: Metrics | None,
         theory: Theory | None,
+        in_hand: InHand | None = None,
     ):
         self._problem, self._state, self._schedule, self._clock, self._debt = problem, state, schedule, clock, debt
         self._observers, self._metrics, self._theory = tuple(observers), metrics, theory
+        self._in_hand = in_hand
         self.metric_seconds = 0.0
 
     def record(self, turn: Turn, last: bool = False) -> IterationRecord:
@@ -64,12 +67,17 @@ class Recorder:
     def tell(self, turn: Turn, last: bool = False) -> IterationRecord:
         """The whole record, to all who want to see it. last: of a run."""
         record = self.record(turn, last)
-        metrics: Mapping[str, float] = self._measured() if last or turn.k % self._schedule.metrics == 0 else {}
+        began = time.perf_counter()
+        with self._clock.phase("metrics"):
+            in_hand = self._answer(record)
+            metrics: Mapping[str, float] = self._measured() if last or turn.k % self._schedule.metrics == 0 else {}
+        self.metric_seconds = time.perf_counter() - began
         record = replace(
             record,
             phases=self._clock.take(),
             infeasibilities=turn.evaluation.infeasibilities,
             metrics=metrics,
+            in_hand=in_hand,
             theory=self._promised(turn),
         )
         for observer in self._observers:
@@ -77,13 +85,17 @@ class Recorder:
         return record
 
     def _measured(self) -> Mapping[str, float]:
-        if self._metrics is None:
+        return {} if self._metrics is None else self._metrics(self._state.point.iterate)
+
+    def _answer(self, record: IterationRecord) -> Mapping[str, float]:
+        """The best answer so far. What is remembered does not depend on where a run was left and resumed."""
+        iterate, in_hand = self._state.point.iterate, self._in_hand
+        if in_hand is None or iterate.recovery > 0.0:
             return {}
-        began = time.perf_counter()
-        with self._clock.phase("metrics"):
-            found = self._metrics(self._state.point.iterate)
-        self.metric_seconds = time.perf_counter() - began
-        return found
+        best = in_hand.better(self._problem, self._state.in_hand, in_hand.value(iterate, record.k))
+        if record.k % self._schedule.log == 0:
+            self._state.in_hand = best
+        return in_hand.figures(self._problem, best, record.bound)
 
     def _promised(self, turn: Turn) -> Mapping[str, float]:
         """The columns of the theory; nothing of the start."""

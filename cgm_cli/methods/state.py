@@ -76,7 +76,8 @@ def is_worth_another(last: int | None, k: int) -> bool:
 @dataclass
 class State:
     """k: steps taken. point: x, its images, and the multipliers. rng: the run's only source of randomness. correction,
-    duals: what those policies remember. certificate: the last of a best estimate. seconds: wall time spent so far.
+    duals: what those policies remember. in_hand: the value of the best answer so far, nan without one. certificate:
+    the last of a best estimate. seconds: wall time spent so far.
     """
 
     point: Point
@@ -90,6 +91,7 @@ class State:
     ceiling: Ceiling = field(default_factory=Ceiling)
     answer: AnswerLook = field(default_factory=AnswerLook)
     progress: Stagnation = field(default_factory=Stagnation)
+    in_hand: float = np.nan
     certificate: Certificate | None = None
     seconds: float = 0.0
 

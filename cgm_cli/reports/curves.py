@@ -120,6 +120,11 @@ def quantities(
     found += [each for each in _THEORY if names & set(each.columns)]
     if "fw_gap" in names:
         found.append(Quantity("fw_gap", "gap of the linear minimisation, <v, x - s>"))
+    found += [
+        Quantity(name, f"gap between the bound and the best {name[5:-4].replace('_', ' ')} so far", fit=False)
+        for name in sorted(names)
+        if name.startswith("best_") and name.endswith("_gap")
+    ]
     return found + [_metric(name, said(name)) for name in metrics]
 
 

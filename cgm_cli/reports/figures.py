@@ -29,6 +29,7 @@ from cgm_cli.reports.curves import (
 from cgm_cli.reports.declared import metric
 from cgm_cli.reports.draw import COLOURS, draw
 from cgm_cli.reports.entry import Entry
+from cgm_cli.reports.means import Means, means
 from cgm_cli.reports.output import MARK, ready
 from cgm_cli.reports.pictures import pictures
 from cgm_cli.reports.query import as_number
@@ -94,8 +95,8 @@ def formats(text: str) -> list[str]:
 
 
 def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], force: bool = False) -> list[Path]:
-    """<column>.<format> for every quantity, seconds-to-accuracy.<format>, and <picture>.<format> for what the solutions
-    look like.
+    """<column>.<format> for every quantity, seconds-to-accuracy.<format>, <picture>.<format> for what the solutions
+    look like, and, of a sweep over one number, <metric>-by-<parameter>.<format>.
 
     Raises CgmError where they cannot be written.
     """
@@ -103,7 +104,7 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], 
     found = quantities(column_names(traces), len(entries), lambda column: metric(column, entries))
     drawn = [curves(trace, (name for each in found for name in each.columns), _POINTS) for trace in traces]
     written: list[Path] = []
-    with _style() as plt:
+    with styled() as plt:
         for quantity in found:
             shown = [(index, each) for index, each in enumerate(drawn) if _says(each, quantity)]
             if shown:
@@ -112,6 +113,8 @@ def write_figures(entries: Sequence[Entry], folder: Path, kinds: Sequence[str], 
         names_ = labels(entries)
         if (race := _race(plt, [seconds_to(trace) for trace in traces[:_LEGEND]], names_)) is not None:
             _save(plt, race, folder / "seconds-to-accuracy", kinds, written, force)
+        for each in means(entries):
+            _save(plt, _mean(plt, each), folder / _file_name(each.name), kinds, written, force)
         for entry, label in list(zip(entries, names_, strict=True))[:_WITH_PICTURES]:
             for picture in pictures(entry.open()) if entry.finished else ():
                 figure, axes = plt.subplots(figsize=(_WIDTH, _WIDTH))
@@ -136,7 +139,7 @@ def _says(found: dict[str, Curve], quantity: Quantity) -> bool:
 
 
 @contextmanager
-def _style() -> Iterator[Any]:
+def styled() -> Iterator[Any]:
     """matplotlib without a screen, with the settings of a paper, for the time of the `with`."""
     with part("reports", "a figure"):
         import matplotlib
@@ -220,6 +223,17 @@ def _race(plt: Any, seconds: Sequence[Sequence[float]], names_: Sequence[str]) -
         axes.grid(False)
         axes.invert_yaxis()
     figure.supxlabel("seconds to max(gap, infeasibility)", fontsize=8)
+    return figure
+
+
+def _mean(plt: Any, found: Means) -> Any:
+    """The mean over runs, from the least to the most in a shade where they differ."""
+    figure, axes = plt.subplots(figsize=(_WIDTH, 0.72 * _WIDTH))
+    axes.fill_between(found.at, found.least, found.most, color=COLOURS[0], alpha=0.15, linewidth=0)
+    axes.plot(found.at, found.mean, color=COLOURS[0], marker="o", markersize=3.5)
+    if logarithmic(found.at):
+        axes.set_xscale("log")
+    axes.set(xlabel=_literal(clipped(found.parameter)), ylabel=f"{_axis(found.metric)}, mean of runs")
     return figure
 
 

@@ -106,17 +106,23 @@ def page(entries: Sequence[Entry], faults: Sequence[Unreadable], again: int | No
         "first": PLOTTABLE,
         "again": again,
     }
-    return _template().render(
+    scripts = {"js": Markup(_file("page.js")), "plotly": Markup(_plotly())}
+    return rendered("page.html", title, "cgm report", sections, data=data, again=again, **scripts)
+
+
+def rendered(template: str, title: str, command: str, sections: Sequence[Section], **shown: Any) -> str:
+    """A page by one of the templates page/*.html that are whole. command: who writes it. shown: what the template asks
+    for beside that.
+    """
+    return _template(template).render(
         title=title,
+        command=command,
         sections=sections,
-        data=data,
-        again=again,
         mark=MARK,
         version=__version__,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         css=Markup(_file("page.css")),
-        js=Markup(_file("page.js")),
-        plotly=Markup(_plotly()),
+        **shown,
     )
 
 
@@ -125,8 +131,8 @@ def _logarithmic(entries: Sequence[Entry], key: str) -> bool:
     return logarithmic(value for value in values if value is not None)
 
 
-def _template() -> Template:
-    """Of the page. Every text is shown, never run: what could not be seen is made visible, then HTML's characters are
+def _template(name: str) -> Template:
+    """Of a page. Every text is shown, never run: what could not be seen is made visible, then HTML's characters are
     escaped.
     """
     environment = Environment(
@@ -142,7 +148,7 @@ def _template() -> Template:
     # Without nan, which JSON lacks.
     environment.policies["json.dumps_function"] = to_json
     environment.policies["json.dumps_kwargs"] = {}
-    return environment.get_template("page.html")
+    return environment.get_template(name)
 
 
 def _plotly() -> str:

@@ -21,6 +21,16 @@ class Rounding:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
+@dataclass(frozen=True)
+class Quick:
+    """Answers that are made of an iterate at little cost, on the way. name: what one is called. part: of the bound,
+    which is then one on the value of every answer.
+    """
+
+    name: str
+    part: float = 1.0
+
+
 class Meaning(Protocol):
     """A template has one; a problem in hand has none."""
 
@@ -29,8 +39,17 @@ class Meaning(Protocol):
         """What the values of rounded answers are multiples of, where that is known."""
         ...
 
+    @property
+    def quick(self) -> Quick | None:
+        """What `quick_value` is about; None without it."""
+        ...
+
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Numbers about the current iterate, each a scalar."""
+        ...
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        """Of an answer that is made of the iterate at no more cost than a step."""
         ...
 
     def round(
@@ -46,9 +65,13 @@ class Plain:
     """Nothing is known."""
 
     multiples: Multiples | None = None
+    quick: Quick | None = None
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         return {}
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        return np.nan
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

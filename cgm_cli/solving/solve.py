@@ -15,6 +15,7 @@ from cgm_cli.errors import NumericalError, in_range
 from cgm_cli.methods.answers import Answers
 from cgm_cli.methods.best_bound import Bound, Certificate
 from cgm_cli.methods.budget import seconds_to_save
+from cgm_cli.methods.in_hand import InHand
 from cgm_cli.methods.loop import run
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
@@ -98,6 +99,7 @@ class Solve:
                 should_stop=should_stop,
                 theory=self.theory,
                 answers=self._answers,
+                in_hand=self._in_hand,
                 resume=None if resume is None else resume["state"],
                 on_checkpoint=lambda state, ending: on_checkpoint(pack(state), ending),
                 began=began,
@@ -169,6 +171,18 @@ class Solve:
             return self._round(iterate, bound, deadline).metrics[multiples.metric]
 
         return Answers(multiples, value)
+
+    @property
+    def _in_hand(self) -> InHand | None:
+        """For the records of a run; None where nothing is rounded on the way."""
+        quick = self.meaning.quick
+        if quick is None:
+            return None
+
+        def value(iterate: Iterate, k: int) -> float:
+            return self.meaning.quick_value(iterate, np.random.default_rng([self.seed, 4, k]))
+
+        return InHand(quick.name, quick.part, value)
 
     def _ray(self, iterate: Iterate) -> np.ndarray:
         atom = iterate.atom()

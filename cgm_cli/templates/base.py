@@ -13,7 +13,7 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.answers import Multiples
 from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.solving.rounding import Rounding
+from cgm_cli.solving.rounding import Quick, Rounding
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.claims import Claim
 from cgm_cli.templates.listing import Listing
@@ -51,6 +51,8 @@ class Template:
     the bound and an answer (cgm_cli.methods.answers), and a gap is not met while a better bound would be rounded to
     another one (cgm_cli.methods.stopping).
     """
+    quick: Quick | None = None
+    """What `quick_value` is about: table and trace then have the best answer so far, and its gap to the bound."""
     iterate: str = "auto"
     """How x is kept where the spec leaves it open: "dense" where every entry is looked at, or "auto"."""
     takes_samples: bool = False
@@ -59,6 +61,10 @@ class Template:
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Numbers about the current iterate, each a scalar; evaluated every `log.metrics_every` records."""
         return {}
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        """The value of an answer that is made of the iterate at no more cost than a step; every record asks for one."""
+        return np.nan
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

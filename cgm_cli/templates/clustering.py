@@ -72,6 +72,20 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     return cdist(points, points[centres]).argmin(axis=1)
 
 
+def spread_and_assign(points: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Labels (n,) by the nearest of so many of the points, each of which was the farthest from those before it
+    (Gonzalez, Theoretical Computer Science 38, 1985), the first one random; O(n d k).
+    """
+    centre = int(rng.integers(points.shape[0]))
+    nearest, labels = np.full(points.shape[0], np.inf), np.zeros(points.shape[0], dtype=int)
+    for label in range(clusters):
+        distances = ((points - points[centre]) ** 2).sum(axis=1)
+        closer = distances < nearest
+        nearest[closer], labels[closer] = distances[closer], label
+        centre = int(nearest.argmax())
+    return labels
+
+
 KMEANS_BYTES = 11 * 10**7
 """What scikit-learn's clusterings take by themselves: 104 MB, once they are imported."""
 

@@ -17,14 +17,14 @@ from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
 from cgm_cli.readers.node_labels import in_order_of_nodes
-from cgm_cli.solving.rounding import Rounding
+from cgm_cli.solving.rounding import Quick, Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, FromFloat, GraphField, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, Modularity, WeightWithin
 from cgm_cli.templates.clustering import point_error
 from cgm_cli.templates.listing import Listing
-from cgm_cli.templates.partitioning import memory, relaxation, rounded
+from cgm_cli.templates.partitioning import glimpsed, memory, relaxation, rounded
 from cgm_cli.templates.planted import BlockModel, Synchronisation
 from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
 
@@ -176,7 +176,12 @@ class CommunityDetection(Template):
             self.expected = degrees * np.sqrt(resolution / degrees.sum())
             # <B, X> / 2m, and the weight within is <W, X> / 2.
             weights = (adjacency.toarray() - np.outer(self.expected, self.expected)) * (2.0 / degrees.sum())
+        self.quick = Quick("modularity" if criterion == "modularity" else "weight")
         self.problem = relaxation(weights, communities, criterion == "equal-sizes")
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        equal = self.criterion == "equal-sizes"
+        return self._value(glimpsed(iterate, self.adjacency, self.communities, equal, rng))
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

@@ -26,7 +26,7 @@ from cgm_cli.errors import DataError, ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
-from cgm_cli.solving.rounding import Rounding
+from cgm_cli.solving.rounding import Quick, Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, FromFloat, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
@@ -40,6 +40,7 @@ from cgm_cli.templates.clustering import (
     misclassification,
     point_error,
     polished,
+    spread_and_assign,
     squared_distances,
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
@@ -140,6 +141,7 @@ class KMeansSDP(Template):
             return KMeansSDP(points, labels, self, context.seed, names)
 
     iterate = "dense"
+    quick = Quick("clustering", part=0.5)
     measures = (
         Metric(
             "kmeans_value",
@@ -196,6 +198,10 @@ class KMeansSDP(Template):
             return {}
         assigned = link_and_pick(self._denoised(iterate), self.spec.clusters, self.spec.linking)
         return {"linked_misclassification": misclassification(assigned, self.labels, self.spec.clusters)}
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        k = self.spec.clusters
+        return kmeans_value(self.points, spread_and_assign(self._denoised(iterate), k, rng), k)
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

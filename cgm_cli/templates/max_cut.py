@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.iterates import Iterate
+from cgm_cli.blocks.iterates import Iterate, SampledIterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.penalties.equals import Equals
@@ -21,7 +21,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
-from cgm_cli.solving.rounding import Rounding
+from cgm_cli.solving.rounding import Quick, Rounding
 from cgm_cli.spec.fields import ByKeys, GraphField, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
@@ -64,6 +64,7 @@ class MaxCut(Template):
     """
 
     takes_samples = True
+    quick = Quick("cut")
 
     class Spec(TemplateSpec):
         template: Literal["max-cut"]
@@ -126,6 +127,15 @@ class MaxCut(Template):
             (Term("diagonal", Diagonal((n, n)), Equals((n,), np.ones(n))),),
             sense="maximise",
         )
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        """By the signs of X g, with g Gaussian: of the covariance X^2, which weighs what X has most of."""
+        if isinstance(iterate, SampledIterate):
+            sample = iterate.arrays()["samples"][:, 0]
+        else:
+            sample = iterate.point.times(rng.standard_normal(self.adjacency.shape[0]))
+        signs: np.ndarray = np.where(sample >= 0, 1.0, -1.0)
+        return float(0.25 * signs @ (self.laplacian @ signs))
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

@@ -18,14 +18,14 @@ from cgm_cli.numerics.partitions import equally_regrouped
 from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
-from cgm_cli.solving.rounding import Rounding
+from cgm_cli.solving.rounding import Quick, Rounding
 from cgm_cli.spec.fields import ByKeys, GraphField, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
 from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.max_cut import RandomGraph
-from cgm_cli.templates.partitioning import relaxation, rounded
+from cgm_cli.templates.partitioning import glimpsed, relaxation, rounded
 from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
 
 
@@ -63,6 +63,7 @@ class MinimumBisection(Template):
                 context.reserve("hyperplanes", 8 * 2 * 4 * nodes * self.hyperplanes)
             return MinimumBisection(found.adjacency, self.hyperplanes, found.labels)
 
+    quick = Quick("cut")
     measures = (
         Metric("cut", "weight of the edges between the halves, after annealing", "lower", comparable=False),
         Metric("hyperplane_cut", "the same of the best halves by a hyperplane, before that", "lower", comparable=False),
@@ -91,6 +92,9 @@ class MinimumBisection(Template):
         self.laplacian = sp.csr_array(sp.diags_array(degrees) - adjacency)
         whole = relaxation(adjacency, 2, equal=True)
         self.problem = CompositeProblem(whole.domain, Linear(sp.csr_array(0.25 * self.laplacian), (n, n)), whole.terms)
+
+    def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
+        return self._cut(glimpsed(iterate, self.adjacency, 2, True, rng))
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER

@@ -12,9 +12,25 @@ from cgm_cli.reports import figures
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.curves import column_names, curves, logarithmic, quantities, seconds_to, thinned, with_accuracy
 from cgm_cli.reports.figures import write_figures
+from cgm_cli.reports.means import means
 from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures, plain
 from cgm_cli.spec.metrics import Metric
 from tests.reports.support import make_run, make_sweep, spec
+
+
+def test_of_a_sweep_over_one_number_the_metrics_are_drawn_against_it(tmp_path):
+    for number, (beta, seed) in enumerate([(1.0, 0), (1.0, 1), (2.0, 0), (3.0, 0), (3.0, 1)]):
+        made = spec(beta0=beta) | {"seed": seed}
+        make_run(tmp_path / "runs" / str(number), made, metrics={"psnr": 10.0 * beta + seed}, iterations=5)
+    entries = collect([tmp_path / "runs"]).entries
+    (found,) = means(entries)
+    assert (found.metric, found.parameter, found.name) == ("metric_psnr", "solver.beta0", "psnr-by-beta0")
+    assert found.at.tolist() == [1.0, 2.0, 3.0] and found.mean.tolist() == [10.5, 20.0, 30.5]
+    assert found.least.tolist() == [10.0, 20.0, 30.0] and found.most.tolist() == [11.0, 20.0, 31.0]
+    written = write_figures(entries, tmp_path / "figures", ["svg"])
+    assert tmp_path / "figures" / "psnr-by-beta0.svg" in written
+    make_run(tmp_path / "runs" / "other", spec(beta0=1.0, step="line-search"), iterations=5)
+    assert means(collect([tmp_path / "runs"]).entries) == []
 
 
 @pytest.mark.parametrize(("count", "points"), [(0, 5), (1, 5), (5, 5), (1000, 300), (10**6, 300), (10**6, 7)])
@@ -100,7 +116,7 @@ def test_fonts_are_embedded(three, tmp_path, monkeypatch):
     )
     monkeypatch.setattr(figures, "pictures", lambda run: [])
     names = written(collect([three]).entries, tmp_path, ["pdf", "svg"])
-    drawn = ("gap", "theory_residual", "seconds-to-accuracy")
+    drawn = ("gap", "theory_residual", "seconds-to-accuracy", "psnr-by-beta0", "rank-by-beta0")
     assert names == {f"{name}.{kind}" for name in drawn for kind in ("pdf", "svg")}
     pdf = (tmp_path / "gap.pdf").read_bytes()
     assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
@@ -109,7 +125,7 @@ def test_fonts_are_embedded(three, tmp_path, monkeypatch):
 
 def test_bars_are_as_long_as_it_took():
     """A bar for each run that came to an accuracy, the others said; none where no run came to it."""
-    with figures._style() as plt:
+    with figures.styled() as plt:
         figure = figures._race(plt, [[1.0, 4.0, np.nan], [2.0, np.nan, np.nan]], ["a", "b"])
         first, second = figure.axes
         assert [bar.get_width() for bar in first.patches] == [1.0, 2.0]
