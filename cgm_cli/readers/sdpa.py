@@ -21,7 +21,7 @@ from cgm_cli.readers.checks import reason
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 
 def looks_like(head: Head) -> bool:
@@ -182,7 +182,7 @@ class _Lines:
         """`count` finite numbers, from as many lines as they take. whole: what follows them in a line is dropped."""
         found = self._rest
         while len(found) < count:
-            found = found + self._next(f"{what} ({count} numbers, of which {len(found)} are there)")
+            found = found + self._next(f"{what} ({counted(count, 'number')}, of which {len(found)} are there)")
         found, self._rest = found[:count], [] if whole else found[count:]
         try:
             values = np.array([float(cell.translate(_FORTRAN)) for cell in found])

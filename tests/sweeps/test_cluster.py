@@ -213,7 +213,7 @@ def test_slurm_with_a_task_cancelled_and_one_preempted(tmp_path, expected, in_sl
     again = [each for each in points(tmp_path, "s") if task(each)["attempts"] > 1 or went_on(each)]
     assert preempted in again and len(again) <= min(TASKS, int(node_cpus)) + 1 < POINTS // 2
     assert table(tmp_path, "s") == expected
-    assert "all of 12 runs are done already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
+    assert "12 runs, done already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
 
 
 def test_slurm_and_cancel(tmp_path, in_slurm):
