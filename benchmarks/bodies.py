@@ -76,7 +76,7 @@ def body(spec: Spec, built: Template) -> tuple[Block, float] | None:
         "lovasz-theta": lambda: _theta(any_of.neighbours, given["nonnegative"]),
         "matrix-completion": lambda: _completion(any_of, given["loss"]),
         "low-rank-denoising": lambda: _denoising(any_of, given),
-        "robust-pca": lambda: _robust_pca(any_of, given["loss"]),
+        "robust-pca": lambda: _robust_pca(any_of, given),
         "standard-sdp": lambda: _standard(any_of, given),
     }.get(name)
     any_of: Any = built
@@ -116,27 +116,33 @@ def _completion(built: Any, loss: str) -> Block:
     return {"domain": _nuclear(built), "objective": {"kind": loss, "map": at, **fit}}
 
 
+def _variation(built: Any, given: Block) -> list[Block]:
+    if given["tv"] == 0.0:
+        return []
+    size = built.noisy.size
+    pairs = {"kind": "group-norm", "groups": [[i, i + size] for i in range(size)]}
+    kind = pairs if given["variation"] == "isotropic" else {"kind": "l1"}
+    return [{**kind, "scale": given["tv"], "map": {"kind": "differences"}}]
+
+
 def _denoising(built: Any, given: Block) -> Block:
-    size, terms = built.noisy.size, []
-    if given["tv"] > 0.0:
-        pairs = {"kind": "group-norm", "groups": [[i, i + size] for i in range(size)]}
-        kind = pairs if given["variation"] == "isotropic" else {"kind": "l1"}
-        terms.append({**kind, "scale": given["tv"], "map": {"kind": "differences"}})
-    if given["l1"] > 0.0:
-        terms.append({"kind": "l1", "scale": given["l1"]})
     return {
         "domain": _nuclear(built),
         "objective": {"kind": "least-squares", "target": built.noisy},
-        "penalties": terms,
+        "penalties": _variation(built, given) + ([{"kind": "l1", "scale": given["l1"]}] if given["l1"] > 0.0 else []),
     }
 
 
-def _robust_pca(built: Any, loss: str) -> Block:
-    at = {"kind": "sampling", "indices": np.flatnonzero(built.known)}
+def _robust_pca(built: Any, given: Block) -> Block:
+    at, seen, terms = (
+        {"kind": "sampling", "indices": np.flatnonzero(built.known)},
+        built.noisy[built.known],
+        _variation(built, given),
+    )
     body: Block = {"domain": _nuclear(built), "constraints": [{"kind": "box", "lower": 0.0, "upper": 1.0}]}
-    if loss == "l1":
-        return body | {"penalties": [{"kind": "l1", "map": at, "offset": built.noisy[built.known]}]}
-    return body | {"objective": {"kind": "least-squares", "map": at, "target": built.noisy[built.known]}}
+    if given["loss"] == "l1":
+        return body | {"penalties": [{"kind": "l1", "map": at, "offset": seen}, *terms]}
+    return body | {"objective": {"kind": "least-squares", "map": at, "target": seen}, "penalties": terms}
 
 
 def _standard(built: Any, given: Block) -> Block:

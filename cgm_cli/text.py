@@ -27,6 +27,12 @@ def did_you_mean(given: str, known: Sequence[str]) -> str | None:
     return f"did you mean `{close[0]}`?" if close else None
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 cluster`, `2 clusters`, `3 entries`, `2 classes`."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{count} {noun if count == 1 else several}"
+
+
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-")
 

@@ -21,7 +21,7 @@ def cgm(*arguments):
     [
         (
             "skimage.metrics",
-            "solve low-rank-denoising.yaml",
+            "solve camera.yaml",
             ("scikit-image", "images"),
         ),
         (
@@ -51,8 +51,8 @@ def test_a_missing_part_is_named(tmp_path, monkeypatch, capsys, module, line, to
     (tmp_path / "sweep.yaml").write_text("base: minimax-ball.yaml\nsweep: {grid: {seed: [0, 1]}}\n")
     (tmp_path / "photograph.png").write_bytes(png(np.eye(8)))
     (tmp_path / "photograph.yaml").write_text("problem: {template: robust-pca, observed: {file: photograph.png}}\n")
-    for template in ("low-rank-denoising", "minimax-ball"):
-        assert cgm("init", template) == 0
+    (tmp_path / "camera.yaml").write_text("problem: {template: low-rank-denoising, image: camera, size: 32}\n")
+    assert cgm("init", "minimax-ball") == 0
     assert cgm("solve", "minimax-ball.yaml", "-q") == 0
     capsys.readouterr()
     monkeypatch.setitem(sys.modules, module, None)
@@ -61,6 +61,15 @@ def test_a_missing_part_is_named(tmp_path, monkeypatch, capsys, module, line, to
     package, extra = told
     said = f"needs {package}, which is not installed: pip install 'cgm[{extra}]'"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("template", ["low-rank-denoising", "robust-pca"])
+def test_an_image_to_begin_with_needs_none(tmp_path, monkeypatch, template):
+    monkeypatch.chdir(tmp_path)
+    for module in ("PIL", "skimage", "skimage.metrics", "tifffile"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert cgm("init", template) == 0
+    assert cgm("solve", f"{template}.yaml", "-q") == 0
 
 
 def test_other_errors_are_left_alone():

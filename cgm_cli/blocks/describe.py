@@ -16,6 +16,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.penalties.base import Penalty
 from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.spec import registry
+from cgm_cli.text import counted
 
 SHORT = 8
 """Arrays up to this many entries are shown in full."""
@@ -33,7 +34,7 @@ def describe(value: Any) -> Any:
     if isinstance(value, SparseDirection):
         return describe(value.matrix)
     if is_sparse(value):
-        return f"{named(value.shape)}, sparse, {value.nnz} entries"
+        return f"{named(value.shape)}, sparse, {counted(value.nnz, 'entry')}"
     if isinstance(value, np.ndarray):
         value = cast(np.ndarray, value)
         if value.size <= SHORT:

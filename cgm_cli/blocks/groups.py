@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cgm_cli.text import counted
+
 
 def check_cover(groups: list[list[int]], overlapping: bool = True) -> None:
     """Raise ValueError with a plain sentence unless no list is empty or repeats itself, and all hold 0, ..., n - 1.
@@ -54,7 +56,7 @@ class Groups:
             self.labels[group] = number
 
     def __str__(self) -> str:
-        return f"{self.count} groups of {self.size} entries"
+        return f"{counted(self.count, 'group')} of {counted(self.size, 'entry')}"
 
     @property
     def size(self) -> int:

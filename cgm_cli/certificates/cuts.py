@@ -20,7 +20,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.spec.load import loads
 from cgm_cli.templates.build import build
 from cgm_cli.templates.max_cut import MaxCut
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 GAP = 1e-3
 """To which the relaxation is solved where nobody says what is enough."""
@@ -83,5 +83,5 @@ def _signs(sides: np.ndarray, nodes: int, name: str) -> np.ndarray:
     if kinds.size > 2:
         raise DataError(f"{name}: there are {kinds.size} sides, and a cut has two")
     if sides.size != nodes:
-        raise DataError(f"{name}: there are sides of {sides.size} nodes, but the graph has {nodes}")
+        raise DataError(f"{name}: the sides are of {counted(sides.size, 'node')}, but the graph has {nodes}")
     return 2.0 * place - 1.0

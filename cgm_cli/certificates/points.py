@@ -19,6 +19,7 @@ from cgm_cli.certificates.whole import by_the_whole
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.readers.memory import check_fits
+from cgm_cli.text import counted
 
 WHOLE = 2000
 """Points up to which they are taken all at once: some ten seconds."""
@@ -69,7 +70,7 @@ def certify(
     unit = 2.0 ** math.frexp(float(np.abs(points).max(initial=0.0)))[1]
     points = points / unit
     if names is None:
-        tell(f"looking for {clusters} clusters of {points.shape[0]} points")
+        tell(f"looking for {counted(clusters, 'cluster')} of {counted(points.shape[0], 'point')}")
         clustering = Clustering(points, found(points, clusters, seed, deadline.part(FINDING)), clusters)
     else:
         clustering = Clustering(points, names, clusters)
@@ -199,11 +200,13 @@ def _checked(points: Any, labels: Any, clusters: int | None) -> tuple[np.ndarray
     if labels is not None:
         given = np.asarray(labels).reshape(-1)
         if given.size != found.shape[0]:
-            raise DataError(f"labels: there are {given.size}, but {found.shape[0]} points")
+            raise DataError(f"labels: {counted(given.size, 'label')} of {counted(found.shape[0], 'point')}")
         kinds, names = np.unique(given, return_inverse=True)
         clusters = kinds.size if clusters is None else clusters
         if kinds.size > clusters:
-            raise ProblemError(f"labels: they name {kinds.size} clusters, and {clusters} are asked for")
+            raise ProblemError(
+                f"labels: they name {counted(kinds.size, 'cluster')}, not the {clusters} that were asked for"
+            )
     if clusters is None:
         raise ProblemError("clusters: say how many there may be, or give labels")
     if isinstance(clusters, bool) or not isinstance(clusters, int | np.integer):

@@ -10,6 +10,7 @@ import typer
 
 from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
+from cgm_cli.text import counted
 
 if TYPE_CHECKING:
     from cgm_cli.certificates.certificate import Certificate
@@ -125,7 +126,7 @@ def _show(found: Certificate, share: float | None, json: bool) -> None:
         typer.echo(to_json(found.as_dict()))
         return
     bound = "upper bound" if found.what == "cut" else "lower bound"
-    drawn = f", by {found.samples} subsets of {found.size} points" if found.size else ""
+    drawn = f", by {counted(found.samples, 'subset')} of {counted(found.size, 'point')}" if found.size else ""
     typer.echo(f"value: {found.value:.10g}\n{bound}: {found.bound:.10g}{drawn}")
     typer.echo(found.sentence)
     if share is not None and found.within_percent > 100.0 * share:

@@ -13,6 +13,7 @@ import typer
 from cgm_cli.cli import completion
 from cgm_cli.cli.options import Json
 from cgm_cli.cli.streams import tell
+from cgm_cli.text import counted
 
 if TYPE_CHECKING:
     from cgm_cli.reports.collect import Collection, Unreadable
@@ -130,7 +131,7 @@ def report(
     for path in written[:_TOLD]:
         tell(f"wrote {path}")
     if len(written) > _TOLD:
-        tell(f"and {len(written) - _TOLD} files more")
+        tell(f"and {counted(len(written) - _TOLD, 'file')} more")
     if found.entries and not entries and not json:
         tell(_nothing(found))
     raise typer.Exit(0 if entries else 3)
@@ -141,7 +142,7 @@ def _nothing(found: Collection) -> str:
     from cgm_cli.errors import MOST_TOLD, told
 
     if found.entries:
-        return f"--filter leaves none of the {len(found.entries)} runs"
+        return f"--filter leaves none of {counted(len(found.entries), 'run')}"
     faults = [f"{fault.path}: {fault.reason}" for fault in found.faults]
     return told(faults[:MOST_TOLD], len(faults[MOST_TOLD:])) or "there is no run"
 

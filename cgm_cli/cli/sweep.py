@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, overrides_of
 from cgm_cli.cli.streams import tell
+from cgm_cli.text import counted
 
 if TYPE_CHECKING:
     from cgm_cli.sweeps.load import Sweep
@@ -145,12 +146,13 @@ def _submit(sweep: Sweep, manifest: Manifest, options: Options, per_task: int | 
     if there:
         tell(f"job {', '.join(there)} of this sweep is in the queue already, and does the rest; nothing was submitted")
     elif not todo:
-        tell(f"all of {len(done)} runs are done already; nothing was submitted")
+        tell(f"{counted(len(done), 'run')}, done already; nothing was submitted")
     else:
         job = slurm.submit(manifest, todo, sweep.spec.slurm, per_task, options.retries, options.most)
         folder = shlex.quote(str(manifest.path))
         tell(
-            f"submitted job {job.job}: {len(todo)} points in {job.tasks} tasks of {job.per_task}, {len(done)} done "
+            f"submitted job {job.job}: {counted(len(todo), 'point')} in {counted(job.tasks, 'task')} "
+            f"of {job.per_task}, {len(done)} done "
             f"already. `cgm sweep status {folder}` tells how it goes, `cgm sweep cancel {folder}` ends it"
         )
         there, submitted = [job.job], len(todo)
@@ -201,7 +203,7 @@ def _print_end(progress: Any, manifest: Manifest, again: str) -> None:
     from cgm_cli.display.formatting import duration
 
     tell(
-        f"{progress.done} of {progress.total} runs done, {progress.failed} failed, {progress.left} waiting; "
+        f"{progress.done} of {counted(progress.total, 'run')} done, {progress.failed} failed, {progress.left} waiting; "
         f"{progress.computed} computed in {duration(time.monotonic() - progress.began)}"
     )
     if progress.best is not None:
@@ -284,7 +286,7 @@ def cancel(
         tell("nobody works on this sweep")
     elif result.running:
         command = f"cgm sweep status {shlex.quote(str(folder))}"
-        tell(f"told to stop, but {result.running} runs have not left yet: `{command}`")
+        tell(f"told to stop; not left yet: {counted(result.running, 'run')}: `{command}`")
         raise typer.Exit(4)
     else:
         who = ", ".join(result.told) or "runs without a driver"
@@ -305,7 +307,7 @@ def collect(
     table = gather(folder)
     text, binary = save(table, out if out is not None else folder / "results")
     done = table.columns["state"].count("done")
-    tell(f"wrote {text} and {binary}: {len(table.rows)} points, {done} of them with a result")
+    tell(f"wrote {text} and {binary}: {counted(len(table.rows), 'point')}, {done} of them with a result")
 
 
 def _print(lines: list[str]) -> None:

@@ -27,7 +27,7 @@ from cgm_cli.readers.block_program import BlockProgram
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 _SIGNS = {"L+": (1,), "L-": (-1,), "F": (1, -1), "L=": ()}
 """Of the numbers >= 0 that a variable in each cone is made of, the sign; in L=, it is 0."""
@@ -241,7 +241,7 @@ class _Lines:
         cells = self._lines[self._read][1]
         self._read += 1
         if len(cells) != count:
-            raise self.fault(f"expected {count} cells, got '{visible(' '.join(cells)[:60])}'")
+            raise self.fault(f"expected {counted(count, 'cell')}, got '{visible(' '.join(cells)[:60])}'")
         return cells
 
     def integers(self, count: int) -> list[int]:
@@ -251,7 +251,7 @@ class _Lines:
         """How many lines a section has, which is refused if the file has fewer."""
         count = self.integers(1)[0]
         if not 0 <= count <= self.left:
-            raise self.fault(f"the section promises {count} lines, the file has {self.left} more")
+            raise self.fault(f"the section promises {counted(count, 'line')}, the file has {self.left} more")
         return count
 
     def integer(self, cell: str) -> int:

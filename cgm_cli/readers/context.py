@@ -38,7 +38,7 @@ from cgm_cli.spec.fields import (
     TableOptions,
 )
 from cgm_cli.spec.model import SourceSpec, Spec
-from cgm_cli.text import WHOLE, quoted, visible
+from cgm_cli.text import WHOLE, counted, quoted, visible
 
 _Array = TypeVar("_Array", np.ndarray, sp.csr_array, np.ndarray | sp.csr_array)
 
@@ -354,4 +354,4 @@ def _check_rows(value: object) -> None:
     lengths = [len(row) if isinstance(row, list) else None for row in value]
     for number, length in enumerate(lengths, start=1):
         if length != lengths[0]:
-            raise ProblemError(f"row 1 has {lengths[0]} entries, but row {number} has {length}")
+            raise ProblemError(f"row 1 has {counted(lengths[0], 'entry')}, but row {number} has {length}")

@@ -17,7 +17,7 @@ from cgm_cli.readers.cells import is_count, node_of, weight_of
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 _FORMATS = ("edge", "edges", "col")
 _PASSED_OVER = ("c", "n", "d", "v", "x")
@@ -48,7 +48,7 @@ def read_dimacs(path: Path, name: str) -> Graph:
                 check_fits(name, 8 * (nodes + 1))
             elif cells[0] == "e" and nodes:
                 if len(cells) != 3:
-                    raise ValueError(f"expected `e i j`, got {len(cells)} words")
+                    raise ValueError(f"expected `e i j`, got {counted(len(cells), 'word')}")
                 tails.append(node_of(cells[1], nodes))
                 heads.append(node_of(cells[2], nodes))
             elif cells[0] in ("e", "p"):
@@ -60,7 +60,7 @@ def read_dimacs(path: Path, name: str) -> Graph:
     if not nodes:
         raise DataError(f"{name}: has no line `p edge nodes edges`")
     if len(tails) not in (promised, 2 * promised) and 2 * len(tails) != promised:
-        raise DataError(f"{name}: the header promises {promised} edges, the file has {len(tails)}")
+        raise DataError(f"{name}: the header promises {counted(promised, 'edge')}, the file has {len(tails)}")
     return Graph(adjacency(name, nodes, np.array(tails, np.int64), np.array(heads, np.int64), np.ones(len(tails))))
 
 

@@ -25,7 +25,7 @@ from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.table import Row, Table, checked_rows, rows_of, separator, table_of
 from cgm_cli.readers.text import number_in, read_lines
 from cgm_cli.spec.fields import ColumnName
-from cgm_cli.text import quoted
+from cgm_cli.text import counted, quoted
 
 SUFFIXES = (".edges", ".edgelist")
 
@@ -113,7 +113,8 @@ def read_edges(
             return matrix
         if len(rows[0][1]) not in (2, 3):
             raise DataError(
-                f"{name}: line {rows[0][0]} has {len(rows[0][1])} cells, and an edge is two nodes, and a weight or none"
+                f"{name}: line {rows[0][0]} has {counted(len(rows[0][1]), 'cell')}, and "
+                f"an edge is two nodes, and a weight or none"
                 f"{_HINT}"
             )
         found = _by_place(rows)
@@ -149,7 +150,9 @@ def _given(name: str, rows: list[Row], columns: Sequence[ColumnName] | None, wei
     else:
         nodes = [table.place(each) for each in columns]
     if len(nodes) != 2:
-        raise DataError(f"{name}: has {len(nodes)} columns besides that of the weights: {_HINT.strip(' ()')}")
+        raise DataError(
+            f"{name}: has {counted(len(nodes), 'column')} besides that of the weights: {_HINT.strip(' ()')}"
+        )
     if len({*nodes, at}) < 3:
         raise DataError(
             f"{name}: the two nodes and the weight are in columns of their own, but two of these are the same"

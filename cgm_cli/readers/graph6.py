@@ -15,6 +15,7 @@ from cgm_cli.readers.adjacency import Graph, adjacency
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
+from cgm_cli.text import counted
 
 _HEADER = ">>graph6<<"
 
@@ -43,7 +44,10 @@ def read_graph6(path: Path, name: str) -> Graph:
     nodes = sum(int(code) << 6 * place for place, code in enumerate(codes[first:last][::-1]))
     pairs = nodes * (nodes - 1) // 2
     if codes.size != last + -(-pairs // 6):
-        raise DataError(f"{name}: line 1: {nodes} nodes do not take {codes.size - last} characters")
+        raise DataError(
+            f"{name}: line 1: {counted(nodes, 'node')}, and {counted(codes.size - last, 'character')}, "
+            f"which is not what they take"
+        )
     if nodes == 0:
         raise DataError(f"{name}: line 1: a graph without nodes")
     check_fits(name, 40 * pairs)

@@ -12,7 +12,7 @@ from cgm_cli.readers.cells import is_count, node_of, weight_of
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 
 def looks_like(head: Head) -> bool:
@@ -69,7 +69,7 @@ def read_gset(path: Path, name: str) -> Graph:
         raise DataError(f"{name}: line {number}: a graph without nodes")
     if edges != filled - 1:
         raise DataError(
-            f"{name}: line {number}: the header promises {edges} edges, the file has {filled - 1}"
+            f"{name}: line {number}: the header promises {counted(edges, 'edge')}, the file has {filled - 1}"
             " (a list of edges without such a line is read with `columns: [1, 2]`)"
         )
     check_fits(name, 8 * (nodes + 1) + 64 * edges)
@@ -85,6 +85,6 @@ def read_gset(path: Path, name: str) -> Graph:
 def _edge(cells: list[str], nodes: int) -> tuple[int, int, float]:
     """Tail and head from 0, and weight; ValueError says what is wrong."""
     if len(cells) not in (2, 3):
-        raise ValueError(f"expected `i j` or `i j weight`, got {len(cells)} values")
+        raise ValueError(f"expected `i j` or `i j weight`, got {counted(len(cells), 'value')}")
     tail, head = (node_of(cell, nodes) for cell in cells[:2])
     return tail, head, 1.0 if len(cells) == 2 else weight_of(cells[2])

@@ -20,7 +20,7 @@ from cgm_cli.readers.checks import reason
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_text
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 _FORMS = ("coordinate", "array")
 _FIELDS = {"real": "real", "double": "real", "integer": "real", "pattern": "pattern", "complex": "complex"}
@@ -100,7 +100,7 @@ def _check_count(entries: str, promised: int, name: str) -> None:
     found = entries.count("\n") - sum(gap[0].count("\n") - 1 for gap in _GAP.finditer(entries))
     if found != promised:
         word = "is truncated: " if found < promised else ""
-        raise DataError(f"{name}: {word}the header promises {promised} entries, the file has {found}")
+        raise DataError(f"{name}: {word}the header promises {counted(promised, 'entry')}, the file has {found}")
 
 
 def _check_lines(rest: str, start: int, contents: tuple[str, str], name: str) -> None:

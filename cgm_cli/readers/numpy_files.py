@@ -20,6 +20,7 @@ from cgm_cli.errors import CgmError, DataError
 from cgm_cli.numerics.arrays import Matrix, SparseMatrix
 from cgm_cli.readers.checks import check_form, check_numbers, choose, reason, sparse, sparse_bytes
 from cgm_cli.readers.memory import check_fits
+from cgm_cli.text import counted
 
 _SPARSE_KEYS = {"format", "shape", "data"}
 _SPARSE_FORMS = {
@@ -118,7 +119,9 @@ def _header(stream: IO[bytes], size: int, name: str) -> _Header:
     left = size - stream.tell()
     if header.nbytes != left:
         word = "truncated" if header.nbytes > left else "longer than its header says"
-        raise DataError(f"{name}: is {word}: the header asks for {header.nbytes} bytes of data, the file has {left}")
+        raise DataError(
+            f"{name}: is {word}: the header asks for {counted(header.nbytes, 'byte')} of data, the file has {left}"
+        )
     return header
 
 
@@ -131,7 +134,7 @@ def _numbers(stream: IO[bytes], header: _Header, name: str) -> np.ndarray:
         part = stream.read(min(_AT_A_TIME, header.nbytes - start))
         raw[start : start + len(part)] = part
         if start + len(part) < min(start + _AT_A_TIME, header.nbytes):
-            raise DataError(f"{name}: is truncated: {start + len(part)} of {header.nbytes} bytes")
+            raise DataError(f"{name}: is truncated: {start + len(part)} of {counted(header.nbytes, 'byte')}")
     return flat.reshape(header.shape, order="F" if header.fortran else "C")
 
 

@@ -26,7 +26,7 @@ from cgm_cli.readers.programs import read_program
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, rows_in, rows_of, table_of
 from cgm_cli.spec.fields import TableOptions
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 Data = Literal["table", "graph", "picture", "ratings", "program", "assignment", "case"]
 
@@ -160,7 +160,8 @@ def _ratings(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
     table = _table(path)
     if table.width not in RATING_COLUMNS and not _are_ratings(table):
         raise DataError(
-            f"{visible(str(path))}: has {table.width} columns, and ratings are three, a user, an item and a number, "
+            f"{visible(str(path))}: has {counted(table.width, 'column')}, and ratings "
+            f"are three, a user, an item and a number, "
             "and perhaps a time"
         )
     user, item, value = (_called(table, place) for place in range(3))

@@ -19,7 +19,7 @@ from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.table import Table, are_headings, check_width, commas_told, rows_of
 from cgm_cli.readers.text import number_in, read_lines
 from cgm_cli.spec.fields import ColumnName, StrictModel
-from cgm_cli.text import quoted
+from cgm_cli.text import counted, quoted
 
 _RATING_BYTES = 150
 """Of the arrays, and of ids no two of which are equal."""
@@ -73,7 +73,9 @@ def read_ratings(path: Path, wanted: RatingsFile, name: str) -> tuple[Entries, l
     last = np.append(ordered[1:] != ordered[:-1], True)
     if not last.all():
         count = np.count_nonzero(~last)
-        remarks.append(f"{name}: {count} of {len(values)} ratings are of a pair rated again below, which counts.")
+        remarks.append(
+            f"{name}: {count} of {counted(len(values), 'rating')} of a pair rated again below, which counts."
+        )
     found = np.frombuffer(values)[order[last]]
     return Entries((len(users), len(items)), ordered[last], found, (list(users), list(items))), remarks
 

@@ -21,7 +21,7 @@ from cgm_cli.readers.checks import reason
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import read_lines
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 
 def looks_like(head: Head) -> bool:
@@ -187,6 +187,7 @@ class _Lines:
             found = found + self._next(f"{what} ({count} numbers, of which {len(found)} are there)")
         if alone and found[count:] and is_number(found[count].translate(_FORTRAN)):
             raise self.fault(f"more numbers than {what}, of which there are {count}")
+            found = found + self._next(f"{what} ({counted(count, 'number')}, of which {len(found)} are there)")
         found, self._rest = found[:count], [] if whole else found[count:]
         try:
             values = np.array([float(cell.translate(_FORTRAN)) for cell in found])

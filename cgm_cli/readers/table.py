@@ -23,7 +23,7 @@ from cgm_cli.readers.frames import FRAMES, frame_rows
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import left_out, number_in, read_lines, unclosed
 from cgm_cli.spec.fields import ColumnName, TableOptions
-from cgm_cli.text import did_you_mean, quoted, visible
+from cgm_cli.text import counted, did_you_mean, quoted, visible
 
 SUFFIXES = (".csv", ".tsv", ".txt", *FRAMES)
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
@@ -115,7 +115,7 @@ class Table:
             )
         if not kept:
             raise DataError(f"{self.name}: every row has a missing value")
-        remark = f"{self.name}: {dropped} of {len(self.rows)} rows miss a value and were dropped."
+        remark = f"{self.name}: dropped for a missing value: {dropped} of {counted(len(self.rows), 'row')}."
         return replace(self, rows=kept, remarks=()), (remark,)
 
     @property
@@ -253,7 +253,7 @@ def are_headings(first: list[str], asked: Collection[ColumnName]) -> bool:
 def check_width(row: Row, first: Row, name: str) -> None:
     """DataError unless a row has as many cells as the first one."""
     if len(row[1]) != len(first[1]):
-        cells = f"{len(row[1])} {'cell' if len(row[1]) == 1 else 'cells'}"
+        cells = counted(len(row[1]), "cell")
         ends = len(row[1]) > len(first[1]) and not row[1][-1]
         hint = " (it ends with a separator: leave that out of the file)" if ends else ""
         raise DataError(f"{name}: line {row[0]} has {cells}, but line {first[0]} has {len(first[1])}{hint}")

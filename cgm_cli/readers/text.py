@@ -15,7 +15,7 @@ import numpy as np
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.text import quoted, visible
+from cgm_cli.text import counted, quoted, visible
 
 _LINE_BYTES = 64
 _PIECE = 2**24
@@ -149,7 +149,7 @@ def _diagnose(lines: list[str], delimiter: str | None, headings: list[str] | Non
         mark = "a tab" if delimiter == "\t" else f"`{delimiter}`"
         told = f"line {first} ends with {mark}, as all do, so that cell {width} is empty: "
         if headings is not None and len(headings) < width:
-            return f"{told}leave it out of the file, which has {len(headings)} headings"
+            return f"{told}leave it out of the file, which has {counted(len(headings), 'heading')}"
         return f"{told}`except: [{width}]` leaves that column out"
     for (number, line), size in zip(content, widths, strict=True):
         if fault := unclosed(line):
@@ -158,7 +158,7 @@ def _diagnose(lines: list[str], delimiter: str | None, headings: list[str] | Non
             if number_in(cell) is None:
                 return f"line {number}, column {column}: {_not_a_number(cell, column, size, headings)}"
         if size != width:
-            return f"line {number} has {size} cells, but line {first} has {width}"
+            return f"line {number} has {counted(size, 'cell')}, but line {first} has {width}"
     return None
 
 

@@ -20,7 +20,7 @@ from cgm_cli.reports.images import photo, png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
-from cgm_cli.text import did_you_mean, quoted
+from cgm_cli.text import counted, did_you_mean, quoted
 
 SOLUTION = ".sol"
 TIFF = (".tif", ".tiff")
@@ -86,9 +86,7 @@ def write_photo(path: Path, run: Run, force: bool = False) -> str | None:
         return None
     channels, bits = (int(each) for each in form)
     write_new(path, photo(array, channels, bits, alpha, path.suffix.lower() in TIFF), force)
-    return (
-        f"{array.shape[1] // channels} x {len(array)} pixels of {channels} {'channel' if channels == 1 else 'channels'}"
-    )
+    return f"{array.shape[1] // channels} x {len(array)} pixels of {counted(channels, 'channel')}"
 
 
 def write_solution(path: Path, run: Run, force: bool = False) -> None:
@@ -127,7 +125,9 @@ def _mat(path: Path, name: str, array: np.ndarray) -> bytes:
 
 def _csv(path: Path, name: str, array: np.ndarray) -> bytes:
     if array.ndim > 2:
-        raise ProblemError(f"{path}: a table has rows and columns, and `{quoted(name)}` has {array.ndim} dimensions.")
+        raise ProblemError(
+            f"{path}: a table has rows and columns, and `{quoted(name)}` has {counted(array.ndim, 'dimension')}."
+        )
     text = io.StringIO()
     fmt = "%d" if array.dtype.kind in "iub" else "%.17g"
     columns = array.shape[1] if array.ndim == 2 else 1
@@ -138,7 +138,7 @@ def _csv(path: Path, name: str, array: np.ndarray) -> bytes:
 
 def _image(path: Path, name: str, array: np.ndarray) -> bytes:
     if array.ndim != 2:
-        kinds = {0: "a single number", 1: f"a vector of {array.size} entries"}
+        kinds = {0: "a single number", 1: f"a vector of {counted(array.size, 'entry')}"}
         shape = kinds.get(array.ndim) or " x ".join(map(str, array.shape))
         raise ProblemError(f"{path}: an image is a matrix, and `{quoted(name)}` is {shape}; write .npy or .csv.")
     if array.dtype.kind == "c":

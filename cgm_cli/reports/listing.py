@@ -12,6 +12,7 @@ from cgm_cli.readers.entries import LABELS, unpacked
 from cgm_cli.reports.arrays import write_new
 from cgm_cli.reports.declared import template_called
 from cgm_cli.runs.load import Run
+from cgm_cli.text import counted
 
 
 def write_listing(path: Path, run: Run, force: bool = False) -> str:
@@ -42,4 +43,4 @@ def write_listing(path: Path, run: Run, force: bool = False) -> str:
     table.writerow([listing.row, listing.entry])
     table.writerows(zip(labels, values.tolist(), strict=True))
     write_new(path, text.getvalue().encode(), force)
-    return f"{listing.row} and {listing.entry}, {len(labels)} lines"
+    return f"{listing.row} and {listing.entry}, {counted(len(labels), 'line')}"

@@ -21,7 +21,7 @@ from cgm_cli.readers.text import read_lines
 from cgm_cli.reports.arrays import write_new
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.fields import ColumnName
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 Places = Mapping[str, int]
 """What a row or a column is called -> where it is, from 0."""
@@ -43,7 +43,7 @@ class Predictions:
         """How many there are, and how many could not be made."""
         blank = int(np.count_nonzero(np.isnan(self.values)))
         made = self.values.size - blank
-        said = f"{made} {'prediction' if made == 1 else 'predictions'}"
+        said = f"{counted(made, 'prediction')}"
         if not blank:
             return said
         why = "an id that the run does not know" if self.by_id else "a number, from 1, beyond the size of x"

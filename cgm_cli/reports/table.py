@@ -13,7 +13,7 @@ from cgm_cli.reports.cells import Column, best_rows, cell, clipped, columns, lab
 from cgm_cli.reports.collect import Unreadable
 from cgm_cli.reports.entry import FIGURES, Entry
 from cgm_cli.reports.sparkline import sparkline
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 _PADDING = 2
 _NAMED = 8
@@ -42,7 +42,7 @@ def print_report(entries: Sequence[Entry], faults: Sequence[Unreadable], console
     parts = [f"{done} finished"] if done else []
     parts += [f"{len(unfinished)} not finished"] if unfinished else []
     parts += [f"{len(faults)} that could not be read"] if faults else []
-    _say(console, f"{len(entries)} {'run' if len(entries) == 1 else 'runs'}: {', '.join(parts) or 'none'}", "dim")
+    _say(console, f"{counted(len(entries), 'run')}: {', '.join(parts) or 'none'}", "dim")
 
 
 def _print_table(entries: Sequence[Entry], console: Console) -> None:

@@ -12,6 +12,7 @@ from cgm_cli.reports.html import page
 from cgm_cli.reports.output import write_text
 from cgm_cli.reports.query import filtered, ordered
 from cgm_cli.reports.ranking import best_first
+from cgm_cli.text import counted
 
 PAUSE = 5
 """Seconds between two looks at the runs, and after which an open page loads itself again."""
@@ -46,7 +47,7 @@ def follow(
         if now != former:
             write_text(path, page(entries, found.faults, PAUSE if on else None), force)
             done = sum(entry.finished for entry in entries)
-            tell(f"wrote {path}: {done} of {len(entries)} runs finished" + ("" if on else ", none goes on"))
+            tell(f"wrote {path}: {done} of {counted(len(entries), 'run')} finished" + ("" if on else ", none goes on"))
             former = now
         if not on:
             return len(entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,7 @@ from cgm_cli.readers.files import FILE, NOTHING, file_kind
 from cgm_cli.readers.hdf5 import own, stored_bytes
 from cgm_cli.readers.memory import check_fits, human
 from cgm_cli.runs.directory import is_being_written
+from cgm_cli.runs.storage import CHECKSUM
 from cgm_cli.spec.yaml_reader import parse
 
 _T = TypeVar("_T")
@@ -236,12 +238,16 @@ def _arrays(file: h5py.File, name: str, wanted: Collection[str] | None = None) -
 
 
 def _read_whole(dataset: h5py.Dataset) -> np.ndarray:
+    damaged = f"the bytes of {dataset.name} are damaged: they miss their checksum"
     try:
-        return dataset[()]
+        found = dataset[()]
     except OSError as error:
         if dataset.fletcher32 and "filter" in str(error):
-            raise ValueError(f"the bytes of {dataset.name} are damaged: they miss their checksum") from error
+            raise ValueError(damaged) from error
         raise
+    if CHECKSUM in dataset.attrs and zlib.crc32(found) != dataset.attrs[CHECKSUM]:
+        raise ValueError(damaged)
+    return found
 
 
 def own_member(group: h5py.Group, name: str) -> h5py.HLObject:

@@ -5,6 +5,9 @@
     /loss/image         M x of the objective h(M x) at the point that the reported bound was computed at
     attributes of /     the provenance, one entry each; nested entries as JSON
 
+Solution, duals and image have HDF5's checksums. A column of the trace, which is too short for chunks of its own, has
+that of its bytes as the attribute CHECKSUM, once the run has ended.
+
 While the run goes on, every column has room for rows to come, which are filled with nan (zeros, if it holds integers).
 New rows go right into that room: bytes of numbers, and none of HDF5's own, so that there is nothing a kill could leave
 half done but the last rows, and `seconds`, written last, says which of them have arrived. Where a column is new or the
@@ -26,6 +29,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +40,7 @@ import numpy as np
 from cgm_cli.errors import CgmError
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.runs.files import to_json, write_fault
-from cgm_cli.runs.storage import write_all, write_hdf5
+from cgm_cli.runs.storage import CHECKSUM, write_all, write_hdf5
 
 _ROOM = 512
 """Rows that a new file has room for; doubled whenever they are used up, so that rewriting costs little in all."""
@@ -204,7 +208,10 @@ class RunLog:
             for name, values in columns.items():
                 padded = np.full(max(room, rows), _missing(name), dtype=_dtype(name))
                 padded[: min(len(values), rows)] = values[:rows]
-                places[name] = trace.create_dataset(name, data=padded).id.get_offset()
+                column = trace.create_dataset(name, data=padded)
+                places[name] = column.id.get_offset()
+                if not room:
+                    column.attrs[CHECKSUM] = zlib.crc32(padded)
             for group, arrays in groups.items():
                 members = file.create_group(group)
                 for key, array in arrays.items():

@@ -15,6 +15,9 @@ import h5py
 
 from cgm_cli.runs.files import replacing, write_fault
 
+CHECKSUM = "crc32"
+"""The attribute of a dataset with that of its bytes, of one too short for the checksums of HDF5."""
+
 
 def write_hdf5(path: Path, fill: Callable[[h5py.File], None], *, durable: bool = False) -> None:
     """Put what `fill` writes in place of the file at `path`; with `durable` it survives a loss of power from then on.

@@ -16,6 +16,7 @@ from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.readers.memory import human
 from cgm_cli.spec.model import SolverSpec
+from cgm_cli.text import counted
 
 SAMPLES = 100
 """Gaussian vectors of a sampled iterate: as many as hyperplanes are usually tried."""
@@ -145,7 +146,7 @@ def _refuse(kind: str, solver: SolverSpec, method: Method, problem: CompositePro
             if solver.rank < fewest
             else (f"more than the size of the matrices, {n}")
         )
-        raise ProblemError(f"a sketch of {solver.rank} columns has {limit}", ("rank",))
+        raise ProblemError(f"a sketch of {counted(solver.rank, 'column')} has {limit}", ("rank",))
 
 
 def _written_out(solver: SolverSpec, method: Method, problem: CompositeProblem) -> bool:

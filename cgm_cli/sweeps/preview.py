@@ -12,6 +12,7 @@ from cgm_cli.sweeps.expansion import label
 from cgm_cli.sweeps.load import Sweep, SweepPoint
 from cgm_cli.sweeps.manifest import STORE
 from cgm_cli.sweeps.point_folder import PointFolder, PointState
+from cgm_cli.text import counted
 
 STARTUP = 1.0
 """Seconds that a run takes before it iterates: Python, the libraries, the problem."""
@@ -43,7 +44,7 @@ class Preview:
             yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         same = f" ({len(self.points)} points, some of which are the same run)" if self.runs < len(self.points) else ""
         yield ""
-        yield f"{self.name}: {self.runs} runs{same}, {self.done} of them done already"
+        yield f"{self.name}: {counted(self.runs, 'run')}{same}, {self.done} of them done already"
         yield self._estimate()
 
     def _estimate(self) -> str:
@@ -54,11 +55,12 @@ class Preview:
         if self.seconds is None:
             start = duration(STARTUP * left / (self.workers or 1))
             return (
-                f"time: unknown until a run has ended, nor do the specs have a `stop.time`; starting {left} runs, "
+                f"time: unknown until a run has ended, nor do the specs have a "
+                f"`stop.time`; starting {counted(left, 'run')}, "
                 f"{at_once}, takes some {start} alone"
             )
         word = "at most" if self.limit else "about"
-        return f"time: {word} {duration(self.seconds)} for {left} runs, {at_once}"
+        return f"time: {word} {duration(self.seconds)} for {counted(left, 'run')}, {at_once}"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

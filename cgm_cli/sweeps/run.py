@@ -13,6 +13,7 @@ from cgm_cli.sweeps.manifest import Manifest, ManifestRow
 from cgm_cli.sweeps.model import DaskSpec
 from cgm_cli.sweeps.point_folder import PointState
 from cgm_cli.sweeps.progress import SweepProgress
+from cgm_cli.text import counted
 
 SOME_FAILED = 5
 """Exit code of a sweep some of whose runs failed."""
@@ -76,7 +77,7 @@ def drive(
         for row in done:
             progress.consider(row)
         if done and not options.quiet:
-            progress.say(f"{len(done)} of {len(runs)} runs are done already")
+            progress.say(f"{len(done)} of {counted(len(runs), 'run')} done already")
 
         def enough() -> bool:
             return options.most is not None and progress.failed - before >= options.most

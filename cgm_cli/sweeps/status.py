@@ -12,6 +12,7 @@ from cgm_cli.sweeps import driver, lease
 from cgm_cli.sweeps.executors import slurm
 from cgm_cli.sweeps.manifest import Manifest, ManifestRow, going_on, read_manifest
 from cgm_cli.sweeps.point_folder import Condition, PointState
+from cgm_cli.text import counted
 
 SHOWN = 20
 """Failed runs that are listed for a person."""
@@ -59,7 +60,7 @@ class Standing:
             found.append(f"... and {len(failed) - SHOWN} more that failed; --json lists them all")
         running = self.counts["running"]
         if not self.drivers and running:
-            found.append(f"nobody drives it, but {running} runs go on to their ends")
+            found.append(f"nobody drives it; going on to the end: {counted(running, 'run')}")
         if not self.drivers and (self.counts["waiting"] or failed):
             who = "nobody works on the others" if running else "nobody works on it"
             command = going_on(

@@ -20,6 +20,7 @@ from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import Count, Positive
 from cgm_cli.templates.linear_model import CLASSES, LinearModel
 from cgm_cli.templates.tables import SampleTable, TableSpec
+from cgm_cli.text import counted
 
 
 class GroupLasso(LinearModel):
@@ -80,7 +81,9 @@ class GroupLasso(LinearModel):
         """
         count = 1 + max(map(max, groups))
         if count != table.size:
-            raise ProblemError(f"the groups are of {count} features, but there are {table.size}", ("groups",))
+            raise ProblemError(
+                f"the groups are of {counted(count, 'feature')}, but there are {table.size}", ("groups",)
+            )
         if penalty is None:
             super().__init__(table, loss, LatentGroupBall(groups, radius or 1.0))
         else:

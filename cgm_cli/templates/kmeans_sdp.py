@@ -46,6 +46,7 @@ from cgm_cli.templates.clustering import (
 from cgm_cli.templates.digits import DIGITS, digit_features
 from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.views import Heatmap, Scatter, X
+from cgm_cli.text import counted
 
 
 class Weights(StrictModel):
@@ -129,11 +130,16 @@ class KMeansSDP(Template):
                     points = _as_points(points)
                 labels = _as_labels(labels)
                 if labels.size != points.shape[0]:
-                    raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
+                    raise ProblemError(
+                        f"{counted(labels.size, 'label')} of {counted(points.shape[0], 'point')}: each needs one",
+                        ("labels",),
+                    )
             n = points.shape[0]
             if self.clusters > n:
                 raise ProblemError(
-                    f"{self.clusters} clusters of {n} points: there must be a point for every cluster", ("clusters",)
+                    f"{counted(self.clusters, 'cluster')} of {counted(n, 'point')}: "
+                    f"there must be a point for every cluster",
+                    ("clusters",),
                 )
             context.reserve("distances", 8 * n * n)
             context.reserve("scikit-learn", KMEANS_BYTES)

@@ -33,7 +33,7 @@ from cgm_cli.templates.claims import Claim, IndependentSet
 from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.max_cut import RandomGraph
 from cgm_cli.templates.views import nodes_in_groups
-from cgm_cli.text import visible
+from cgm_cli.text import counted, visible
 
 
 class Cycle(StrictModel):
@@ -111,7 +111,7 @@ class LovaszTheta(Template):
             else:
                 found = context.array(self.weights)
             if found.shape != (nodes,):
-                raise ProblemError(f"the weights are {named(found.shape)}, but the graph has {nodes} nodes")
+                raise ProblemError(f"the weights are {named(found.shape)}, but the graph has {counted(nodes, 'node')}")
             if found.min() < 0.0:
                 raise ProblemError(f"the weight of node {int(found.argmin()) + 1} is negative: {found.min():g}")
             if found.max() == 0.0:

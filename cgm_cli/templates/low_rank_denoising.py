@@ -59,7 +59,22 @@ class LowRankDenoising(Template):
             "they are solved so",
         )
 
+        # A bright square with grain, for an image that needs nothing that reads one.
         examples: ClassVar[list[dict[str, Any]]] = [
+            {
+                "template": "low-rank-denoising",
+                "observed": [
+                    [0.21, 0.19, 0.24, 0.21, 0.17, 0.22, 0.28, 0.26],
+                    [0.16, 0.12, 0.16, 0.2, 0.06, 0.19, 0.13, 0.16],
+                    [0.17, 0.18, 0.82, 0.86, 0.79, 0.88, 0.16, 0.22],
+                    [0.25, 0.21, 0.76, 0.74, 0.77, 0.81, 0.14, 0.19],
+                    [0.19, 0.23, 0.81, 0.82, 0.76, 0.79, 0.25, 0.29],
+                    [0.12, 0.29, 0.88, 0.85, 0.82, 0.78, 0.29, 0.32],
+                    [0.31, 0.28, 0.22, 0.13, 0.2, 0.24, 0.12, 0.22],
+                    [0.23, 0.24, 0.13, 0.16, 0.17, 0.13, 0.3, 0.17],
+                ],
+                "tv": 0.1,
+            },
             {"template": "low-rank-denoising", "image": "camera", "size": 64},
             {"template": "low-rank-denoising", "image": "camera", "size": 16, "variation": "anisotropic", "l1": 0.01},
             {"template": "low-rank-denoising", "image": "camera", "size": 16, "tv": 0.0, "radius": 5.0},

@@ -23,6 +23,7 @@ from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, Positive, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
+from cgm_cli.text import counted
 
 
 class MaxMargin(Template):
@@ -64,7 +65,10 @@ class MaxMargin(Template):
                     f"the points must be a matrix with one point per row, not {named(points.shape)}", ("points",)
                 )
             if labels.size != points.shape[0]:
-                raise ProblemError(f"there are {labels.size} labels, but {points.shape[0]} points", ("labels",))
+                raise ProblemError(
+                    f"{counted(labels.size, 'label')} of {counted(points.shape[0], 'point')}: each needs one",
+                    ("labels",),
+                )
             if labels.max() == 0:
                 raise ProblemError("there is one class only: nothing to tell apart", ("labels",))
             context.reserve("margins", 32 * (labels.max() + 1) * points.size)

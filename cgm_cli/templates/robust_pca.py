@@ -83,7 +83,23 @@ class RobustPCA(Template):
             "taken from what is known around it; for each channel, where they are solved so",
         )
 
+        # A bright square with specks, for an image that needs nothing that reads one.
         examples: ClassVar[list[dict[str, Any]]] = [
+            {
+                "template": "robust-pca",
+                "observed": [
+                    [0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 1.0, 0.2],
+                    [0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2],
+                    [0.2, 0.2, 0.8, 0.8, 0.8, 0.8, 0.2, 0.2],
+                    [0.2, 0.2, 0.8, 0.0, 0.8, 0.8, 0.2, 0.2],
+                    [0.2, 0.2, 0.8, 0.8, 0.8, 0.8, 0.2, 0.2],
+                    [0.2, 0.2, 0.8, 0.8, 0.0, 0.8, 0.2, 0.2],
+                    [0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2],
+                    [0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2],
+                ],
+                "missing": 0.1,
+                "tv": 0.2,
+            },
             {"template": "robust-pca", "image": "camera", "size": 128, "loss": "l1"},
             {"template": "robust-pca", "image": "camera", "size": [32, 48], "loss": "l2", "noise": 0.0, "radius": 12.5},
         ]

@@ -14,7 +14,7 @@ from cgm_cli.readers.checks import finished
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.svmlight import read_svmlight
 from cgm_cli.spec.fields import ArrayField, ByKeys, ColumnName, StrictModel, TableOptions, TemplateSpec
-from cgm_cli.text import quoted, visible
+from cgm_cli.text import counted, quoted, visible
 
 
 class Arrays(StrictModel):
@@ -155,7 +155,9 @@ def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> _S
     if isinstance(found, list):
         words, codes = np.unique(found, return_inverse=True)
         if words.size != 2:
-            raise ProblemError(f"the target has {words.size} words, and needs numbers, or two words, for two classes")
+            raise ProblemError(
+                f"the target has {counted(words.size, 'word')}, and needs numbers, or two words, for two classes"
+            )
         context.remarks.append(f"Of the target, {quoted(words[0])} counts as -1, and {quoted(words[1])} as +1.")
         found = 2.0 * codes - 1.0
     name = visible(data.file)
@@ -165,5 +167,7 @@ def _of_table(data: SampleFile, target: ColumnName, context: BuildContext) -> _S
 def _signs(target: np.ndarray) -> np.ndarray:
     classes = np.unique(target)
     if classes.size != 2:
-        raise ProblemError(f"a classifier needs a target of two classes, but this one has {classes.size} values")
+        raise ProblemError(
+            f"a classifier needs a target of two classes, but this one has {counted(classes.size, 'value')}"
+        )
     return np.where(target == classes[1], 1.0, -1.0)

@@ -538,7 +538,7 @@ def test_refused_when_the_spec_is_read(family, example, words):
         ("penalty", {"kind": "hinge", "labels": [1, 0, 1, 0]}, r"\+1 or -1"),
         ("penalty", {"kind": "support", "set": {"kind": "nonnegative"}}, "unbounded set"),
         ("penalty", {"kind": "support", "set": {"kind": "box", "upper": 1.0}}, "unbounded set"),
-        ("set", {"kind": "simplex", "length": 3}, "4 entries do not divide into runs of 3"),
+        ("set", {"kind": "simplex", "length": 3}, "runs of 3 are no division of 4 entries"),
         ("set", {"kind": "equals", "value": [1.0, 2.0]}, "the value is a vector of 2, but the image is a vector of 4"),
         ("set", {"kind": "box", "upper": [[1.0, 2.0]]}, "the upper bound is 1 x 2, but the image is a vector of 4"),
     ],

@@ -77,7 +77,7 @@ def test_without_a_bound_nothing_is_claimed():
         ({"clusters": 0}, "from 1 to 4"),
         ({"clusters": 5}, "from 1 to 4"),
         ({}, "how many"),
-        ({"labels": [0, 1]}, "there are 2, but 4 points"),
+        ({"labels": [0, 1]}, "2 labels of 4 points"),
         ({"labels": [0, 1, 2, 3], "clusters": 2}, "name 4 clusters"),
         ({"clusters": 2, "within": 0.0}, "within"),
         ({"clusters": 2, "time": -1.0}, "time"),

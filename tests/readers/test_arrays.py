@@ -564,7 +564,7 @@ def test_damaged_compression(tmp_path):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("1,2\n3\n", "line 2 has 1 cells, but line 1 has 2"),
+        ("1,2\n3\n", "line 2 has 1 cell, but line 1 has 2"),
         ("1,2\n\n# c\n3,4,5\n", "line 4 has 3 cells, but line 1 has 2"),
         ("1,2\n3,x\n", "line 2, column 2: 'x' is not a number"),
         ("a,2\n3,4\n", "line 1, column 1: 'a' is not a number \\(`columns` names"),

@@ -180,7 +180,7 @@ def test_sparse_that_does_not_fit_as_an_array(tmp_path, monkeypatch):
     ("value", "match"),
     [
         ([[1, 2], [3]], "row 1 has 2 entries, but row 2 has 1"),
-        ([[1], 2], "row 1 has 1 entries, but row 2 has None"),
+        ([[1], 2], "row 1 has 1 entry, but row 2 has None"),
         ([1, float("nan")], "not finite"),
     ],
 )

@@ -77,7 +77,7 @@ def test_two_colons_separate_cells(tmp_path):
 def test_of_a_pair_given_twice_the_last_rating_counts(tmp_path):
     found, remarks = read(tmp_path, "b,x,1\na,x,2\nb,x,3\na,y,4\nb,x,5\n")
     assert triplets(found) == {("b", "x"): 5, ("a", "x"): 2, ("a", "y"): 4}
-    assert remarks == ["r.csv: 2 of 5 ratings are of a pair rated again below, which counts."]
+    assert remarks == ["r.csv: 2 of 5 ratings of a pair rated again below, which counts."]
 
 
 def test_decimal_commas_are_told(tmp_path):

@@ -83,7 +83,7 @@ def test_missing_values(tmp_path):
         read(tmp_path, text, columns=["a", "b"])
     found, remarks = read(tmp_path, text, columns=["a", "b"], missing="drop")
     np.testing.assert_array_equal(found, [[1, 2], [5, 6]])
-    assert remarks == ["t.csv: 2 of 4 rows miss a value and were dropped."]
+    assert remarks == ["t.csv: dropped for a missing value: 2 of 4 rows."]
     assert read(tmp_path, text, column="b", missing="drop")[0].tolist() == [2, 3, 6], "of these columns alone"
 
 
@@ -143,7 +143,7 @@ def test_features_and_target_of_one_table(tmp_path):
     np.testing.assert_array_equal(made.template.table.features, [[1, 0], [0, 2], [3, 3]])
     np.testing.assert_array_equal(made.template.table.target, [-1, 1, -1])
     message = made.solve().message
-    assert "t.csv: 1 of 4 rows miss a value and were dropped." in message
+    assert "t.csv: dropped for a missing value: 1 of 4 rows." in message
     assert "no counts as -1, and yes as +1" in message
 
 

@@ -63,7 +63,7 @@ def test_filter_sort_and_best(cgm, three):
         (["--sort", "nope"], "No run has a parameter or figure called `nope`; t"),
         (["--sort", "nope"], "here are `solver.beta0`, `run`, `name`, `status`"),
         (["--sort", "gapp"], "did you mean `gap`? There are `solver.beta0`, `run`"),
-        (["--filter", "beta0>1e9", "--json"], "--filter leaves none of the 3 runs"),
+        (["--filter", "beta0>1e9", "--json"], "--filter leaves none of 3 runs"),
         (["--best", "rank"], "write min:metric_rank or max:metric_rank"),
         (["--best", "beta0"], "is no figure of the result"),
         (["--best", "least:gap"], "write min:METRIC"),
@@ -361,7 +361,7 @@ def test_an_operator_there_is_not_is_told(cgm, three, expression):
 
 def test_a_filter_that_leaves_nothing_says_so(cgm, three):
     code, _, err = cgm("report", three, "--filter", "beta0<0")
-    assert code == 3 and "none of the 3 runs" in err
+    assert code == 3 and "none of 3 runs" in err
 
 
 def test_no_cell_of_latex_is_an_argument_of_its_line():

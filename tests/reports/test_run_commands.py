@@ -10,6 +10,7 @@ import pytest
 import scipy.io
 from PIL import Image
 
+from cgm_cli.errors import DataError
 from cgm_cli.methods.status import Status
 from cgm_cli.readers.sdpa import read_sdpa
 from cgm_cli.reports.images import png, reduced
@@ -244,3 +245,19 @@ def test_a_damaged_byte_of_a_solution_is_told(cgm, factored, tmp_path):
     assert code == 0 and "the bytes of /solution/left are damaged" in json.loads(out)["faults"][0]
     assert cgm("report", run, "--html", tmp_path / "page.html")[0] == 0
     assert "the bytes of /solution/left are damaged" in (tmp_path / "page.html").read_text()
+
+
+def test_a_damaged_byte_of_a_trace_is_told(cgm, factored, tmp_path):
+    """Of a run that has ended, by whoever reads that column."""
+    run, _ = factored
+    with h5py.File(run / "run.h5", "r") as file:
+        place = file["trace/gap"].id.get_offset()
+    damaged = bytearray((run / "run.h5").read_bytes())
+    damaged[place + 3] ^= 1
+    (run / "run.h5").write_bytes(damaged)
+    told = "the bytes of /trace/gap are damaged: they miss their checksum"
+    code, out, _ = cgm("show", run)
+    assert code == 0 and told in out
+    assert load_run(run).columns(["bound"])["bound"].size
+    with pytest.raises(DataError, match=told):
+        _ = load_run(run).trace

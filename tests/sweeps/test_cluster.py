@@ -11,9 +11,11 @@ import time
 
 import pytest
 
+from cgm_cli.readers.functions import VARIABLE
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.sweeps.executors import slurm
 from cgm_cli.templates.build import build
+from tests.blocks.test_given import OWN, text
 from tests.sweeps.slurm_node import SlurmNode, missing
 from tests.sweeps.support import (
     LONG,
@@ -213,7 +215,26 @@ def test_slurm_with_a_task_cancelled_and_one_preempted(tmp_path, expected, in_sl
     again = [each for each in points(tmp_path, "s") if task(each)["attempts"] > 1 or went_on(each)]
     assert preempted in again and len(again) <= min(TASKS, int(node_cpus)) + 1 < POINTS // 2
     assert table(tmp_path, "s") == expected
-    assert "all of 12 runs are done already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
+    assert "12 runs, done already" in sweep(tmp_path, "s.yaml", "--executor", "slurm")[1]
+
+
+@pytest.mark.parametrize("executor", ["dask", "slurm"])
+def test_functions_of_ones_own_run_wherever_the_sweep_was_allowed_them(tmp_path, monkeypatch, request, executor):
+    """In workers of dask and in jobs of Slurm; and nowhere where it was not."""
+    if executor == "slurm":
+        node = request.getfixturevalue("in_slurm")
+    else:
+        pytest.importorskip("distributed", reason="dask is not installed: pip install 'cgm[cluster]'")
+    monkeypatch.setenv(VARIABLE, "0")
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "spec.yaml").write_text(text())
+    write(tmp_path, "s", {"base": "spec.yaml", "sweep": {"grid": {"solver.iterations": [3, 4]}}, "executor": executor})
+    for allowed, expected in (([], (0, 0, 2, 0)), (["--allow-python"], (2, 0, 0, 0))):
+        sweep_apart(tmp_path, "s.yaml", *allowed, code=0 if allowed or executor == "slurm" else 5)
+        if executor == "slurm":
+            until(lambda: not jobs_of(node), 120)
+        assert counts(tmp_path, "s") == expected
+        assert (tmp_path / "ran").exists() == bool(allowed)
 
 
 def test_slurm_and_cancel(tmp_path, in_slurm):

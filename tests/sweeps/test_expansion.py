@@ -156,7 +156,7 @@ def test_whatever_a_number_depends_on_makes_another_run(tmp_path, change):
 def test_equal_points_are_one_run(tmp_path):
     path = write(tmp_path, "s", {"base": TINY, "sweep": {"grid": {"solver.beta0": [1, 1.0]}}})
     assert len({point.id for point in load_sweep(path).points}) == 1
-    assert "1 runs (2 points" in sweep(tmp_path, "s.yaml", "--dry-run")[0]
+    assert "1 run (2 points" in sweep(tmp_path, "s.yaml", "--dry-run")[0]
 
 
 def test_a_data_file_counts_by_its_content_and_is_found_from_anywhere(tmp_path):

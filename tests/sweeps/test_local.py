@@ -68,7 +68,7 @@ def test_another_sweep_file_of_the_same_name_takes_the_folder_and_says_so(tmp_pa
     assert "was that of" not in sweep(tmp_path, "s.yaml")[1]
     _, errors = sweep(tmp_path, "a/s.yaml")
     assert f"runs/s was that of {tmp_path}/s.yaml, and is now of a/s.yaml" in errors
-    assert "2 of 3 runs are done already" in errors
+    assert "2 of 3 runs done already" in errors
     # One that was moved is the same sweep.
     (tmp_path / "a" / "s.yaml").rename(tmp_path / "a" / "t.yaml")
     assert "was that of" not in sweep(tmp_path, "s.yaml")[1]
@@ -125,10 +125,10 @@ def test_a_sweep_its_table_and_what_a_second_one_shares_with_it(tmp_path):
     assert all(row["result.iterations"] == row["solver.iterations"] for row in rows if "result.iterations" in row)
     assert all(float(row["distance"]) < 1 for row in rows)
     before = {point.name: (point / "run" / "run.h5").stat().st_mtime_ns for point in points(tmp_path, "s")}
-    assert "4 of 4 runs are done already" in sweep(tmp_path, "s.yaml")[1]
+    assert "4 of 4 runs done already" in sweep(tmp_path, "s.yaml")[1]
     axes["grid"]["solver.beta0"] = [2.0, 4.0]
     write(tmp_path, "t", {"base": {**TINY, "name": "else"}, "sweep": axes})
-    assert "2 of 4 runs are done already" in sweep(tmp_path, "t.yaml")[1]
+    assert "2 of 4 runs done already" in sweep(tmp_path, "t.yaml")[1]
     after = {point.name: (point / "run" / "run.h5").stat().st_mtime_ns for point in points(tmp_path, "s")}
     assert before == after
     assert table(tmp_path, "t")[0] | {"point": ""} == rows[2] | {"point": ""}
@@ -241,7 +241,7 @@ def test_a_driver_that_is_killed_leaves_nothing_to_heal(tmp_path):
     process.communicate()
     # The run itself lives, and nobody else begins it; it can be told to leave.
     assert counts(tmp_path, "s") == (0, 1, 0, 0)
-    assert "nobody drives it, but 1 runs go on" in sweep(tmp_path, "status", "runs/s")[0]
+    assert "nobody drives it; going on to the end: 1 run" in sweep(tmp_path, "status", "runs/s")[0]
     pid = run_pid(points(tmp_path, "s")[0])
     sweep(tmp_path, "cancel", "runs/s")
     assert counts(tmp_path, "s") == (0, 0, 0, 1)

@@ -276,7 +276,7 @@ def test_duplicate_points_and_no_labels():
     ("points", "clusters", "labels", "error", "words"),
     [
         ([[0.0], [1.0]], 3, None, ProblemError, "3 clusters of 2 points"),
-        ([[0.0], [1.0]], 2, [0, 1, 1], ProblemError, "3 labels, but 2 points"),
+        ([[0.0], [1.0]], 2, [0, 1, 1], ProblemError, "3 labels of 2 points: each needs one"),
     ],
 )
 def test_what_does_not_fit_is_refused(points, clusters, labels, error, words):

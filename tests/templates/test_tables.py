@@ -69,7 +69,7 @@ def test_from_files(tmp_path):
         ({"data": {"features": [1.0, 2.0], "target": [1.0, 2.0]}}, "must be a matrix", ("data", "features")),
         ({"data": {"features": FEATURES, "target": [1.0, 2.0]}}, "vector of 2, but", ("data", "target")),
         ({"data": "diabetes", "loss": "logistic"}, "two classes, but this one has 214", ("data",)),
-        ({"data": {"features": FEATURES, "target": [1, 1, 1, 1]}, "loss": "logistic"}, "has 1 values", ("data",)),
+        ({"data": {"features": FEATURES, "target": [1, 1, 1, 1]}, "loss": "logistic"}, "has 1 value", ("data",)),
         (
             {"data": {"features": [[1.0]], "target": [1.0]}, "test_fraction": 0.9},
             "no sample is left",

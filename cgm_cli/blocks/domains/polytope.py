@@ -20,6 +20,7 @@ from cgm_cli.numerics.linear_programs import Program, enclosed
 from cgm_cli.numerics.projections import safe_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+from cgm_cli.text import counted
 
 ENCLOSED = 200
 """Largest number of entries whose bounds are found by two linear programs each."""
@@ -107,7 +108,7 @@ class Polytope(Domain):
         m, n = matrix.shape
         if equations is not None and (equations.ndim != 2 or equations.shape[1] != n):
             raise ProblemError(
-                f"the matrix of equations is {named(equations.shape)}, but A has {n} columns", ("equations",)
+                f"the matrix of equations is {named(equations.shape)}, but A has {counted(n, 'column')}", ("equations",)
             )
         self.shape = (n,)
         a, c = sp.csr_array(matrix), sp.csr_array((0, n) if equations is None else equations)

@@ -17,6 +17,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, MapField, identity_map
+from cgm_cli.text import counted
 
 _EPS = float(np.finfo(float).eps)
 
@@ -85,7 +86,8 @@ class LogDet(Loss):
         rank = int(np.count_nonzero(values > SINGULAR * values[0]))
         if rank < vectors.shape[1]:
             raise ProblemError(
-                f"the vectors span {rank} of {vectors.shape[1]} dimensions, so that no weights make the matrix "
+                f"the vectors span {rank} of {counted(vectors.shape[1], 'dimension')}, "
+                f"so that no weights make the matrix "
                 "definite: leave out columns that are combinations of others"
             )
         self._condition = float(values[0] / values[-1])

@@ -17,6 +17,7 @@ from cgm_cli.numerics.convexity import eigenvalue_floor
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+from cgm_cli.text import counted
 
 INDEFINITE = 1e-5
 """How far below zero, relative to |Q|, an eigenvalue is no rounding of the data any more: that of single precision is
@@ -67,7 +68,7 @@ class Quadratic(Loss):
             return
         size = math.prod(in_shape)
         if matrix.shape != (size, size):
-            raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
+            raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {counted(size, 'variable')}")
         self.lipschitz = operator_norm(matrix)
         self.lipschitz_bound = norm_bound(matrix, self.lipschitz)
         self.matrix = _symmetric(matrix, self.lipschitz)

@@ -17,6 +17,7 @@ from cgm_cli.blocks.maps.base import LinearMap, rows_of
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, MapField, identity_map
+from cgm_cli.text import counted
 
 
 class Block(LinearMap):
@@ -39,7 +40,9 @@ class Block(LinearMap):
             if not isinstance(domain, Product):
                 raise ProblemError("a block map needs a product domain")
             if self.index >= len(domain.blocks):
-                raise ProblemError(f"there is no block {self.index}: the product has {len(domain.blocks)} blocks")
+                raise ProblemError(
+                    f"there is no block {self.index}: the product has {counted(len(domain.blocks), 'block')}"
+                )
             below = copy(context)
             below.domain = domain.blocks[self.index]
             with located("map"):

@@ -19,6 +19,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, MapField, identity_map
+from cgm_cli.text import counted
 
 
 class BlockDifference(LinearMap):
@@ -42,7 +43,9 @@ class BlockDifference(LinearMap):
                 raise ProblemError("a difference of blocks needs a product domain")
             for index in (self.first, self.second):
                 if index >= len(domain.blocks):
-                    raise ProblemError(f"there is no block {index}: the product has {len(domain.blocks)} blocks")
+                    raise ProblemError(
+                        f"there is no block {index}: the product has {counted(len(domain.blocks), 'block')}"
+                    )
             below = copy(context)
             below.domain = domain.blocks[self.first]
             with located("map"):

@@ -17,6 +17,7 @@ from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+from cgm_cli.text import counted
 
 
 class Congruence(LinearMap):
@@ -45,7 +46,7 @@ class Congruence(LinearMap):
         if len(in_shape) != 2 or in_shape[0] != in_shape[1]:
             raise ProblemError(f"a congruence needs a square matrix, but a point of the domain is {named(in_shape)}")
         if matrix.ndim != 2 or matrix.shape[1] != in_shape[0]:
-            raise ProblemError(f"the matrix is {named(matrix.shape)}, but points have {in_shape[0]} rows")
+            raise ProblemError(f"the matrix is {named(matrix.shape)}, but points have {counted(in_shape[0], 'row')}")
         self.matrix, self.in_shape = matrix, in_shape
         self._transpose = sp.csr_array(matrix.T) if is_sparse(matrix) else matrix.T
         self.out_shape = (matrix.shape[0], matrix.shape[0])

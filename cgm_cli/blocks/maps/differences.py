@@ -13,6 +13,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Size
+from cgm_cli.text import counted
 
 
 class Differences(LinearMap):
@@ -33,7 +34,10 @@ class Differences(LinearMap):
 
         def build(self, context: BuildContext, in_shape: tuple[int, ...]) -> Differences:
             if in_shape[-1] % self.channels:
-                message = f"{in_shape[-1]} entries along the last axis are no places of {self.channels} channels"
+                message = (
+                    f"{counted(in_shape[-1], 'entry')} along the last axis, and places "
+                    f"of {counted(self.channels, 'channel')}"
+                )
                 raise ProblemError(message, ("channels",))
             return Differences(in_shape, self.channels)
 

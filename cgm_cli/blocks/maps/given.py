@@ -17,6 +17,7 @@ from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.functions import UserCode
 from cgm_cli.spec.fields import PythonSpec
+from cgm_cli.text import counted
 
 WRITTEN_OUT = 64
 """The shorter side up to which the norm is that of the matrix, written out by as many products."""
@@ -54,7 +55,9 @@ class GivenMap(LinearMap):
         if len(shape) != 2:
             raise ProblemError(f"{code.called}: its `shape` is {shape}, and not (rows, columns)")
         if shape[1] != size:
-            raise ProblemError(f"{code.called}: its shape is {shape}, but a point of the domain has {size} entries")
+            raise ProblemError(
+                f"{code.called}: its shape is {shape}, but a point of the domain has {counted(size, 'entry')}"
+            )
         self.out_shape = (shape[0],)
         self._refuse_what_is_not_linear()
         self.norm, self.norm_bound = self._norms()

@@ -18,6 +18,7 @@ from cgm_cli.numerics.arrays import Matrix, is_sparse
 from cgm_cli.numerics.norms import norm_bound, operator_norm
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+from cgm_cli.text import counted
 
 SMALL = 2**15
 """Entries up to which a matrix is multiplied as a dense one, in less time than it takes to call for a sparse one."""
@@ -50,7 +51,7 @@ class MatrixMap(LinearMap):
         if matrix.ndim != 2:
             raise ProblemError(f"a matrix map needs a matrix, but what was given is {named(matrix.shape)}")
         if matrix.shape[1] != size:
-            raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {size} variables")
+            raise ProblemError(f"the matrix is {named(matrix.shape)}, but the domain has {counted(size, 'variable')}")
         if is_sparse(matrix):
             # Columns are what sparse atoms ask for, and CSC multiplies from both sides as fast as CSR does.
             matrix = matrix.toarray() if math.prod(matrix.shape) <= SMALL else sp.csc_array(matrix)

@@ -18,6 +18,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.eigh import some_eigenvalues
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+from cgm_cli.text import counted
 
 WRITTEN_OUT = 1_000_000
 """Entries of the matrices up to which they are written out for whoever asks for rows; beyond, descent is ahead."""
@@ -64,7 +65,9 @@ class QuadraticForms(LinearMap):
         if len(in_shape) != 2 or in_shape[0] != in_shape[1]:
             raise ProblemError(f"forms need a square matrix, but a point of the domain is {named(in_shape)}")
         if vectors.ndim != 2 or vectors.shape[1] != in_shape[0]:
-            raise ProblemError(f"the matrix of vectors is {named(vectors.shape)}, but points have {in_shape[0]} rows")
+            raise ProblemError(
+                f"the matrix of vectors is {named(vectors.shape)}, but points have {counted(in_shape[0], 'row')}"
+            )
         self.vectors, self.in_shape, self.out_shape = vectors, in_shape, (vectors.shape[0],)
         self._columns = np.ascontiguousarray(vectors.T)
         self.norm, self.norm_bound = _norms(vectors)

@@ -20,6 +20,7 @@ from cgm_cli.numerics.lookup import positions
 from cgm_cli.numerics.samples import entries
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec
+from cgm_cli.text import counted
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Sampling(LinearMap):
             raise ProblemError("an index of a sampling is not a whole number")
         if whole.min() < 0 or whole.max() >= size:
             raise ProblemError(
-                f"the indices run from {whole.min()} to {whole.max()}, but the domain has {size} variables"
+                f"the indices run from {whole.min()} to {whole.max()}, but the domain has {counted(size, 'variable')}"
             )
         order = np.argsort(whole, kind="stable")
         ordered = whole[order]

@@ -14,6 +14,7 @@ from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Count, Positive
+from cgm_cli.text import counted
 
 
 class GroupNorm(SupportFunction):
@@ -49,7 +50,9 @@ class GroupNorm(SupportFunction):
         super().__init__(shape, scale)
         self.groups = Groups(groups)
         if self.groups.size != math.prod(shape):
-            raise ProblemError(f"the groups cover {self.groups.size} entries, but the image is {named(shape)}")
+            raise ProblemError(
+                f"the groups cover {counted(self.groups.size, 'entry')}, but the image is {named(shape)}"
+            )
         self.lipschitz = scale * float(np.sqrt(self.groups.count))
 
     def value(self, z: np.ndarray) -> float:

@@ -14,6 +14,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import project_capped_simplex, project_simplex, project_simplex_rows
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive, Size
+from cgm_cli.text import counted
 
 
 class SimplexSet(ConvexSet):
@@ -43,7 +44,7 @@ class SimplexSet(ConvexSet):
         """Raises ProblemError if the entries do not divide into runs of that length, or the radius is not positive."""
         size = math.prod(shape)
         if length is not None and size % length:
-            raise ProblemError(f"{size} entries do not divide into runs of {length}", ("length",))
+            raise ProblemError(f"runs of {length} are no division of {counted(size, 'entry')}", ("length",))
         self.shape = shape
         self.radius = positive(radius, "the radius of a simplex")
         self.at_most = at_most

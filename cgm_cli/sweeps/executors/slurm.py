@@ -36,6 +36,7 @@ from cgm_cli.sweeps.lease import STALE
 from cgm_cli.sweeps.manifest import Manifest, ManifestRow, read_manifest
 from cgm_cli.sweeps.model import SlurmSpec
 from cgm_cli.sweeps.progress import SweepProgress
+from cgm_cli.text import counted
 
 _LARGEST_ARRAY = 1001
 
@@ -184,13 +185,13 @@ def _come_back(requeue: bool, progress: SweepProgress) -> int:
     state = re.search(r"\bJobState=(\w+)", _slurm("scontrol", "show", "job", "--oneliner", job).stdout)
     # One that somebody has cancelled is completing by now, and would come back to life.
     if not requeue or (state and state[1] != "RUNNING"):
-        progress.say(f"told to leave with {progress.left} points to do; they wait for the next `cgm sweep`")
+        progress.say(f"told to leave with {counted(progress.left, 'point')} to do; they wait for the next `cgm sweep`")
         return Status.PREEMPTED.exit_code
     done = _slurm("scontrol", "requeue", job)
     if done.returncode != 0:
         progress.say(f"could not go back to the queue: {done.stderr.strip()}")
         return Status.PREEMPTED.exit_code
-    progress.say(f"back to the queue with {progress.left} points to do")
+    progress.say(f"back to the queue with {counted(progress.left, 'point')} to do")
     # Slurm ends this process now, and takes one that ends by itself for one that has failed.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     time.sleep(600)
