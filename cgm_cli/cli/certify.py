@@ -82,7 +82,6 @@ def certify(
 
             if out is not None:
                 check_writable(out, [path for path in (data, labels, cut) if path is not None])
-                check_writable(out)
             write_page = None if page is None else _page_writer(page, data.name)
             if cut is not None:
                 found, subject = certify_cut(data, cut, share, seconds, seed, asked)

@@ -184,10 +184,9 @@ class _Lines:
         """
         found = self._rest
         while len(found) < count:
-            found = found + self._next(f"{what} ({count} numbers, of which {len(found)} are there)")
+            found = found + self._next(f"{what} ({counted(count, 'number')}, of which {len(found)} are there)")
         if alone and found[count:] and is_number(found[count].translate(_FORTRAN)):
             raise self.fault(f"more numbers than {what}, of which there are {count}")
-            found = found + self._next(f"{what} ({counted(count, 'number')}, of which {len(found)} are there)")
         found, self._rest = found[:count], [] if whole else found[count:]
         try:
             values = np.array([float(cell.translate(_FORTRAN)) for cell in found])

@@ -98,7 +98,6 @@ def test_inpainting_of_ones_own_image(tmp_path, cgm):
 )
 def test_channels_each_by_itself_are_three_images(tmp_path, cgm, fields):
     """The optimum is the sum of the channels'; where that is at one image alone, it is put together of theirs."""
-    """The optimum is the sum of theirs; where it is at one image alone, that is put together of theirs."""
     waves = np.sin(np.arange(8)[:, None] / 3.0 + np.arange(9) / 5.0)[..., None] * [0.3, 0.2, 0.4] + 0.5
     stop = {"gap": 1e-6, "infeasibility": 1e-6}
     problem = {"observed": waves, "channels": "each", **fields}

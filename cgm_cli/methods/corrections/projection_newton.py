@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from cgm_cli.methods.state import State
 
 SOLVED, ROUNDS = 0.02, 200
-"""The part of the residual of a Newton equation that is left at the most, and steps of conjugate gradients. Less is left
-where |A x - b| is a smaller part of |b|, so that steps stay quadratic ones.
+"""The part of the residual of a Newton equation that is left at the most, and steps of conjugate gradients. Less is
+left where |A x - b| is a smaller part of |b|, so that steps stay quadratic ones.
 """
 
 REGULARISED = 1e-6
