@@ -98,7 +98,7 @@ class OracleAccuracy(Protocol):
 class PlainStep:
     """The step that iteration k, the turn, would take without a correction: towards `atom`, by `eta`, at `beta`.
     direction: the gradient at x that the atom answers. short: how many times as large as its tolerance is what is
-    farthest from it; infinite where no tolerance is to be met.
+    farthest from it; infinite where no tolerance is to be met. gap: <direction, x - atom>, the Frank-Wolfe gap.
     """
 
     turn: int
@@ -107,6 +107,7 @@ class PlainStep:
     beta: float | None
     direction: Direction
     short: float = np.inf
+    gap: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,10 @@ class DualUpdate(Protocol):
         """What it remembers at first."""
         ...
 
-    def extrapolate(self, state: State) -> None:
-        """Move the multipliers to where the next problem of a correction is centred."""
+    def extrapolate(self, state: State, plain: PlainStep) -> None:
+        """Before a step: take note of the turn, and move the multipliers to where the next problem is centred. Arrays
+        are replaced, and not written to, since the step may be given up.
+        """
         ...
 
     def update(self, state: State, move: Move, smoothing: Smoothing) -> None:

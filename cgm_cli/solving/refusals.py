@@ -92,6 +92,8 @@ def _refuse_bound(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[
             f"`dual_bound` is that of dual ascent, and `correction: {kinds['correction']}` moves the multipliers "
             "by its own points: leave one of the two out"
         )
+    elif kinds["duals"] != "none":
+        reason = f"`dual_bound` is that of dual ascent, and not of `duals: {kinds['duals']}`: leave it out"
     elif solver.duals is not None:
         reason = "`duals: none` leaves no multipliers that `dual_bound` could bound: leave one of the two out"
     elif solver.method == "cgal":

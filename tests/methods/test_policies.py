@@ -41,6 +41,10 @@ def subject(family, example):
         return *cycle(501), {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
+    if name == "fixed-target":
+        return *KNOWN["minimax"](), {"method": "hcgm"}
+    if name == "best-response":
+        return *KNOWN["minimax"](), {"method": "saddle-fw"}
     if name == "interior-point":
         return *cycle(71), {"method": "cgal"}
     if family == "duals":
