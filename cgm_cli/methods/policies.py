@@ -142,11 +142,13 @@ class Move:
 
 class Correction(Protocol):
     """needs_array: it works on all entries of x, which has to be kept as an array. replaces: how often its points take
-    the place of x, so that what factors of x need does not add up from step to step.
+    the place of x, so that what factors of x need does not add up from step to step. keeps_theory: it promises no less
+    than the plain step, whose theorems hold.
     """
 
     needs_array: ClassVar[bool]
     replaces: ClassVar[Replacing]
+    keeps_theory: ClassVar[bool]
 
     def init(self, problem: CompositeProblem) -> Any:
         """What it remembers at first: a frozen dataclass, or None."""
@@ -222,6 +224,11 @@ class StepSpec(PolicySpec):
 
 class CorrectionSpec(PolicySpec):
     """The parameters of a correction."""
+
+    @property
+    def pace(self) -> int:
+        """How many steps a turn makes up, for a smoothing that counts them."""
+        return 1
 
     @abstractmethod
     def build(self, problem: CompositeProblem, setting: Setting) -> Correction:

@@ -146,7 +146,8 @@ def _built(
     solver = resolved.solver
     accuracy = accuracy_of(solver)
     share = accuracy.delta if accuracy.mode == "multiplicative" else None
-    setting = Setting(beta0, 1.0 if share is None else share)
+    correction = _spec(CorrectionSpec, policies["correction"])
+    setting = Setting(beta0, 1.0 if share is None else share, pace=correction.pace)
     # What the correction is told of the duals; they need not be told of it.
     duals = _spec(DualsSpec, policies["duals"]).build(problem, setting)
     setting = replace(setting, follows=duals.follows)
@@ -155,7 +156,7 @@ def _built(
         smoothing=_spec(SmoothingSpec, policies["smoothing"]).build(problem, setting),
         step=_spec(StepSpec, policies["step"]).build(problem, setting),
         oracle=accuracy.build(problem, setting),
-        correction=resolved.correction or _spec(CorrectionSpec, policies["correction"]).build(problem, setting),
+        correction=resolved.correction or correction.build(problem, setting),
         duals=duals,
     )
 

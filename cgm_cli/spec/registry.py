@@ -98,6 +98,7 @@ TEMPLATES = {
 SMOOTHINGS = {
     "homotopy": "cgm_cli.methods.smoothing.homotopy:Homotopy",
     "constant": "cgm_cli.methods.smoothing.constant:Constant",
+    "stochastic-homotopy": "cgm_cli.methods.smoothing.stochastic_homotopy:StochasticHomotopy",
     "fixed-target": "cgm_cli.methods.smoothing.fixed_target:FixedTarget",
     "none": "cgm_cli.methods.smoothing.none:Subgradient",
 }
@@ -121,6 +122,7 @@ CORRECTIONS = {
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
+    "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
     "none": "cgm_cli.methods.duals.none:NoMultipliers",
@@ -152,7 +154,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -167,6 +169,8 @@ METHODS: dict[str, str] = {
     "Liu and Ma 2019)",
     "saddle-fw": "x and the duals of finite penalties step towards their best responses to each other (Gidel, Jebara "
     "and Lacoste-Julien 2017)",
+    "shcgm": "hcgm by mini-batches of rows of the objective, bounded now and then by the whole of it (Locatello, "
+    "Yurtsever, Fercoq and Cevher 2019)",
 }
 
 

@@ -2,18 +2,22 @@
 refused where that does not hold.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.logistic import Logistic
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.mini_batches import Batches
 from cgm_cli.methods.scaling import objective_size
 from cgm_cli.methods.theory import fitted_slope
 from cgm_cli.solving.direct import solve_problem
@@ -21,6 +25,8 @@ from cgm_cli.solving.presets import chosen
 from cgm_cli.solving.rivals import RIVALS
 from cgm_cli.spec.model import SolverSpec
 from tests.methods.problems import KNOWN, Keep, solve
+
+SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 
 
 def affine():
@@ -124,6 +130,34 @@ def test_a_fixed_target_is_met_when_its_theorem_says():
     true_to(problem, kept, optimum)
 
 
+def test_stochastic_steps_converge_by_batches_of_two_rows():
+    """E f - F* falls as k^(-1/3), E dist as k^(-5/12), k counting the steps: 20 of them are a turn of the loop."""
+    problem, optimum = affine()
+    errors, missed = [], []
+    for seed in range(3):
+        kept = Keep()
+        solver = {"method": "shcgm", "correction": {"kind": "mini-batches", "rows": 2}, "iterations": 100}
+        found = solve_problem(problem, solver, {"gap": 1e-9}, observers=[kept], seed=seed)
+        assert found.bound_is == "certified"
+        true_to(problem, kept, optimum)
+        errors.append(np.abs(kept.column("total") - optimum))
+        missed.append(kept.column("infeasibility"))
+    assert slope(np.mean(errors, axis=0)[1:]) <= -1 / 3
+    assert slope(np.mean(missed, axis=0)[1:]) <= -5 / 12
+    assert np.mean(errors, axis=0)[-1] < 0.1 * abs(optimum)
+
+
+@pytest.mark.parametrize("kind", ["least-squares", "logistic"])
+def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
+    rng = np.random.default_rng(6)
+    matrix, x = rng.standard_normal((4, 3)), rng.standard_normal(3)
+    linear = MatrixMap(matrix, (3,))
+    loss = LeastSquares(linear, rng.standard_normal(4)) if kind == "least-squares" else Logistic(linear, SIGNS)
+    batches = Batches.of(loss)
+    found = [batches.gradient(x, np.array(pair)) for pair in itertools.combinations(range(4), 2)]
+    np.testing.assert_allclose(np.mean(found, axis=0), matrix.T @ loss.gradient(matrix @ x), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("solver", "problem", "reason", "place"),
     [
@@ -133,6 +167,8 @@ def test_a_fixed_target_is_met_when_its_theorem_says():
         ({"method": "saddle-fw"}, "linear-programme", "`method: saddle-fw` .* not bounded .balance", "method"),
         ({"method": "saddle-fw", "step": "line-search"}, "minimax", "one step: `step: classic`", "method"),
         ({"method": "hcgm", "smoothing": "fixed-target"}, "linear-programme", "are not .balance.: leave", "smoothing"),
+        ({"method": "shcgm"}, "linear-programme", "draws rows of an objective .* no such", "correction"),
+        ({"method": "shcgm"}, "minimax", "draws rows of an objective .* no such", "correction"),
         ({"method": "fw-al", "dual_bound": 1.0}, "linear-programme", "not of `duals: diminishing`", "dual_bound"),
     ],
 )
@@ -157,7 +193,7 @@ def test_a_spec_with_every_default_written_out_is_the_same_method():
         short = SolverSpec.model_validate({"method": method}, context={})
         long = SolverSpec.model_validate(short.model_dump(), context={})
         try:
-            one, two = chosen(short, problem), chosen(long, problem)
+            one, two = ({f: c.policy for f, c in chosen(s, problem).policies.items()} for s in (short, long))
         except ProblemError:
             continue
-        assert one.method == two.method
+        assert one == two
