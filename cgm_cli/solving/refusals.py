@@ -10,7 +10,13 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.spec.model import SolverSpec
 
-SOLVERS = {"local-descent": "multipliers", "primal-dual": "adopted", "mixing": "adopted", "interior-point": "adopted"}
+SOLVERS = {
+    "local-descent": "multipliers",
+    "primal-dual": "adopted",
+    "mixing": "adopted",
+    "interior-point": "adopted",
+    "universal": "adopted",
+}
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 
 

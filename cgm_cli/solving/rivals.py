@@ -14,6 +14,7 @@ RIVALS: Mapping[str, Mapping[str, str]] = {
     "fw-al": {"smoothing": "constant", "step": "line-search", "duals": "diminishing"},
     "ial": {"smoothing": "constant", "step": "line-search", "duals": "inexact"},
     "saddle-fw": {"smoothing": "constant", "duals": "best-response"},
+    "upd": {"smoothing": "constant", "correction": "universal", "duals": "adopted"},
     "shcgm": {"smoothing": "stochastic-homotopy", "correction": "mini-batches"},
 }
 """Families that are left out are as in every spec that says nothing of them."""

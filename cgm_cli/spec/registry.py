@@ -122,6 +122,7 @@ CORRECTIONS = {
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
+    "universal": "cgm_cli.methods.corrections.universal:Universal",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
@@ -154,7 +155,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -171,6 +172,8 @@ METHODS: dict[str, str] = {
     "and Lacoste-Julien 2017)",
     "shcgm": "hcgm by mini-batches of rows of the objective, bounded now and then by the whole of it (Locatello, "
     "Yurtsever, Fercoq and Cevher 2019)",
+    "upd": "universal primal-dual gradient: searched gradient steps on the dual, for a target accuracy: linear "
+    "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
 }
 
 

@@ -41,6 +41,8 @@ def subject(family, example):
         return *cycle(501), {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
+    if name == "universal":
+        return *KNOWN["linear-programme"](), {"method": "upd"}
     if name == "mini-batches":
         return *KNOWN["lasso"](), {"method": "shcgm"}
     if name == "fixed-target":

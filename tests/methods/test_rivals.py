@@ -147,6 +147,21 @@ def test_stochastic_steps_converge_by_batches_of_two_rows():
     assert np.mean(errors, axis=0)[-1] < 0.1 * abs(optimum)
 
 
+@pytest.mark.parametrize("name", ["linear-programme", "cycle-5", "minimax"])
+def test_universal_steps_lead_to_their_target_accuracy(name):
+    """In k^(-1/2) until the accuracy is there: the mean of all atoms, and the dual."""
+    problem, optimum = KNOWN[name]()
+    share = 0.1
+    eps = share * objective_size(problem)
+    found, kept = ran(problem, 1000, method="upd", correction={"kind": "universal", "accuracy": share})
+    assert found.bound_is == "certified"
+    sign = problem.sense_sign
+    errors = np.maximum(np.abs(kept.column("total") - optimum) / eps, kept.column("infeasibility") / share)
+    assert max(sign * record.bound for record in kept.records if record.certified) <= sign * optimum + 1e-9
+    assert sign * (optimum - found.record.bound) <= eps
+    assert errors[-1] <= 1.0 or slope(worst_from_now_on(errors)[1:]) <= -0.5
+
+
 @pytest.mark.parametrize("kind", ["least-squares", "logistic"])
 def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
     rng = np.random.default_rng(6)
@@ -169,6 +184,7 @@ def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
         ({"method": "hcgm", "smoothing": "fixed-target"}, "linear-programme", "are not .balance.: leave", "smoothing"),
         ({"method": "shcgm"}, "linear-programme", "draws rows of an objective .* no such", "correction"),
         ({"method": "shcgm"}, "minimax", "draws rows of an objective .* no such", "correction"),
+        ({"method": "upd"}, "lasso", "linear objective alone", "correction"),
         ({"method": "fw-al", "dual_bound": 1.0}, "linear-programme", "not of `duals: diminishing`", "dual_bound"),
     ],
 )
