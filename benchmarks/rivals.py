@@ -1,10 +1,10 @@
 """The method of the paper beside those that it names: `python -m benchmarks.rivals [--small] [--seconds 60]`. Writes
-benchmarks/rivals.md; with --small, which takes small sizes, it only prints.
+benchmarks/rivals.md; --small takes small sizes, and the page says so.
 
 Oracle calls, those of searches among them, and seconds to 1e-1, 1e-2 and 1e-3 in max(gap, infeasibility), both
 relative, the gap as the run itself knows it: objective against its own bound. They count once the run stays there,
-since the objective of an infeasible point may pass the bound. A method that is refused says why. Where a target accuracy
-has to be named beforehand, it is the last of these.
+since the objective of an infeasible point may pass the bound. A method that is refused says why. Where a target
+accuracy has to be named beforehand, it is the last of these.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ PROBLEMS: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, A
 
 HEAD = """# The paper's method beside those that it names
 
-Written by `python -m benchmarks.rivals`. {machine}
+Written by `{command}`. {machine}
 
 Oracle calls / seconds until max(gap, infeasibility) is at most so large, and stays so, both as the run knows them; of
 each run {seconds:g} s at the most. The bound at the end is certified unless it is marked, `*` probable, `~` estimated.
@@ -160,14 +160,14 @@ def table(title: str, section: dict[str, Any], seconds: float) -> str:
 def main() -> None:
     """Measure, print and save the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--small", action="store_true", help="small sizes, and nothing is written")
+    parser.add_argument("--small", action="store_true", help="small sizes")
     parser.add_argument("--seconds", type=float, default=60.0, help="the most of one run")
     given = parser.parse_args()
     with threadpool_limits(1):
         tables = [table(title, sizes[given.small](), given.seconds) for title, sizes in PROBLEMS.items()]
-    if not given.small:
-        head = HEAD.format(machine=described(machine()), seconds=given.seconds, last=LAST)
-        (ROOT / "benchmarks" / "rivals.md").write_text(head + "".join(tables), encoding="utf-8")
+    command = "python -m benchmarks.rivals" + (f" --small --seconds {given.seconds:g}" if given.small else "")
+    head = HEAD.format(command=command, machine=described(machine()), seconds=given.seconds, last=LAST)
+    (ROOT / "benchmarks" / "rivals.md").write_text(head + "".join(tables), encoding="utf-8")
 
 
 if __name__ == "__main__":
