@@ -172,9 +172,9 @@ class _Loop:
         before = self.state.snapshot()
         try:
             with self.clock.phase("update"), looking(self.budget.turns.check):
-                self.method.duals.extrapolate(self.state)
                 direction = turn.evaluation.direction
-                plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta, direction, short)
+                plain = PlainStep(turn.number, turn.answer.atom, turn.eta, turn.beta, direction, short, turn.gap)
+                self.method.duals.extrapolate(self.state, plain)
                 return self.method.correction.choose(self.state, plain, self.budget.turns)
         except OutOfTime:
             self.state.restore(before)

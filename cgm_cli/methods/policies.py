@@ -98,7 +98,7 @@ class OracleAccuracy(Protocol):
 class PlainStep:
     """The step that iteration k, the turn, would take without a correction: towards `atom`, by `eta`, at `beta`.
     direction: the gradient at x that the atom answers. short: how many times as large as its tolerance is what is
-    farthest from it; infinite where no tolerance is to be met.
+    farthest from it; infinite where no tolerance is to be met. gap: <direction, x - atom>, the Frank-Wolfe gap.
     """
 
     turn: int
@@ -107,6 +107,7 @@ class PlainStep:
     beta: float | None
     direction: Direction
     short: float = np.inf
+    gap: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,13 @@ class Move:
 
 class Correction(Protocol):
     """needs_array: it works on all entries of x, which has to be kept as an array. replaces: how often its points take
-    the place of x, so that what factors of x need does not add up from step to step.
+    the place of x, so that what factors of x need does not add up from step to step. keeps_theory: it promises no less
+    than the plain step, whose theorems hold.
     """
 
     needs_array: ClassVar[bool]
     replaces: ClassVar[Replacing]
+    keeps_theory: ClassVar[bool]
 
     def init(self, problem: CompositeProblem) -> Any:
         """What it remembers at first: a frozen dataclass, or None."""
@@ -188,8 +191,10 @@ class DualUpdate(Protocol):
         """What it remembers at first."""
         ...
 
-    def extrapolate(self, state: State) -> None:
-        """Move the multipliers to where the next problem of a correction is centred."""
+    def extrapolate(self, state: State, plain: PlainStep) -> None:
+        """Before a step: take note of the turn, and move the multipliers to where the next problem is centred. Arrays
+        are replaced, and not written to, since the step may be given up.
+        """
         ...
 
     def update(self, state: State, move: Move, smoothing: Smoothing) -> None:
@@ -219,6 +224,11 @@ class StepSpec(PolicySpec):
 
 class CorrectionSpec(PolicySpec):
     """The parameters of a correction."""
+
+    @property
+    def pace(self) -> int:
+        """How many steps a turn makes up, for a smoothing that counts them."""
+        return 1
 
     @abstractmethod
     def build(self, problem: CompositeProblem, setting: Setting) -> Correction:

@@ -56,6 +56,8 @@ class Theory:
         """
         if problem.loss is not None and not problem.loss.is_smooth:
             return None
+        if not method.correction.keeps_theory:
+            return None
         if problem.terms and (method.duals.is_centred or not method.smoothing.vanishes):
             return None
         constants = problem.constants()

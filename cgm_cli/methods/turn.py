@@ -29,6 +29,11 @@ class Turn:
         return self.k + 1
 
     @property
+    def gap(self) -> float:
+        """<v, x - s>: the Frank-Wolfe gap of the smoothed problem, if s is the best atom."""
+        return self.evaluation.pairing - self.answer.value
+
+    @property
     def total(self) -> float:
         """F(x), but for the constraints."""
         return self.evaluation.total

@@ -25,6 +25,7 @@ from cgm_cli.methods.policies import Correction, CorrectionSpec, DualsSpec, Smoo
 from cgm_cli.methods.scaling import automatic_beta0, optimal_beta0
 from cgm_cli.methods.setting import Setting
 from cgm_cli.solving.refusals import SOLVERS, refuse
+from cgm_cli.solving.rivals import chosen_by, refuse_rival
 from cgm_cli.spec import registry
 from cgm_cli.spec.fields import PolicySpec
 from cgm_cli.spec.model import SolverSpec
@@ -128,13 +129,15 @@ def chosen(solver: SolverSpec, problem: CompositeProblem) -> Chosen:
     solver, because = resolved.solver, resolved.because
     named = {
         "smoothing": _choice(solver.smoothing),
-        "step": PolicyChoice(solver.step, because.get("step", _why(solver, "step"))),
-        "oracle": PolicyChoice(solver.oracle, because.get("oracle", _why(solver, "oracle"))),
-        "correction": PolicyChoice(solver.correction, because.get("correction", _why(solver, "correction"))),
+        "step": _default(solver, "step", because),
+        "oracle": _default(solver, "oracle", because),
+        "correction": _default(solver, "correction", because),
         "duals": _choice(solver.duals),
     }
     policies = {family: choice or _preset(family, solver, problem) for family, choice in named.items()}
-    refuse(solver, problem, {family: choice.policy.name for family, choice in policies.items()})
+    kinds = {family: choice.policy.name for family, choice in policies.items()}
+    refuse(solver, problem, kinds)
+    refuse_rival(solver, problem, kinds)
     beta0 = _beta0(solver, problem, policies)
     return Chosen(solver.method, _built(resolved, problem, policies, beta0), policies, beta0)
 
@@ -145,7 +148,8 @@ def _built(
     solver = resolved.solver
     accuracy = accuracy_of(solver)
     share = accuracy.delta if accuracy.mode == "multiplicative" else None
-    setting = Setting(beta0, 1.0 if share is None else share)
+    correction = _spec(CorrectionSpec, policies["correction"])
+    setting = Setting(beta0, 1.0 if share is None else share, pace=correction.pace)
     # What the correction is told of the duals; they need not be told of it.
     duals = _spec(DualsSpec, policies["duals"]).build(problem, setting)
     setting = replace(setting, follows=duals.follows)
@@ -154,7 +158,7 @@ def _built(
         smoothing=_spec(SmoothingSpec, policies["smoothing"]).build(problem, setting),
         step=_spec(StepSpec, policies["step"]).build(problem, setting),
         oracle=accuracy.build(problem, setting),
-        correction=resolved.correction or _spec(CorrectionSpec, policies["correction"]).build(problem, setting),
+        correction=resolved.correction or correction.build(problem, setting),
         duals=duals,
     )
 
@@ -334,12 +338,18 @@ def _choice(policy: PolicySpec | None) -> PolicyChoice | None:
     return None if policy is None else PolicyChoice(policy, OWN)
 
 
-def _why(solver: SolverSpec, family: str) -> str:
-    return OWN if family in solver.model_fields_set else "by default"
+def _default(solver: SolverSpec, family: str, because: Mapping[str, str]) -> PolicyChoice | None:
+    """A policy that every spec has, unless the method has one of its own."""
+    if chosen_by(solver, family) is not None:
+        return None
+    why = OWN if family in solver.model_fields_set else "by default"
+    return PolicyChoice(getattr(solver, family), because.get(family, why))
 
 
 def _preset(family: str, solver: SolverSpec, problem: CompositeProblem) -> PolicyChoice:
-    """Smoothing and dual update of a named method, where the spec leaves them open."""
+    """What a named method chooses, where the spec leaves it open."""
+    if (kind := chosen_by(solver, family)) is not None:
+        return PolicyChoice(_policy(family, kind), f"of `{solver.method}`")
     if family == "duals":
         if solver.method != "cgal" or (solver.smoothing is not None and solver.smoothing.name == "none"):
             return PolicyChoice(_policy("duals", "none"), f"of `{solver.method}`")

@@ -13,6 +13,10 @@ from cgm_cli.spec.model import SolverSpec
 SOLVERS = {
     "local-descent": "multipliers",
     **dict.fromkeys(("primal-dual", "mixing", "interior-point", "projection-newton"), "adopted"),
+    "primal-dual": "adopted",
+    "mixing": "adopted",
+    "interior-point": "adopted",
+    "universal": "adopted",
 }
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 
@@ -95,6 +99,8 @@ def _refuse_bound(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[
             f"`dual_bound` is that of dual ascent, and `correction: {kinds['correction']}` moves the multipliers "
             "by its own points: leave one of the two out"
         )
+    elif kinds["duals"] != "none":
+        reason = f"`dual_bound` is that of dual ascent, and not of `duals: {kinds['duals']}`: leave it out"
     elif solver.duals is not None:
         reason = "`duals: none` leaves no multipliers that `dual_bound` could bound: leave one of the two out"
     elif solver.method == "cgal":

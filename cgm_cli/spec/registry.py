@@ -104,6 +104,8 @@ TEMPLATES = {
 SMOOTHINGS = {
     "homotopy": "cgm_cli.methods.smoothing.homotopy:Homotopy",
     "constant": "cgm_cli.methods.smoothing.constant:Constant",
+    "stochastic-homotopy": "cgm_cli.methods.smoothing.stochastic_homotopy:StochasticHomotopy",
+    "fixed-target": "cgm_cli.methods.smoothing.fixed_target:FixedTarget",
     "none": "cgm_cli.methods.smoothing.none:Subgradient",
 }
 STEPS = {
@@ -127,12 +129,17 @@ CORRECTIONS = {
     "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
+    "universal": "cgm_cli.methods.corrections.universal:Universal",
+    "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
     "none": "cgm_cli.methods.duals.none:NoMultipliers",
     "ascent": "cgm_cli.methods.duals.ascent:DualAscent",
     "multipliers": "cgm_cli.methods.duals.multipliers:MethodOfMultipliers",
     "adopted": "cgm_cli.methods.duals.adopted:AdoptedDuals",
+    "diminishing": "cgm_cli.methods.duals.diminishing:DiminishingAscent",
+    "inexact": "cgm_cli.methods.duals.inexact:InexactMultipliers",
+    "best-response": "cgm_cli.methods.duals.best_response:BestResponse",
 }
 
 # Of what a user's own function may make: `{python: "module:function"}`, in place of a `kind` of the family.
@@ -155,7 +162,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -164,6 +171,16 @@ METHODS: dict[str, str] = {
     "hcgm": "homotopy conditional gradient: every non-smooth term is smoothed, less and less (the paper's method)",
     "cgal": "hcgm with dual ascent: an augmented Lagrangian, whose multipliers follow those of the constraints",
     "cgm": "classical conditional gradient (Frank-Wolfe), with a subgradient where a term is not smooth",
+    "fw-al": "one searched step on the augmented Lagrangian, then one of the multipliers that diminishes: affine "
+    "constraints (Gidel, Pedregosa and Lacoste-Julien 2018)",
+    "ial": "inexact augmented Lagrangian: the multipliers move where its gap is small enough: affine constraints (Liu, "
+    "Liu and Ma 2019)",
+    "saddle-fw": "x and the duals of finite penalties step towards their best responses to each other (Gidel, Jebara "
+    "and Lacoste-Julien 2017)",
+    "shcgm": "hcgm by mini-batches of rows of the objective, bounded now and then by the whole of it (Locatello, "
+    "Yurtsever, Fercoq and Cevher 2019)",
+    "upd": "universal primal-dual gradient: searched gradient steps on the dual, for a target accuracy: linear "
+    "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
 }
 
 

@@ -228,7 +228,7 @@ def method_of_multipliers(**parameters):
 def followed(state, residuals, beta=0.5, image=100.0, fitted=None):
     """One turn: to where the problem is centred, then to duals that leave each term such a residual; where it was."""
     method, point = method_of_multipliers(), state.point
-    method.extrapolate(state)
+    method.extrapolate(state, None)
     centres = [c.copy() for c in point.multipliers]
     directions = [np.eye(c.size)[0].reshape(c.shape) for c in centres]
     duals = [
@@ -355,7 +355,7 @@ def test_multipliers_converge_to_those_of_the_problem_and_momentum_helps(seed):
         for _ in range(turns):
             if plain:
                 state.duals = MultiplierState()
-            way.extrapolate(state)
+            way.extrapolate(state, None)
             (c,) = state.point.multipliers
             # The minimiser of |x - a|^2 / 2 + <c, B x - b> + |B x - b|^2 / (2 beta).
             x = np.linalg.solve(np.eye(12) + matrix.T @ matrix / beta, a - matrix.T @ (c - b / beta))

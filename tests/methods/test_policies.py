@@ -43,6 +43,14 @@ def subject(family, example):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
     if name == "projection-newton":
         return *boundary(), {"method": "cgal"}
+    if name == "universal":
+        return *KNOWN["linear-programme"](), {"method": "upd"}
+    if name == "mini-batches":
+        return *KNOWN["lasso"](), {"method": "shcgm"}
+    if name == "fixed-target":
+        return *KNOWN["minimax"](), {"method": "hcgm"}
+    if name == "best-response":
+        return *KNOWN["minimax"](), {"method": "saddle-fw"}
     if name == "interior-point":
         return *cycle(71), {"method": "cgal"}
     if family == "duals":

@@ -75,6 +75,12 @@ class Loss(ABC):
         curvature = self.lipschitz / norm**2 if norm > 0.0 else 0.0
         return float(np.linalg.norm(gradient)) + curvature * float(np.linalg.norm(image))
 
+    def entries_of_gradient(self, values: np.ndarray, places: np.ndarray) -> np.ndarray | None:
+        """The entries of h'(z) at these places of z in C order, from the values of z there, of a loss that is a sum
+        over entries; None of any other.
+        """
+        return None
+
     has_hessian: bool = False
 
     def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:

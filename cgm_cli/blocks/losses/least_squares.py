@@ -65,6 +65,9 @@ class LeastSquares(Loss):
     def gradient(self, z: np.ndarray) -> np.ndarray:
         return z - self.target
 
+    def entries_of_gradient(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        return values - self.target.reshape(-1)[places]
+
     def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
         return dz
 

@@ -66,6 +66,10 @@ class Logistic(Loss):
         """-b_i / (1 + exp(b_i z_i)) / m."""
         return -self.labels * expit(-self.labels * z) / self.labels.size
 
+    def entries_of_gradient(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        labels = self.labels.reshape(-1)[places]
+        return -labels * expit(-labels * values) / self.labels.size
+
     def hessian(self, z: np.ndarray, dz: np.ndarray) -> np.ndarray:
         return expit(z) * expit(-z) * dz / self.labels.size
 

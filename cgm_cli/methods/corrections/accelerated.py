@@ -88,6 +88,7 @@ class Accelerated:
     iterations: int = 16
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> AcceleratedState:
         return AcceleratedState(lifted=None if self.lift is None else self.problem.first.dense())

@@ -80,6 +80,7 @@ class BoundedInteriorPoint:
     problem: CompositeProblem
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     @cached_property
     def _exact(self) -> Stages:

@@ -68,6 +68,7 @@ class FullyCorrective:
     evaluations: int = 10
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> Memory:
         return Memory()

@@ -174,6 +174,7 @@ class InteriorPoint:
 
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     @cached_property
     def _form(self) -> ConicForm:

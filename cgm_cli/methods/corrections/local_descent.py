@@ -136,6 +136,7 @@ class LocalDescent:
     guarded: bool = True
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> DescentState:
         return DescentState()

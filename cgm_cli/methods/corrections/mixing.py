@@ -113,6 +113,7 @@ class Mixing:
     sweeps: int = 30
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[Replacing] = "always"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> MixingState:
         return MixingState()

@@ -28,6 +28,7 @@ class NoCorrection:
 
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[Replacing] = "never"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> None:
         """It remembers nothing."""

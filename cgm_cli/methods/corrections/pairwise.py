@@ -62,6 +62,7 @@ class Pairwise:
     atoms: int = 1000
     needs_array: ClassVar[bool] = False
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> PairwiseState:
         return PairwiseState()

@@ -113,6 +113,7 @@ class PrimalDual:
     iterations: int = 64
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> PrimalDualState:
         start = self.operator.start

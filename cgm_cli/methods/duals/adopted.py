@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, PlainStep, Smoothing
 from cgm_cli.methods.setting import Setting
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class AdoptedDuals:
     def init(self, problem: CompositeProblem) -> DualState:
         return DualState()
 
-    def extrapolate(self, state: State) -> None:
+    def extrapolate(self, state: State, plain: PlainStep) -> None:
         """The correction does so itself."""
 
     def update(self, state: State, move: Move, smoothing: Smoothing) -> None:

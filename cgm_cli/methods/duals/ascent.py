@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, PlainStep, Smoothing
 from cgm_cli.methods.setting import Setting
 from cgm_cli.spec.fields import Positive
 
@@ -61,7 +61,7 @@ class DualAscent:
     def init(self, problem: CompositeProblem) -> DualState:
         return DualState()
 
-    def extrapolate(self, state: State) -> None:
+    def extrapolate(self, state: State, plain: PlainStep) -> None:
         """No problem is solved that could be centred elsewhere."""
 
     def update(self, state: State, move: Move, smoothing: Smoothing) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.duals.ascent import DualAscent
-from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing, Solution
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, PlainStep, Smoothing, Solution
 from cgm_cli.methods.setting import Setting
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class MethodOfMultipliers:
     def init(self, problem: CompositeProblem) -> MultiplierState:
         return MultiplierState()
 
-    def extrapolate(self, state: State) -> None:
+    def extrapolate(self, state: State, plain: PlainStep) -> None:
         memory, held = state.duals, state.point.multipliers
         assert isinstance(memory, MultiplierState) and held is not None
         if not memory.is_decisive:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.policies import DualsSpec, DualState, Move, Smoothing
+from cgm_cli.methods.policies import DualsSpec, DualState, Move, PlainStep, Smoothing
 from cgm_cli.methods.setting import Setting
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class NoMultipliers:
     def init(self, problem: CompositeProblem) -> DualState:
         return DualState()
 
-    def extrapolate(self, state: State) -> None:
+    def extrapolate(self, state: State, plain: PlainStep) -> None:
         """There is nothing to move."""
 
     def update(self, state: State, move: Move, smoothing: Smoothing) -> None:

@@ -1,0 +1,215 @@
+"""The methods that the paper names beside its own: each within its own theory, on problems whose solution is known, and
+refused where that does not hold.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from cgm_cli.blocks.domains.simplex import Simplex
+from cgm_cli.blocks.losses.least_squares import LeastSquares
+from cgm_cli.blocks.losses.logistic import Logistic
+from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.matrix import MatrixMap
+from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.penalties.maximum import MaxCoordinate
+from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.mini_batches import Batches
+from cgm_cli.methods.scaling import objective_size
+from cgm_cli.methods.theory import fitted_slope
+from cgm_cli.solving.direct import solve_problem
+from cgm_cli.solving.presets import chosen
+from cgm_cli.solving.rivals import RIVALS
+from cgm_cli.spec.model import SolverSpec
+from tests.methods.problems import KNOWN, Keep, solve
+
+SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
+
+
+def affine():
+    """The projection of t onto {x in the simplex: M x = b}, at x0: t = x0 + M^T y, so that t - x0 is normal there."""
+    rng = np.random.default_rng(4)
+    matrix, x = rng.standard_normal((2, 6)), rng.dirichlet(np.ones(6))
+    y = rng.standard_normal(2)
+    terms = (Term("balance", MatrixMap(matrix, (6,)), Equals((2,), matrix @ x)),)
+    problem = CompositeProblem(Simplex(6), LeastSquares(Identity((6,)), x + matrix.T @ y), terms)
+    return problem, 0.5 * float(np.square(matrix.T @ y).sum())
+
+
+def game(rows=4, columns=6):
+    """A matrix game: its value from a linear program."""
+    payoff = np.random.default_rng(5).uniform(-1.0, 1.0, (rows, columns))
+    cost = np.append(np.zeros(columns), 1.0)
+    simplex = np.append(np.ones(columns), 0.0)[None]
+    limits = [(0, None)] * columns + [(None, None)]
+    exact = linprog(cost, np.hstack([payoff, -np.ones((rows, 1))]), np.zeros(rows), simplex, [1.0], limits)
+    terms = (Term("max", MatrixMap(payoff, (columns,)), MaxCoordinate((rows,), 1.0)),)
+    return CompositeProblem(Simplex(columns), None, terms), exact.fun
+
+
+def ran(problem, iterations, **solver):
+    kept = Keep()
+    found = solve_problem(problem, {**solver, "iterations": iterations}, {"gap": 1e-9}, observers=[kept])
+    return found, kept
+
+
+def worst_from_now_on(values):
+    """The largest of this and all later values: a rate is about that, and single steps scatter."""
+    return np.maximum.accumulate(np.asarray(values)[::-1])[::-1]
+
+
+def slope(values):
+    return fitted_slope(np.arange(len(values)), np.asarray(values))
+
+
+def true_to(problem, kept, optimum):
+    """No certified bound passes the optimum."""
+    bounds = [record.bound for record in kept.records if record.certified]
+    assert bounds and max(bounds) <= optimum + 1e-12
+
+
+@pytest.mark.parametrize("method", ["fw-al", "ial"])
+def test_augmented_lagrangians_meet_affine_constraints(method):
+    """FW-AL: 1 / sqrt(t). IAL: 1 / sqrt(j) after j problems of O(j^2) steps, which is k^(-1/6)."""
+    problem, optimum = affine()
+    found, kept = ran(problem, 1000, method=method)
+    assert found.bound_is == "certified"
+    true_to(problem, kept, optimum)
+    residual = kept.column("infeasibility")
+    assert slope(worst_from_now_on(residual)[1:]) <= {"fw-al": -0.5, "ial": -1 / 6}[method]
+    assert residual[-1] < 5e-3 and abs(kept.records[-1].total - optimum) < 1e-2 * abs(optimum)
+
+
+def test_multipliers_of_the_inexact_lagrangian_move_when_its_gap_is_small():
+    """At the j-th move the gap is at most that of the start over j^2, and they stay in between."""
+    problem, _ = affine()
+    moves, centres = [], []
+
+    def look(state, ending):
+        duals = state.duals
+        if ending is None:
+            moves.append(duals.solved)
+            centres.append(np.concatenate(state.point.multipliers).copy())
+
+    solver = {"method": "ial"}
+    method = chosen(SolverSpec.model_validate(solver, context={}), problem).method
+    _, gaps = solve(problem, 300, method=method, on_checkpoint=look)
+    gap = gaps.column("fw_gap")
+    for k in range(1, 300):
+        moved = moves[k] > moves[k - 1]
+        assert moved == bool(np.any(centres[k] != centres[k - 1]))
+        assert moved == (gap[k - 1] <= gap[0] / (moves[k - 1] + 1) ** 2)
+    assert moves[-1] > 5
+
+
+@pytest.mark.parametrize("name", ["game", "minimax"])
+def test_both_players_step_to_their_best_responses(name):
+    """Certified bounds and values close on each other, as 1 / sqrt(t) or faster (Karlin's conjecture)."""
+    problem, optimum = game() if name == "game" else KNOWN["minimax"]()
+    found, kept = ran(problem, 2000, method="saddle-fw")
+    assert found.bound_is == "certified"
+    true_to(problem, kept, optimum)
+    value = np.minimum.accumulate(kept.column("total")) - optimum
+    assert slope(value[1:]) <= -0.4 and value[-1] < 0.05
+    assert optimum - found.record.bound < 0.05
+
+
+def test_a_fixed_target_is_met_when_its_theorem_says():
+    """F - F* <= eps from k + 1 = 4 (L_f + |A|^2 L_g^2 / eps) D^2 / eps on, whatever the weights are."""
+    problem, optimum = game(3, 3)
+    share = 0.3
+    eps, constants = share * objective_size(problem), problem.constants()
+    width = constants["L_f"] + (constants["|A|"] * constants["L_g"]) ** 2 / eps
+    steps = int(np.ceil(4.0 * width * constants["D_X"] ** 2 / eps))
+    assert 10 < steps < 5000
+    _, kept = ran(problem, steps, method="hcgm", smoothing={"kind": "fixed-target", "accuracy": share})
+    assert kept.records[-1].total - optimum <= eps
+    true_to(problem, kept, optimum)
+
+
+def test_stochastic_steps_converge_by_batches_of_two_rows():
+    """E f - F* falls as k^(-1/3), E dist as k^(-5/12), k counting the steps: 20 of them are a turn of the loop."""
+    problem, optimum = affine()
+    errors, missed = [], []
+    for seed in range(3):
+        kept = Keep()
+        solver = {"method": "shcgm", "correction": {"kind": "mini-batches", "rows": 2}, "iterations": 100}
+        found = solve_problem(problem, solver, {"gap": 1e-9}, observers=[kept], seed=seed)
+        assert found.bound_is == "certified"
+        true_to(problem, kept, optimum)
+        errors.append(np.abs(kept.column("total") - optimum))
+        missed.append(kept.column("infeasibility"))
+    assert slope(np.mean(errors, axis=0)[1:]) <= -1 / 3
+    assert slope(np.mean(missed, axis=0)[1:]) <= -5 / 12
+    assert np.mean(errors, axis=0)[-1] < 0.1 * abs(optimum)
+
+
+@pytest.mark.parametrize("name", ["linear-programme", "cycle-5", "minimax"])
+def test_universal_steps_lead_to_their_target_accuracy(name):
+    """In k^(-1/2) until the accuracy is there: the mean of all atoms, and the dual."""
+    problem, optimum = KNOWN[name]()
+    share = 0.1
+    eps = share * objective_size(problem)
+    found, kept = ran(problem, 1000, method="upd", correction={"kind": "universal", "accuracy": share})
+    assert found.bound_is == "certified"
+    sign = problem.sense_sign
+    errors = np.maximum(np.abs(kept.column("total") - optimum) / eps, kept.column("infeasibility") / share)
+    assert max(sign * record.bound for record in kept.records if record.certified) <= sign * optimum + 1e-9
+    assert sign * (optimum - found.record.bound) <= eps
+    assert errors[-1] <= 1.0 or slope(worst_from_now_on(errors)[1:]) <= -0.5
+
+
+@pytest.mark.parametrize("kind", ["least-squares", "logistic"])
+def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
+    rng = np.random.default_rng(6)
+    matrix, x = rng.standard_normal((4, 3)), rng.standard_normal(3)
+    linear = MatrixMap(matrix, (3,))
+    loss = LeastSquares(linear, rng.standard_normal(4)) if kind == "least-squares" else Logistic(linear, SIGNS)
+    batches = Batches.of(loss)
+    found = [batches.gradient(x, np.array(pair)) for pair in itertools.combinations(range(4), 2)]
+    np.testing.assert_allclose(np.mean(found, axis=0), matrix.T @ loss.gradient(matrix @ x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem", "reason", "place"),
+    [
+        ({"method": "fw-al"}, "two-clusters", "`method: fw-al` is for equations .* none: nonnegative", "method"),
+        ({"method": "ial"}, "minimax", "`method: ial` is for equations .* none: max", "method"),
+        ({"method": "cgal", "duals": "inexact"}, "minimax", "`duals: inexact` is for equations", "duals"),
+        ({"method": "saddle-fw"}, "linear-programme", "`method: saddle-fw` .* not bounded .balance", "method"),
+        ({"method": "saddle-fw", "step": "line-search"}, "minimax", "one step: `step: classic`", "method"),
+        ({"method": "hcgm", "smoothing": "fixed-target"}, "linear-programme", "are not .balance.: leave", "smoothing"),
+        ({"method": "shcgm"}, "linear-programme", "draws rows of an objective .* no such", "correction"),
+        ({"method": "shcgm"}, "minimax", "draws rows of an objective .* no such", "correction"),
+        ({"method": "upd"}, "lasso", "linear objective alone", "correction"),
+        ({"method": "fw-al", "dual_bound": 1.0}, "linear-programme", "not of `duals: diminishing`", "dual_bound"),
+    ],
+)
+def test_refused_where_the_assumptions_fail(solver, problem, reason, place):
+    problem, _ = KNOWN[problem]()
+    with pytest.raises(ProblemError, match=reason) as caught:
+        chosen(SolverSpec.model_validate(solver, context={}), problem)
+    assert caught.value.path[0] == place
+
+
+def test_what_the_spec_says_goes_before_what_a_rival_would_choose():
+    problem, _ = affine()
+    given = SolverSpec.model_validate({"method": "fw-al", "step": "capped-line-search"}, context={})
+    kinds = {family: choice.policy.name for family, choice in chosen(given, problem).policies.items()}
+    assert (kinds["step"], kinds["smoothing"], kinds["duals"]) == ("capped-line-search", "constant", "diminishing")
+
+
+def test_a_spec_with_every_default_written_out_is_the_same_method():
+    """That is what a run goes on from."""
+    problem, _ = affine()
+    for method in RIVALS:
+        short = SolverSpec.model_validate({"method": method}, context={})
+        long = SolverSpec.model_validate(short.model_dump(), context={})
+        try:
+            one, two = ({f: c.policy for f, c in chosen(s, problem).policies.items()} for s in (short, long))
+        except ProblemError:
+            continue
+        assert one == two
