@@ -44,6 +44,7 @@ from cgm_cli.templates.clustering import (
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
 from cgm_cli.templates.listing import Listing
+from cgm_cli.templates.triangles import ClusteringTriangles
 from cgm_cli.templates.views import Heatmap, Scatter, X
 
 
@@ -52,6 +53,7 @@ class Weights(StrictModel):
 
     rows: Positive = Field(default=1.0, description="weight of X 1 = 1")
     nonnegative: Positive = Field(default=1.0, description="weight of X >= 0")
+    triangles: Positive = Field(default=10.0, description="weight of the triangle inequalities, if there are any")
 
 
 class DigitsData(StrictModel):
@@ -97,6 +99,11 @@ class KMeansSDP(Template):
         domain: Literal["fantope-face", "fantope", "trace"] = Field(
             "fantope-face",
             description="fantope-face (rows sum to one), fantope (eigenvalues in [0, 1]), or trace (the paper's)",
+        )
+        inequalities: Literal["none", "triangle"] = Field(
+            "none",
+            description="triangle: X_ij + X_ik <= X_ii + X_jk and X_ij <= X_ii as well, of which those join in that X "
+            "violates: a tighter bound, which takes ten times as long",
         )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
@@ -188,7 +195,8 @@ class KMeansSDP(Template):
         """points (n, d), labels (n,) integers from 0 or None. names: of the points."""
         self.names = names
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
-        self.problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights)
+        tight = spec.inequalities == "triangle"
+        self.problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights, tight)
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Both errors of the linked clustering, while the run goes on; the final rounding looks harder."""
@@ -236,18 +244,24 @@ class KMeansSDP(Template):
 
 
 def relaxation(
-    cost: np.ndarray, clusters: int, domain: str = "fantope-face", weights: Weights | None = None
+    cost: np.ndarray,
+    clusters: int,
+    domain: str = "fantope-face",
+    weights: Weights | None = None,
+    triangles: bool = False,
 ) -> CompositeProblem:
-    """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric."""
+    """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric. triangles:
+    whether X has to meet the triangle inequalities, too.
+    """
     n, weights = cost.shape[0], weights or Weights()
-    return CompositeProblem(
-        _domain(domain, n, clusters),
-        Linear(cost, (n, n)),
-        (
-            Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows),
-            Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
-        ),
-    )
+    terms = [
+        Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows),
+        Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
+    ]
+    if triangles and n > 2:
+        family = ClusteringTriangles(cost)
+        terms.append(Term.of_family("triangles", family, family.first, weights.triangles))
+    return CompositeProblem(_domain(domain, n, clusters), Linear(cost, (n, n)), tuple(terms))
 
 
 def _domain(kind: str, n: int, k: int) -> Domain:
