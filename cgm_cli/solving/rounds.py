@@ -151,7 +151,8 @@ class _Exchange:
         if state.point.multipliers is not None:
             spread = self._spread(tuple(state.point.multipliers))
             point["multipliers"] = {str(place): y for place, y in enumerate(spread)}
-        duals = replace(method.duals.init(problem), sharpness=state.duals.sharpness, is_decisive=state.duals.is_decisive)
+        held = state.duals
+        duals = replace(method.duals.init(problem), sharpness=held.sharpness, is_decisive=held.is_decisive)
         return tree | {
             "point": point,
             "duals": codec.pack(duals),

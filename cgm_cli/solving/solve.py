@@ -12,8 +12,8 @@ import numpy as np
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, in_range
-from cgm_cli.methods.answers import Answers
 from cgm_cli.methods import codec
+from cgm_cli.methods.answers import Answers
 from cgm_cli.methods.best_bound import Bound, Certificate
 from cgm_cli.methods.budget import seconds_to_save
 from cgm_cli.methods.method import Method
