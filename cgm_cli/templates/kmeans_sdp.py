@@ -113,6 +113,12 @@ class KMeansSDP(Template):
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "kmeans-sdp", "clusters": 10, "points": {"dataset": "digits", "count": 300}},
             {"template": "kmeans-sdp", "clusters": 2, "points": [[0.0], [0.1], [1.0], [1.1]], "labels": [0, 0, 1, 1]},
+            {
+                "template": "kmeans-sdp",
+                "clusters": 2,
+                "points": [[0.0], [0.3], [0.5], [1.0]],
+                "inequalities": "triangle",
+            },
         ]
 
         @model_validator(mode="after")
