@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -127,7 +127,8 @@ class _Exchange:
         grown = problem.growing
         assert grown is not None
         family, point = problem.terms[grown].family, outcome.state.point
-        assert family is not None and isinstance(point.iterate, DenseIterate)
+        assert family is not None
+        x = cast(DenseIterate, point.iterate).array
         room = np.abs(point.images.terms[grown])
         stays = room <= NEAR * room.max()
         stays[: len(family.first)] = True
@@ -135,9 +136,9 @@ class _Exchange:
             if duals is not None:
                 stays |= duals[grown] != 0.0
         held = {tuple(place) for place in rows.places[stays].tolist()}
-        found = [place for place in family.violated(point.iterate.array).tolist() if tuple(place) not in held]
+        found = [place for place in family.violated(x).tolist() if tuple(place) not in held]
         joins = np.array(found, dtype=rows.places.dtype).reshape(-1, rows.places.shape[1])
-        return cls(grown, stays, np.vstack([rows.places[stays], joins]), joins, point.iterate.array)
+        return cls(grown, stays, np.vstack([rows.places[stays], joins]), joins, x)
 
     def carried(self, problem: CompositeProblem, method: Method, outcome: Outcome) -> dict[str, Any]:
         """The state that the next round begins with, packed: what the loop resumes from."""

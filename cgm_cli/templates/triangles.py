@@ -13,9 +13,7 @@ from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.triangles import worst_at_apices
 
 AT_ONCE, FEWEST = 5, 2000
-"""How many inequalities a round adds at the most: so many for a point, and at the least. (Of 1000 digits 2000 take
-more rounds, and 20,000 more time for each.)
-"""
+"""How many inequalities a round adds at the most: so many for a point, and at the least."""
 
 VIOLATED = 1e-2
 """Part of the largest diagonal entry from which an inequality is violated."""
