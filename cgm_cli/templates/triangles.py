@@ -42,7 +42,7 @@ class ClusteringTriangles:
         i, j, k = _triples(places, self.n)
         is_triangle = np.where(k == i, 0.0, 1.0)
         entries = [(i, i, 1.0), (i, j, -1.0), (i, k, -is_triangle), (j, k, is_triangle)]
-        return _symmetric_rows(entries, self.n), Nonnegative((i.size,))
+        return symmetric_rows(entries, self.n), Nonnegative((i.size,))
 
     def violated(self, x: np.ndarray) -> np.ndarray:
         values, third = worst_at_apices(x)
@@ -61,7 +61,7 @@ def _triples(places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.nda
     return i, j, k
 
 
-def _symmetric_rows(entries: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray | float]], n: int) -> Matrices:
+def symmetric_rows(entries: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray | float]], n: int) -> Matrices:
     """X -> the sum of c X_ab over the (a, b, c), each of which is m long; half of c at either side of the diagonal."""
     m = entries[0][0].size
     flat = np.concatenate([place for a, b, _ in entries for place in (a * n + b, b * n + a)])
