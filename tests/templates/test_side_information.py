@@ -32,16 +32,16 @@ def clusterings(n, k, known):
 
 @pytest.mark.parametrize("inequalities", ["none", "triangle"])
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: "-".join(known))
-@pytest.mark.parametrize(("n", "k"), [(9, 2), (8, 3)])
+@pytest.mark.parametrize(("n", "k"), [(8, 2), (7, 3)])
 def test_the_bound_is_that_of_the_constrained_problem(known, n, k, inequalities):
     if k * known.get("min_size", 1) > n:
         known = known | {"min_size": n // k}
     points = np.random.default_rng(n).standard_normal((n, 2))
     best = min(kmeans_value(points, labels, k) for labels in clusterings(n, k, known))
-    result = instance(points, k, 150, method="auto", inequalities=inequalities, **known).solve()
+    result = instance(points, k, 20, method="auto", inequalities=inequalities, **known).solve()
     assert result.bound_is == "certified"
     assert 0.5 * result.record.bound <= best * (1.0 + 1e-9)
-    assert 0.5 * result.record.bound >= 0.9 * best
+    assert 0.5 * result.record.bound >= 0.7 * best
     assert result.metrics["constraints_met"] == 1.0
     assert meets(result.solution["clusters"], k, **known)
     assert best * (1.0 - 1e-9) <= result.metrics["kmeans_value"] <= 1.2 * best
