@@ -15,25 +15,25 @@ ROWS = 16
 """Apices of a piece of work: of 1000 points some hundredths of a second."""
 
 
-def worst_at_apices(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For i and j the largest of x_ij - x_ii and x_ij - x_ii + x_ik - x_jk over k <= j, (n, n), and that k; of the
-    former, k = i. x (n, n), symmetric.
+def worst_at_apices(x: np.ndarray, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """For i and j the largest of s x_ij - x_ii and s x_ij - x_ii + s x_ik - x_jk over k <= j, (n, n), and that k; of
+    the former, k = i. x (n, n), symmetric; sign: s, 1 or -1.
     """
     x = np.ascontiguousarray(x)
     n = x.shape[0]
     values, places = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
-    share(_apices, [(x, values, places, start, min(start + ROWS, n)) for start in range(0, n, ROWS)])
+    share(_apices, [(x, sign, values, places, start, min(start + ROWS, n)) for start in range(0, n, ROWS)])
     return values, places
 
 
 @compiled
-def _apices(x: np.ndarray, values: np.ndarray, places: np.ndarray, start: int, end: int) -> None:
+def _apices(x: np.ndarray, sign: float, values: np.ndarray, places: np.ndarray, start: int, end: int) -> None:
     for i in range(start, end):
         for j in range(x.shape[0]):
             worst, place = 0.0, i
             for k in range(j + 1):
-                difference = x[i, k] - x[j, k]
+                difference = sign * x[i, k] - x[j, k]
                 if difference > worst and k != i:
                     worst, place = difference, k
-            values[i, j] = x[i, j] - x[i, i] + worst
+            values[i, j] = sign * x[i, j] - x[i, i] + worst
             places[i, j] = place

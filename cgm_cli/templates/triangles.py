@@ -1,4 +1,4 @@
-"""Triangle inequalities of the relaxations of clusterings, as many as triples of points."""
+"""Triangle inequalities of the relaxations of clusterings and cuts, as many as triples of points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.maps.matrices import Matrices
-from cgm_cli.blocks.penalties.box import Nonnegative
+from cgm_cli.blocks.penalties.box import BoxSet, Nonnegative
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.triangles import worst_at_apices
 
@@ -39,7 +39,7 @@ class ClusteringTriangles:
         return np.column_stack([each, self._farthest, each])
 
     def rows(self, places: np.ndarray) -> tuple[Matrices, Nonnegative]:
-        i, j, k = _triples(places, self.n)
+        i, j, k = _indices(places, self.n, 3).T
         is_triangle = np.where(k == i, 0.0, 1.0)
         entries = [(i, i, 1.0), (i, j, -1.0), (i, k, -is_triangle), (j, k, is_triangle)]
         return symmetric_rows(entries, self.n), Nonnegative((i.size,))
@@ -52,13 +52,51 @@ class ClusteringTriangles:
         return np.column_stack([i, j, k])[order]
 
 
-def _triples(places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns of places (m, 3). Raises ProblemError unless they are indices of n points."""
-    fits = places.ndim == 2 and places.shape[1] == 3 and places.size and places.dtype.kind in "iu"
+class CutTriangles:
+    """X_jk - X_ij - X_ik >= -1, at the place (i, j, k, 1), and X_ij + X_ik + X_jk >= -1, at (i, j, k, 0).
+
+    Of three signs two are equal, so that of the three products one is 1 and the others are equal, or all are 1. They
+    hold for equal indices as well, where X has the diagonal 1. (Barahona and Mahjoub, "On the cut polytope", 1986;
+    Helmberg and Rendl, "Solving quadratic (0,1)-problems by semidefinite programs and cutting planes", 1998.)
+    """
+
+    def __init__(self, n: int):
+        """n: of the nodes, three or more."""
+        self.n = n
+
+    @property
+    def first(self) -> np.ndarray:
+        return np.array([[0, 1, 2, 0]])
+
+    def rows(self, places: np.ndarray) -> tuple[Matrices, BoxSet]:
+        i, j, k, has_apex = _indices(places, self.n, 4).T
+        sign = np.where(has_apex == 0, 1.0, -1.0)
+        entries = [(i, j, sign), (i, k, sign), (j, k, 1.0)]
+        return symmetric_rows(entries, self.n), BoxSet((i.size,), np.array(-1.0), np.array(np.inf))
+
+    def violated(self, x: np.ndarray) -> np.ndarray:
+        found, missed = list[np.ndarray](), list[np.ndarray]()
+        for has_apex in (1, 0):
+            values, third = worst_at_apices(x, 1.0 if has_apex else -1.0)
+            values += x.diagonal()[:, None] - 1.0
+            i, j = np.nonzero(values > VIOLATED)
+            k, value = third[i, j], values[i, j]
+            triples = np.column_stack([i, np.sort(np.column_stack([j, k]), axis=1)])
+            triples = triples if has_apex else np.sort(triples, axis=1)
+            distinct = (k != i) & (k != j) & (i != j)
+            triples, once = np.unique(triples[distinct], axis=0, return_index=True)
+            found.append(np.column_stack([triples, np.full(len(triples), has_apex)]))
+            missed.append(value[distinct][once])
+        order = np.argsort(-np.concatenate(missed), kind="stable")[: max(FEWEST, AT_ONCE * self.n)]
+        return np.vstack(found)[order]
+
+
+def _indices(places: np.ndarray, n: int, width: int) -> np.ndarray:
+    """Places (m, width). Raises ProblemError unless they are indices of n points."""
+    fits = places.ndim == 2 and places.shape[1] == width and places.size and places.dtype.kind in "iu"
     if not fits or places.min() < 0 or places.max() >= n:
-        raise ProblemError(f"triangle inequalities are triples of numbers from 0 to {n - 1}")
-    i, j, k = places.astype(np.int64).T
-    return i, j, k
+        raise ProblemError(f"triangle inequalities are rows of {width} numbers from 0 to {n - 1}")
+    return places.astype(np.int64)
 
 
 def symmetric_rows(entries: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray | float]], n: int) -> Matrices:

@@ -12,10 +12,12 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.solve import ROWS
 from cgm_cli.templates.clustering import kmeans_value, squared_distances
 from cgm_cli.templates.kmeans_sdp import relaxation
-from cgm_cli.templates.triangles import ClusteringTriangles
+from cgm_cli.templates.max_cut import MaxCut, RandomGraph, random_graph
+from cgm_cli.templates.triangles import ClusteringTriangles, CutTriangles
 from cgm_cli.verify.check import verify
 from tests.runs.test_resume import check
 from tests.templates.test_kmeans_sdp import instance, matrix_of, partitions
+from tests.templates.test_max_cut import maximum_cut
 
 POINTS = np.random.default_rng(0).standard_normal((30, 2))
 
@@ -56,7 +58,7 @@ def test_what_is_violated_is_and_the_worst_comes_first():
 
 @pytest.mark.parametrize("places", [[[0, 1, 30]], [[-1, 0, 0]], [[0, 1]], [[0.0, 1.0, 2.0]], []])
 def test_other_places_are_refused(places):
-    with pytest.raises(ProblemError, match="triples of numbers from 0 to 29"):
+    with pytest.raises(ProblemError, match="rows of 3 numbers from 0 to 29"):
         ClusteringTriangles(squared_distances(POINTS)).rows(np.array(places))
 
 
@@ -111,3 +113,49 @@ def test_what_is_built_for_the_constraints_of_now_is_refused():
             relaxation(squared_distances(POINTS), 3, triangles=True),
             method={"method": "cgal", "correction": "primal-dual"},
         )
+
+
+# Cuts.
+
+
+def test_every_place_is_valid_at_every_cut():
+    n = 6
+    places = np.array([(*triple, apex) for triple in everywhere(n) for apex in (0, 1)])
+    linear, penalty = CutTriangles(n).rows(places)
+    for signs in map(np.array, itertools.product((-1.0, 1.0), repeat=n)):
+        image = linear.forward(np.outer(signs, signs))
+        np.testing.assert_array_equal(image, penalty.project(image))
+
+
+def test_violated_triangles_of_a_cut_are_all_kinds_of_the_worst():
+    n, rng = 12, np.random.default_rng(4)
+    factor = rng.standard_normal((n, 3))
+    factor /= np.linalg.norm(factor, axis=1)[:, None]
+    family, x = CutTriangles(n), factor @ factor.T
+    places = family.violated(x)
+    missed = -1.0 - family.rows(places)[0].forward(x)
+    assert missed.min() > 0.0 and np.all(np.diff(missed) <= 1e-12)
+    assert len(np.unique(places, axis=0)) == len(places)
+    for apex in (0, 1):
+        every = np.array([(*triple, apex) for triple in itertools.permutations(range(n), 3)])
+        worst = (-1.0 - family.rows(every)[0].forward(x)).max()
+        assert missed[places[:, 3] == apex].max() == pytest.approx(worst)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_on_cuts_lies_between_that_without_and_the_largest(seed):
+    adjacency = random_graph(RandomGraph(nodes=9, edges=24, signed=seed == 2), seed)
+    best = maximum_cut(adjacency)
+    stop = {"gap": 1e-5, "time": 5}
+    plain, tight = (
+        solve_problem(MaxCut(adjacency, triangles=more).problem, stop=stop).record.bound for more in (False, True)
+    )
+    assert best * (1.0 - 1e-12) <= tight <= plain * (1.0 + 2e-5)
+    assert tight <= best * (1.0 + 1e-3)  # of graphs this small they leave little or nothing open
+
+
+def test_a_cut_in_rounds_is_resumed_and_verified(tmp_path):
+    problem = {"template": "max-cut", "graph": {"nodes": 30, "edges": 150}, "inequalities": "triangle"}
+    check({"problem": problem, "stop": {"gap": 1e-9}}, [], tmp_path, ks=(10, 13))
+    assert len(load_run(tmp_path / "whole").solution[ROWS]) > 1
+    assert not [row for row in verify(tmp_path / "whole").rows if row.verdict.value == "fails"]
