@@ -127,6 +127,14 @@ class KMeansSDP(Template):
                 "points": [[0.0], [0.3], [0.5], [1.0]],
                 "inequalities": "triangle",
             },
+            {
+                "template": "kmeans-sdp",
+                "clusters": 2,
+                "points": [[0.0], [0.1], [0.5], [1.0]],
+                "must_link": [[0, 3]],
+                "cannot_link": [[1, 3]],
+                "min_size": 2,
+            },
         ]
 
         @model_validator(mode="after")
