@@ -15,6 +15,7 @@ from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.blocks.fitting import positive, starting_point, wrong_size
+from cgm_cli.blocks.inequalities import Inequalities
 from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.maps.base import LinearMap, rows_of
 from cgm_cli.blocks.penalties.base import Penalty
@@ -45,7 +46,8 @@ most: a bound that nobody means to be met may be as large as one likes.
 @dataclass(frozen=True)
 class Term:
     """g(A x), a penalty or a constraint; `weight` w > 0 means that it is smoothed with beta / w. called: what the user
-    calls an entry of A x, where that is not its place.
+    calls an entry of A x, where that is not its place. family: what the rows of A were taken from, where others may
+    join.
     """
 
     name: str
@@ -53,6 +55,20 @@ class Term:
     penalty: Penalty
     weight: float = 1.0
     called: Callable[[int], str] | None = None
+    family: Inequalities | None = None
+
+    @classmethod
+    def of_family(cls, name: str, family: Inequalities, places: np.ndarray, weight: float = 1.0) -> Term:
+        """The inequalities at these places."""
+        return cls(name, *family.rows(places), weight, family=family)
+
+    def at(self, places: np.ndarray) -> Term:
+        """Other inequalities of its family, smoothed as much: what its weight is relative to, |A|^2, is another now
+        (cgm_cli.methods.scaling).
+        """
+        assert self.family is not None
+        made = self.of_family(self.name, self.family, places)
+        return replace(made, weight=self.weight * (self.map.norm / made.map.norm) ** 2)
 
     def rows(self) -> sp.csr_array | None:
         """The matrix of the map, sparse, that of the identity among them; None where there is none."""
@@ -193,6 +209,17 @@ class CompositeProblem:
     def has_constraints(self) -> bool:
         """Whether some g_i is the indicator of a set, so that f(x) is no upper bound on the optimum."""
         return any(term.penalty.is_set for term in self.terms)
+
+    @property
+    def growing(self) -> int | None:
+        """The place of the term that has a family of inequalities, which others may join; None where there is none."""
+        return next((place for place, term in enumerate(self.terms) if term.family is not None), None)
+
+    def with_rows(self, places: np.ndarray) -> CompositeProblem:
+        """The same problem with other inequalities in the term that grows."""
+        grown = self.growing
+        assert grown is not None
+        return replace(self, terms=tuple(t.at(places) if i == grown else t for i, t in enumerate(self.terms)))
 
     @property
     def needs_array(self) -> bool:

@@ -16,7 +16,13 @@ from cgm_cli.templates.clustering import kmeans, polished, squared_distances
 from cgm_cli.templates.kmeans_sdp import relaxation
 
 GAP = 1e-4
-"""To which the relaxation is solved where nobody says what is enough."""
+"""To which the relaxation is solved, and how near to the best a clustering is proven, where nobody says what is enough.
+"""
+
+TIGHT = 1000
+"""Points up to which triangle inequalities join the relaxation: 1000 are separated within a second, and there is time
+for some rounds of them within a minute.
+"""
 
 
 class _Enough:
@@ -45,11 +51,11 @@ def by_the_whole(
     clustering at hand: a better one may come out of X if it `looks_further`. wanted: the bound that is enough.
     """
     points, k = clustering.points, clustering.clusters
-    enough = _Enough(np.inf if wanted is None else wanted, deadline, tell)
+    enough = _Enough(clustering.value / (1.0 + GAP) if wanted is None else wanted, deadline, tell)
     # The loop keeps some of its time for the certificate.
     time = {"time": max(0.5, deadline.left())} if np.isfinite(deadline.left()) else {}
     result = solve_problem(
-        relaxation(squared_distances(points), k),
+        relaxation(squared_distances(points), k, triangles=len(points) <= TIGHT),
         stop={"gap": GAP, **time},
         seed=seed,
         observers=[enough],

@@ -176,12 +176,13 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
     factors, corrected = problem.domain.factors, solver.correction.name != "none"
     update: dict[str, Any]
     open_to_all = solver.step.name == "classic" and not corrected and solver.iterate != "samples"
-    if open_to_all and _is_full_of_entries(solver, problem):
+    as_it_is = open_to_all and problem.growing is None  # what is built for the rows of now does not take others
+    if as_it_is and _is_full_of_entries(solver, problem):
         update = {"method": "cgal", "correction": _policy("correction", "primal-dual")}
         return _Resolved(
             solver.model_copy(update=update), {"correction": "auto: so many entries are given that the rank is high"}
         )
-    if open_to_all and (inside := _inside(solver, problem)) is not None:
+    if as_it_is and (inside := _inside(solver, problem)) is not None:
         update = {"method": "cgal", "correction": _policy("correction", "interior-point")}
         what = "linear program over a cone" if isinstance(inside, InteriorPoint) else "program of bounds and rows"
         why = f"auto: a {what}, small enough for Newton's method ({_about(inside.seconds)})"
@@ -191,12 +192,13 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         why = "auto: the nearest matrix to a given one, under equations"
         return _Resolved(solver.model_copy(update=update), {"correction": why})
     if open_to_all and _projects_cheaply(solver, problem):
+    if as_it_is and _projects_cheaply(solver, problem):
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
         update = {"method": method, "correction": _policy("correction", correction)}
         return _Resolved(
             solver.model_copy(update=update), {"correction": "auto: projections onto the domain are cheap"}
         )
-    if open_to_all and _mixes(solver, problem):
+    if as_it_is and _mixes(solver, problem):
         why = "auto: a sparse cost, and rows of the factor whose lengths the diagonal gives"
         update = {"method": "cgal", "correction": _policy("correction", "mixing")}
         accuracy = accuracy_of(solver)

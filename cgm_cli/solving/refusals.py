@@ -36,8 +36,18 @@ def refuse(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[str, st
             f"`correction: {correction}` moves the multipliers itself: `method: cgal`, and no other `duals`",
             ("correction",),
         )
+    if problem.growing is not None and correction not in GROWING:
+        raise ProblemError(
+            f"`correction: {correction}` is built for the constraints that it begins with, and takes no inequalities "
+            f"that join them: {', '.join(f'`{name}`' for name in GROWING)} do",
+            ("correction",),
+        )
     if solver.dual_bound is not None:
         _refuse_bound(solver, problem, kinds)
+
+
+GROWING = ("local-descent", "fully-corrective", "none")
+"""Corrections that look at the terms anew in every turn."""
 
 
 def _refuse_unsmoothed(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import NumericalError, in_range
+from cgm_cli.methods import codec
 from cgm_cli.methods.answers import Answers
 from cgm_cli.methods.best_bound import Bound, Certificate
 from cgm_cli.methods.budget import seconds_to_save
@@ -31,11 +32,15 @@ from cgm_cli.solving.form import Form
 from cgm_cli.solving.remarks import active_bounds, figures_of_the_saved, redundant, remarks
 from cgm_cli.solving.result import Result
 from cgm_cli.solving.rounding import Meaning, Plain, Rounding
+from cgm_cli.solving.rounds import Rows, run_in_rounds
 
 PATIENCE = 1.2
 """The most seconds that a solution may take to be recovered, rounded and saved, of a run that somebody wants to leave;
 who does not wait for more: the checkpoint has it.
 """
+
+ROWS = "inequalities"
+"""Under which the places of those are saved that the problem had at last."""
 
 Pack = Callable[[], dict[str, Any]]
 """Packs all that a solve needs to go on from where it is."""
@@ -78,16 +83,18 @@ class Solve:
         began, beginning: see `loop.run`.
         """
         with in_range(NumericalError):
-            rates = Rates()
+            rates, rows = Rates(), Rows.begin(self.problem)
             if resume is not None:
                 rates.unpack(resume["rates"], resume["state"]["k"])
+                rows = None if rows is None else codec.unpack(Rows, resume["rows"])
 
-            def pack(state: State) -> Pack:
-                return lambda: {"state": state.pack(), "rates": rates.pack()}
+            def pack(state: State, rows: Rows | None) -> Pack:
+                held = {} if rows is None else {"rows": codec.pack(rows)}
+                return lambda: {"state": state.pack(), "rates": rates.pack(), **held}
 
             with beginning():
                 iterate = self.form.begin(self.problem, self.seed)
-            outcome = run(
+            outcome, problem, rows = run_in_rounds(
                 self.problem,
                 self.method,
                 self.stop,
@@ -101,12 +108,14 @@ class Solve:
                 answers=self._answers,
                 in_hand=self._in_hand,
                 resume=None if resume is None else resume["state"],
-                on_checkpoint=lambda state, ending: on_checkpoint(pack(state), ending),
+                rows=rows,
+                on_checkpoint=lambda state, ending, rows: on_checkpoint(pack(state, rows), ending),
                 began=began,
                 beginning=beginning,
             )
-            on_checkpoint(pack(outcome.state), outcome.status)
-            return self._result(outcome, rates, rounding)
+            on_checkpoint(pack(outcome.state, rows), outcome.status)
+            result = replace(self, problem=problem)._result(outcome, rates, rounding)
+            return result if rows is None else replace(result, solution=result.solution | {ROWS: rows.places})
 
     def _result(self, outcome: Outcome, rates: Rates, context: Callable[[], AbstractContextManager[Any]]) -> Result:
         iterate, record, bound = outcome.state.point.iterate, outcome.record, outcome.bound

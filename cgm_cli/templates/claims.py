@@ -71,6 +71,22 @@ class ClusteringCost:
 
 
 @dataclass(frozen=True)
+class ClusteringMeets:
+    """1 where the labels are those of exactly `clusters` clusters of `smallest` to `largest` points each, with both
+    points of every pair of `together`, and never of one of `apart`, in one of them; else 0, as without labels.
+
+    together, apart: (m, 2). labels: an array (n,).
+    """
+
+    clusters: int
+    together: np.ndarray
+    apart: np.ndarray
+    smallest: int
+    largest: int
+    labels: str
+
+
+@dataclass(frozen=True)
 class IndependentSet:
     """The number of nodes that are chosen, no two of which are joined by an edge, or the sum of their weights.
 
@@ -190,6 +206,7 @@ Statement = (
     | WeightWithin
     | Modularity
     | ClusteringCost
+    | ClusteringMeets
     | IndependentSet
     | FeasibleObjective
     | LargestEntry

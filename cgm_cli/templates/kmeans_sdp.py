@@ -5,6 +5,7 @@ quality.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +31,7 @@ from cgm_cli.solving.rounding import Quick, Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, FromFloat, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, Reported
+from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, ClusteringMeets, Reported
 from cgm_cli.templates.clustering import (
     KMEANS_BYTES,
     kmeans,
@@ -45,6 +46,8 @@ from cgm_cli.templates.clustering import (
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
 from cgm_cli.templates.listing import Listing
+from cgm_cli.templates.side_information import SideInformation, pairs_of
+from cgm_cli.templates.triangles import ClusteringTriangles
 from cgm_cli.templates.views import Heatmap, Scatter, X
 from cgm_cli.text import counted
 
@@ -54,6 +57,7 @@ class Weights(StrictModel):
 
     rows: Positive = Field(default=1.0, description="weight of X 1 = 1")
     nonnegative: Positive = Field(default=1.0, description="weight of X >= 0")
+    triangles: Positive = Field(default=10.0, description="weight of the triangle inequalities, if there are any")
 
 
 class DigitsData(StrictModel):
@@ -100,6 +104,17 @@ class KMeansSDP(Template):
             "fantope-face",
             description="fantope-face (rows sum to one), fantope (eigenvalues in [0, 1]), or trace (the paper's)",
         )
+        must_link: ArrayField | None = Field(
+            None, description="pairs of points, numbered from 0, that are in one cluster: two numbers a row"
+        )
+        cannot_link: ArrayField | None = Field(None, description="pairs of points that are not in one cluster")
+        min_size: Size | None = Field(None, description="the fewest points of a cluster")
+        max_size: Size | None = Field(None, description="the most points of a cluster")
+        inequalities: Literal["none", "triangle"] = Field(
+            "none",
+            description="triangle: X_ij + X_ik <= X_ii + X_jk and X_ij <= X_ii as well, of which those join in that X "
+            "violates: a tighter bound, which takes ten times as long",
+        )
         weights: Weights = Field(default_factory=Weights)
         linking: Positive = Field(0.1, description="distance below which denoised points are linked")
         restarts: Annotated[int, Field(gt=0, le=100_000), FromFloat] = Field(
@@ -108,6 +123,20 @@ class KMeansSDP(Template):
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "kmeans-sdp", "clusters": 10, "points": {"dataset": "digits", "count": 300}},
             {"template": "kmeans-sdp", "clusters": 2, "points": [[0.0], [0.1], [1.0], [1.1]], "labels": [0, 0, 1, 1]},
+            {
+                "template": "kmeans-sdp",
+                "clusters": 2,
+                "points": [[0.0], [0.3], [0.5], [1.0]],
+                "inequalities": "triangle",
+            },
+            {
+                "template": "kmeans-sdp",
+                "clusters": 2,
+                "points": [[0.0], [0.1], [0.5], [1.0]],
+                "must_link": [[0, 3]],
+                "cannot_link": [[1, 3]],
+                "min_size": 2,
+            },
         ]
 
         @model_validator(mode="after")
@@ -141,10 +170,23 @@ class KMeansSDP(Template):
                     f"there must be a point for every cluster",
                     ("clusters",),
                 )
+            known = self._known(context, n)
             context.reserve("distances", 8 * n * n)
             context.reserve("scikit-learn", KMEANS_BYTES)
             load_kmeans()
-            return KMeansSDP(points, labels, self, context.seed, names)
+            return KMeansSDP(points, labels, self, context.seed, names, known)
+
+        def _known(self, context: BuildContext, n: int) -> SideInformation | None:
+            """What is known of the clusters of n points; None where nothing is. Raises ProblemError."""
+            pairs = list[np.ndarray]()
+            for name, given in (("must_link", self.must_link), ("cannot_link", self.cannot_link)):
+                with located(name):
+                    pairs.append(pairs_of(None if given is None else context.array(given), n))
+            if not any(each.size for each in pairs) and self.min_size is None and self.max_size is None:
+                return None
+            known = SideInformation(n, self.clusters, *pairs, self.min_size or 1, self.max_size or n)
+            known.refuse()
+            return known
 
     iterate = "dense"
     quick = Quick("clustering", part=0.5)
@@ -157,6 +199,12 @@ class KMeansSDP(Template):
         ),
         Metric(
             "kmeanspp_value", "the same of scikit-learn's k-means (greedy k-means++) alone", "lower", comparable=False
+        ),
+        Metric(
+            "constraints_met",
+            "1 where a clustering was found that meets what is asked of it, else 0",
+            "higher",
+            comparable=False,
         ),
         Metric("certified_percent", "`kmeans_value` is at most so many percent above that of any clustering", "lower"),
         Metric("kmeanspp_certified_percent", "`kmeanspp_value`, in the same way", "lower"),
@@ -192,11 +240,14 @@ class KMeansSDP(Template):
         spec: KMeansSDP.Spec,
         seed: int,
         names: list[str] | None = None,
+        known: SideInformation | None = None,
     ):
-        """points (n, d), labels (n,) integers from 0 or None. names: of the points."""
-        self.names = names
+        """points (n, d), labels (n,) integers from 0 or None. names: of the points. known: of the clusters."""
+        self.names, self.known = names, known
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
-        self.problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights)
+        tight = spec.inequalities == "triangle"
+        problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights, tight)
+        self.problem = problem if known is None else replace(problem, terms=(*problem.terms, *known.terms()))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """Both errors of the linked clustering, while the run goes on; the final rounding looks harder."""
@@ -217,6 +268,8 @@ class KMeansSDP(Template):
         rounded = kmeans(denoised, k, self.spec.restarts, self.seed, deadline.part(0.5))
         plain = kmeans(self.points, k, self.spec.restarts, self.seed, deadline)
         found = [rounded, plain, *(polished(self.points, each, k, deadline) for each in (rounded, linked, plain))]
+        if self.known is not None:
+            return self._constrained(found, denoised, bound, deadline)
         assigned = min(found, key=lambda labels: kmeans_value(self.points, labels, k))
         value = kmeans_value(self.points, assigned, k)
         metrics = {"kmeans_value": value, "kmeanspp_value": kmeans_value(self.points, plain, k)}
@@ -230,10 +283,39 @@ class KMeansSDP(Template):
         arrays = {"clusters": assigned, "linked_clusters": linked, "denoised": denoised}
         return Rounding(metrics, {**arrays, **named_arrays(self.names)})
 
+    def _constrained(
+        self, found: Sequence[np.ndarray], denoised: np.ndarray, bound: float | None, deadline: Deadline
+    ) -> Rounding:
+        """The best clustering that meets what is known, from those that may not; without one, that none was found."""
+        assert self.known is not None
+        k, best, least = self.spec.clusters, None, np.inf
+        for labels in {each.tobytes(): each for each in found}.values():
+            if best is not None and deadline.should_stop():
+                break
+            met = self.known.clustering(self.points, labels, deadline)
+            if met is not None and kmeans_value(self.points, met, k) < least:
+                best, least = met, kmeans_value(self.points, met, k)
+        if best is None:
+            return Rounding({"constraints_met": 0.0})
+        metrics = {"kmeans_value": least, "constraints_met": 1.0}
+        if self.labels is not None:
+            metrics["misclassification"] = misclassification(best, self.labels, k)
+            metrics["point_error"] = point_error(best, self.labels, k)
+        if bound is not None and bound > 0:
+            metrics["certified_percent"] = 100.0 * max(0.0, least / (0.5 * bound) - 1.0)
+        return Rounding(metrics, {"clusters": best, "denoised": denoised, **named_arrays(self.names)})
+
     def claims(self) -> Sequence[Claim]:
         """Half the optimum of the relaxation is no more than the value of any clustering."""
         k = self.spec.clusters
         ours, plain = ClusteringCost(self.points, k, "clusters"), ClusteringCost(self.points, k, None)
+        if (known := self.known) is not None:
+            meets = ClusteringMeets(k, known.together, known.apart, known.smallest, known.largest, "clusters")
+            return (
+                Claim("kmeans_value", ours, limit=0.5),
+                Claim("constraints_met", meets),
+                Claim("certified_percent", AgainstBound(ours, "percent", part=0.5)),
+            )
         return (
             Claim("kmeans_value", ours, limit=0.5),
             Claim("kmeanspp_value", plain, limit=0.5, ends_at="kmeans_value"),
@@ -248,18 +330,24 @@ class KMeansSDP(Template):
 
 
 def relaxation(
-    cost: np.ndarray, clusters: int, domain: str = "fantope-face", weights: Weights | None = None
+    cost: np.ndarray,
+    clusters: int,
+    domain: str = "fantope-face",
+    weights: Weights | None = None,
+    triangles: bool = False,
 ) -> CompositeProblem:
-    """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric."""
+    """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric. triangles:
+    whether X has to meet the triangle inequalities, too.
+    """
     n, weights = cost.shape[0], weights or Weights()
-    return CompositeProblem(
-        _domain(domain, n, clusters),
-        Linear(cost, (n, n)),
-        (
-            Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows),
-            Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
-        ),
-    )
+    terms = [
+        Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows),
+        Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
+    ]
+    if triangles and n > 2:
+        family = ClusteringTriangles(cost)
+        terms.append(Term.of_family("triangles", family, family.first, weights.triangles))
+    return CompositeProblem(_domain(domain, n, clusters), Linear(cost, (n, n)), tuple(terms))
 
 
 def _domain(kind: str, n: int, k: int) -> Domain:

@@ -29,6 +29,14 @@ from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
 from cgm_cli.templates.gaussian import gaussian_samples
 from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
+from cgm_cli.templates.triangles import CutTriangles
+from cgm_cli.templates.views import CutGraph, nodes_in_groups
+
+AT_ONCE = 2**21
+"""Signs of hyperplanes that are looked at at once: 16 MB, and a second of work for the widest factors."""
+
+DRAWN_NODES, DRAWN_EDGES = 100, 400
+"""Of a graph up to which its edges can be told apart in a picture."""
 
 FEW_PAIRS = 10**7
 """Up to so many pairs of nodes are shuffled as a whole."""
@@ -72,9 +80,15 @@ class MaxCut(Template):
             description="a graph in a file, {file: edges.csv}, a matrix of weights, or {nodes, edges} of a random one"
         )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
+        inequalities: Literal["none", "triangle"] = Field(
+            "none",
+            description="triangle: X_ij + X_ik + X_jk >= -1 and X_jk - X_ij - X_ik >= -1 as well, of which those join "
+            "in that X violates: a tighter bound for graphs of up to a thousand nodes or so, X written out",
+        )
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "max-cut", "graph": {"nodes": 100, "edges": 400}},
             {"template": "max-cut", "graph": {"file": "maxcut/G1.txt"}},
+            {"template": "max-cut", "graph": {"nodes": 20, "edges": 80}, "inequalities": "triangle"},
         ]
 
         def build(self, context: BuildContext) -> MaxCut:
@@ -88,7 +102,7 @@ class MaxCut(Template):
             with located("hyperplanes"):
                 # Samples and signs, for each node and hyperplane, and the products with them.
                 context.reserve("hyperplanes", 8 * 4 * adjacency.shape[0] * self.hyperplanes)
-            return MaxCut(adjacency, self.hyperplanes, found.labels)
+            return MaxCut(adjacency, self.hyperplanes, found.labels, self.inequalities == "triangle")
 
     measures = (
         Metric("cut", "weight of the cut, after annealing", "higher", comparable=False),
@@ -113,18 +127,30 @@ class MaxCut(Template):
         ),
     )
 
-    def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100, labels: list[str] | None = None):
-        """adjacency: symmetric (n, n), the weight of edge i-j at both places. labels: what the nodes are called."""
+    def __init__(
+        self,
+        adjacency: sp.csr_array,
+        hyperplanes: int = 100,
+        labels: list[str] | None = None,
+        triangles: bool = False,
+    ):
+        """adjacency: symmetric (n, n), the weight of edge i-j at both places. labels: what the nodes are called.
+        triangles: whether X has to meet the triangle inequalities, too.
+        """
         n = adjacency.shape[0]
         self.hyperplanes, self.labels = hyperplanes, labels
         self.adjacency = adjacency
         degrees: np.ndarray = np.asarray(adjacency.sum(axis=1)).reshape(-1)
         laplacian = sp.csr_array(sp.diags_array(degrees) - adjacency)
         self.laplacian = laplacian
+        terms = [Term("diagonal", Diagonal((n, n)), Equals((n,), np.ones(n)))]
+        if triangles and n > 2:
+            family = CutTriangles(n)
+            terms.append(Term.of_family("triangles", family, family.first))
         self.problem = CompositeProblem(
             PSDTrace(n, float(n), fixed_trace=True),
             Linear(sp.csr_array(laplacian * -0.25), (n, n)),
-            (Term("diagonal", Diagonal((n, n)), Equals((n,), np.ones(n))),),
+            tuple(terms),
             sense="maximise",
         )
 

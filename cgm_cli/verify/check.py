@@ -19,7 +19,7 @@ from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import Run, load_run
 from cgm_cli.templates.base import Template
 from cgm_cli.verify.bound import minimum_of, recompute_bound
-from cgm_cli.verify.claims import Claims, plain, read_claims, rebuild
+from cgm_cli.verify.claims import Claims, plain, read_claims, rebuild, with_inequalities
 from cgm_cli.verify.convexity import diameter
 from cgm_cli.verify.data import data_rows
 from cgm_cli.verify.losses import view_loss
@@ -53,7 +53,7 @@ def _verify(run: Run) -> Report:
             )
         return report
     spec, instance = rebuild(run)
-    problem = instance.problem
+    problem = with_inequalities(run, instance.problem)
     report.rows += trace_rows(run, problem.unit)
     report.rows += data_rows(run, instance.context)
     report.rows.append(record_row(run, claims, spec, problem.sense))

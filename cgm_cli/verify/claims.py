@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cgm_cli.errors import CgmError, DataError
+from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.runs.load import Run
 from cgm_cli.runs.resume import spec_of
+from cgm_cli.solving.solve import ROWS
 from cgm_cli.spec.load import describe_error
 from cgm_cli.spec.model import Spec
 from cgm_cli.templates.build import Instance, build
@@ -86,3 +88,18 @@ def rebuild(run: Run) -> tuple[Spec, Instance]:
         also = f"\nChanged since the run was started: {', '.join(changed)}." if changed else ""
         what = f"The problem of {run.path} cannot be built again.\n{describe_error(error, spec)}{also}"
         raise DataError(what) from error
+
+
+def with_inequalities(run: Run, problem: CompositeProblem) -> CompositeProblem:
+    """The problem with those of its family that the run had at last: of any places they are valid, so a bound that
+    rests on them is one of the problem with all of them. Raises DataError where these are no places.
+    """
+    if problem.growing is None:
+        return problem
+    places = run.solution.get(ROWS)
+    if places is None:
+        raise DataError(f"{run.path / 'run.h5'}: the solution does not tell which inequalities there were (`{ROWS}`).")
+    try:
+        return problem.with_rows(places)
+    except ProblemError as error:
+        raise DataError(f"{run.path / 'run.h5'}: `{ROWS}` of the solution are none: {error}.") from error

@@ -23,6 +23,7 @@ from cgm_cli.templates.claims import (
     Claim,
     ClusteringCost,
     CorrelationDistance,
+    ClusteringMeets,
     CutWeight,
     DistanceBound,
     ExplainedVariance,
@@ -180,6 +181,16 @@ def _clustering(clustering: ClusteringCost, saved: Saved) -> Figure:
         parts.append(pairs / len(inside))
     value = float(sum(parts))
     return Figure(value, _clustering_error(clustering, value))
+
+
+def _clustering_meets(meets: ClusteringMeets, saved: Saved) -> Figure:
+    labels = saved.solution.get(meets.labels)
+    if labels is None:
+        return Figure(0.0)
+    counts = np.unique(labels, return_counts=True)[1]
+    holds = counts.size == meets.clusters and counts.min() >= meets.smallest and counts.max() <= meets.largest
+    holds = holds and all(labels[i] == labels[j] for i, j in meets.together)
+    return Figure(float(holds and all(labels[i] != labels[j] for i, j in meets.apart)))
 
 
 def _independent_set(independent: IndependentSet, saved: Saved) -> Figure:
@@ -341,6 +352,7 @@ FORMULAS: dict[type, Formula] = {
     WeightWithin: Formula(_weight_within),
     Modularity: Formula(_modularity, lambda modularity, value: RELATIVE * (1.0 + modularity.resolution)),
     ClusteringCost: Formula(_clustering, _clustering_error),
+    ClusteringMeets: Formula(_clustering_meets),
     IndependentSet: Formula(_independent_set),
     FeasibleObjective: Formula(_feasible_objective),
     LargestEntry: Formula(_largest_entry),
