@@ -187,11 +187,10 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         what = "linear program over a cone" if isinstance(inside, InteriorPoint) else "program of bounds and rows"
         why = f"auto: a {what}, small enough for Newton's method ({_about(inside.seconds)})"
         return _Resolved(solver.model_copy(update=update), {"correction": why}, inside)
-    if open_to_all and _may_project(solver, problem) and is_projection(problem):
+    if as_it_is and _may_project(solver, problem) and is_projection(problem):
         update = {"method": "cgal", "correction": _policy("correction", "projection-newton")}
         why = "auto: the nearest matrix to a given one, under equations"
         return _Resolved(solver.model_copy(update=update), {"correction": why})
-    if open_to_all and _projects_cheaply(solver, problem):
     if as_it_is and _projects_cheaply(solver, problem):
         method, correction = ("cgal", "primal-dual") if problem.terms else ("hcgm", "accelerated")
         update = {"method": method, "correction": _policy("correction", correction)}

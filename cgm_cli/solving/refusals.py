@@ -12,11 +12,7 @@ from cgm_cli.spec.model import SolverSpec
 
 SOLVERS = {
     "local-descent": "multipliers",
-    **dict.fromkeys(("primal-dual", "mixing", "interior-point", "projection-newton"), "adopted"),
-    "primal-dual": "adopted",
-    "mixing": "adopted",
-    "interior-point": "adopted",
-    "universal": "adopted",
+    **dict.fromkeys(("primal-dual", "mixing", "interior-point", "projection-newton", "universal"), "adopted"),
 }
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 

@@ -17,7 +17,6 @@ from cgm_cli.methods.answers import Answers
 from cgm_cli.methods.best_bound import Bound, Certificate
 from cgm_cli.methods.budget import seconds_to_save
 from cgm_cli.methods.in_hand import InHand
-from cgm_cli.methods.loop import run
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.outcome import Outcome
 from cgm_cli.methods.recorder import Observer

@@ -28,15 +28,8 @@ from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, CutWeight
 from cgm_cli.templates.gaussian import gaussian_samples
 from cgm_cli.templates.listing import Listing
-from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
 from cgm_cli.templates.triangles import CutTriangles
-from cgm_cli.templates.views import CutGraph, nodes_in_groups
-
-AT_ONCE = 2**21
-"""Signs of hyperplanes that are looked at at once: 16 MB, and a second of work for the widest factors."""
-
-DRAWN_NODES, DRAWN_EDGES = 100, 400
-"""Of a graph up to which its edges can be told apart in a picture."""
+from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
 
 FEW_PAIRS = 10**7
 """Up to so many pairs of nodes are shuffled as a whole."""
