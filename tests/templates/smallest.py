@@ -1289,4 +1289,7 @@ def templates(folder: Path) -> list[Case]:
         *programs(),
         *assignments(),
         *components(),
+        *correlations(),
+        *kernels(),
+        *networks(folder),
     ]

@@ -19,6 +19,7 @@ less the mean of the entries of Q^T V Q on the diagonal at which p > 0, from the
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from cgm_cli.methods.state import State
 
 SOLVED, ROUNDS = 0.02, 200
-"""The part of the residual of a Newton equation that is left at the most, and steps of conjugate gradients. Less is left
-where |A x - b| is a smaller part of |b|, so that steps stay quadratic ones.
+"""The part of the residual of a Newton equation that is left at the most, and steps of conjugate gradients. Less is
+left where |A x - b| is a smaller part of |b|, so that steps stay quadratic ones.
 """
 
 REGULARISED = 1e-6
@@ -190,7 +191,8 @@ class ProjectionNewton:
     def _forward(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A of left right^T, (m,)."""
         atom = LowRankAtom(left, np.ones(left.shape[1]), right)
-        return np.concatenate([term.map.forward_atom(atom).reshape(-1) for term in self.problem.terms])
+        images: list[np.ndarray] = [term.map.forward_atom(atom).reshape(-1) for term in self.problem.terms]
+        return np.concatenate(images)
 
     def _back(self, y: np.ndarray) -> np.ndarray:
         """A^T y, symmetric (n, n)."""
@@ -202,8 +204,13 @@ class ProjectionNewton:
     @property
     def _right(self) -> np.ndarray:
         """b (m,)."""
-        points = [term.penalty.only_point for term in self.problem.terms]
-        return np.concatenate([point.reshape(-1) for point in points if point is not None])
+        return np.concatenate([point.reshape(-1) for point in self._points()])
+
+    def _points(self) -> Iterator[np.ndarray]:
+        for term in self.problem.terms:
+            point = term.penalty.only_point
+            assert point is not None
+            yield point
 
     @property
     def _starts(self) -> list[int]:
