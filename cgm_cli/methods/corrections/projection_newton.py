@@ -190,7 +190,8 @@ class ProjectionNewton:
 
     def _forward(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A of left right^T, (m,)."""
-        atom = LowRankAtom(left, np.ones(left.shape[1]), right)
+        ones: np.ndarray = np.ones(left.shape[1])
+        atom = LowRankAtom(left, ones, right)
         images: list[np.ndarray] = [term.map.forward_atom(atom).reshape(-1) for term in self.problem.terms]
         return np.concatenate(images)
 
