@@ -190,8 +190,7 @@ class ProjectionNewton:
 
     def _forward(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A of left right^T, (m,)."""
-        ones: np.ndarray = np.ones(left.shape[1])
-        atom = LowRankAtom(left, ones, right)
+        atom = LowRankAtom(left, np.ones(self.problem.domain.shape[0]), right)
         images: list[np.ndarray] = [term.map.forward_atom(atom).reshape(-1) for term in self.problem.terms]
         return np.concatenate(images)
 
