@@ -1339,4 +1339,5 @@ def templates(folder: Path) -> list[Case]:
         *components(),
         *correlations(),
         *kernels(),
+        *networks(folder),
     ]

@@ -19,6 +19,7 @@ less the mean of the entries of Q^T V Q on the diagonal at which p > 0, from the
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -189,8 +190,9 @@ class ProjectionNewton:
 
     def _forward(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """A of left right^T, (m,)."""
-        atom = LowRankAtom(left, np.ones(left.shape[1]), right)
-        return np.concatenate([term.map.forward_atom(atom).reshape(-1) for term in self.problem.terms])
+        atom = LowRankAtom(left, np.ones(self.problem.domain.shape[0]), right)
+        images: list[np.ndarray] = [term.map.forward_atom(atom).reshape(-1) for term in self.problem.terms]
+        return np.concatenate(images)
 
     def _back(self, y: np.ndarray) -> np.ndarray:
         """A^T y, symmetric (n, n)."""
@@ -202,8 +204,13 @@ class ProjectionNewton:
     @property
     def _right(self) -> np.ndarray:
         """b (m,)."""
-        points = [term.penalty.only_point for term in self.problem.terms]
-        return np.concatenate([point.reshape(-1) for point in points if point is not None])
+        return np.concatenate([point.reshape(-1) for point in self._points()])
+
+    def _points(self) -> Iterator[np.ndarray]:
+        for term in self.problem.terms:
+            point = term.penalty.only_point
+            assert point is not None
+            yield point
 
     @property
     def _starts(self) -> list[int]:
