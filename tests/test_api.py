@@ -108,10 +108,15 @@ def test_a_sparse_matrix_gives_what_its_file_gives(form, tmp_path):
 
 
 def test_frames_and_series_give_what_arrays_give(run, tmp_path):
-    frame = pd.DataFrame(MATRIX, columns=[f"feature {i}" for i in range(COLUMNS)])
-    solve(spec(matrix=frame, target=pd.Series(TARGET, index=range(5, 5 + ROWS))), out=tmp_path / "run")
+    """Without names a frame is an array; with names it is a table of the same numbers."""
+    target = pd.Series(TARGET, index=range(5, 5 + ROWS))
+    solve(spec(matrix=pd.DataFrame(MATRIX), target=target), out=tmp_path / "run")
     assert same(run, tmp_path / "run")
     assert stored(tmp_path / "run").name == stored(run).name
+    named = pd.DataFrame(MATRIX, columns=[f"feature {i}" for i in range(COLUMNS)])
+    solve(spec(matrix=named, target=target), out=tmp_path / "named")
+    assert same(run, tmp_path / "named")
+    assert stored(tmp_path / "named").suffix == ".csv"
 
 
 def test_what_happens_to_an_array_later_is_no_matter(run, tmp_path):

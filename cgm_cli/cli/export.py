@@ -86,8 +86,9 @@ def _written(
 ) -> dict[str, Any]:
     """Write the file, and say what it holds: in words, and an array by its name and shape."""
     from cgm_cli.errors import ProblemError
-    from cgm_cli.reports.arrays import SOLUTION, TIFF, chosen, write_array, write_photo, write_solution
+    from cgm_cli.reports.arrays import SOLUTION, chosen, write_array, write_photo, write_solution
     from cgm_cli.reports.conic import least_of_blocks
+    from cgm_cli.reports.images import FORMATS, TIFF
     from cgm_cli.reports.listing import write_listing
     from cgm_cli.reports.predictions import predict, write_predictions
 
@@ -104,7 +105,7 @@ def _written(
     if name is None and ending == SOLUTION:
         write_solution(solution, run, force)
         return {"file": solution, "holds": "the duals, their slack, and X"}
-    if name in (None, "recovered") and ending in (".png", *TIFF) and (size := write_photo(solution, run, force)):
+    if name in (None, "recovered") and ending in (*FORMATS, *TIFF) and (size := write_photo(solution, run, force)):
         return {"file": solution, "holds": f"the recovered image, {size}"}
     label, array = chosen(run, name)
     write_array(solution, label, array, force)

@@ -18,7 +18,7 @@ from cgm_cli.readers.frames import FRAMES
 
 # suffix -> "module:function" (imported when needed), and whether a file holds several arrays by name; such files may be
 # packed, and their readers ask for `copies`, too.
-IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
+IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 _IMAGE = ("cgm_cli.readers.images:read_image", False)
 _READERS = {
     ".mat": ("cgm_cli.readers.matlab:read_mat", True),

@@ -354,4 +354,4 @@ def _check_rows(value: object) -> None:
     lengths = [len(row) if isinstance(row, list) else None for row in value]
     for number, length in enumerate(lengths, start=1):
         if length != lengths[0]:
-            raise ProblemError(f"row 1 has {counted(lengths[0], 'entry')}, but row {number} has {length}")
+            raise ProblemError(f"row 1 has {counted(lengths[0] or 0, 'entry')}, but row {number} has {length}")

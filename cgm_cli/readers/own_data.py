@@ -16,6 +16,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers import edge_list, svmlight
+from cgm_cli.readers.arrays import IMAGES
 from cgm_cli.readers.assignment import read_assignment
 from cgm_cli.readers.frames import FRAMES
 from cgm_cli.readers.graphs import read_graph
@@ -39,8 +40,6 @@ IN_WORDS: dict[Data, str] = {
     "assignment": "a quadratic assignment problem: QAPLIB",
     "case": "a power network: a case of MATPOWER",
 }
-
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".gif")
 
 RATING_COLUMNS = (3, 4)
 """Of a table that is taken for ratings, though its headings do not say so."""
@@ -67,7 +66,7 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
     """The templates that take a file which says nothing of its problem, by what it looks like; none where it looks like
     nothing that is taken.
     """
-    if head.suffix in PICTURES:
+    if head.suffix in IMAGES:
         return uses("picture")
     name = visible(str(path))
     if head.suffix in FRAMES:

@@ -1,9 +1,9 @@
 """Tables with headings (.csv, .tsv, .txt; Parquet, Feather, Excel): the columns that a spec asks for, by heading, by
 number or by range.
 
-Cells are separated by `;`, `,`, tabs, `::` or blanks, and may stand in quotes; `#` at the beginning of a line makes a
-comment of it. The first line is one of headings if a column that is asked for is called so there, or if it has no
-number.
+Cells are separated by `;`, `,`, tabs, `|`, `::` or blanks, and may stand in quotes; `#` at the beginning of a line
+makes a comment of it. The first line is one of headings if a column that is asked for is called so there, or if it has
+no number.
 """
 
 from __future__ import annotations
@@ -286,5 +286,5 @@ def rows_of(lines: list[str], decimal: str | None, name: str) -> Iterator[Row]:
 def separator(first: str, decimal: str | None) -> str | None:
     """What stands between the cells of a first line; None for blanks."""
     bare = re.sub(r'"[^"]*"', '""', first)
-    marks = (";", "\t") if decimal == "," and '"' not in first else (";", ",", "\t")
+    marks = (";", "\t", "|") if decimal == "," and '"' not in first else (";", ",", "\t", "|")
     return next((mark for mark in (*marks, _COLONS) if mark in bare), None)

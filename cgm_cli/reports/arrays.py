@@ -23,7 +23,6 @@ from cgm_cli.runs.load import Run
 from cgm_cli.text import counted, did_you_mean, quoted
 
 SOLUTION = ".sol"
-TIFF = (".tif", ".tiff")
 
 
 def chosen(run: Run, name: str | None) -> tuple[str, np.ndarray]:
@@ -85,7 +84,7 @@ def write_photo(path: Path, run: Run, force: bool = False) -> str | None:
     if form is None or array is None:
         return None
     channels, bits = (int(each) for each in form)
-    write_new(path, photo(array, channels, bits, alpha, path.suffix.lower() in TIFF), force)
+    write_new(path, photo(array, channels, bits, alpha, path.suffix.lower()), force)
     return f"{array.shape[1] // channels} x {len(array)} pixels of {counted(channels, 'channel')}"
 
 

@@ -46,10 +46,27 @@ def png(array: np.ndarray, low: float | None = None, high: float | None = None, 
     return file.getvalue()
 
 
-def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None, tiff: bool = False) -> bytes:
-    """Levels in [0, 1], (rows, columns * channels), as a PNG, or a TIFF, of so many channels and bits a level, with
-    transparency. Of 16 bits are, in a PNG, grey levels alone, without transparency: Pillow writes no others.
+TIFF = (".tif", ".tiff")
+
+FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
+    ".png": ("PNG", {"optimize": True}),
+    ".jpg": ("JPEG", {"quality": 95}),
+    ".jpeg": ("JPEG", {"quality": 95}),
+    ".bmp": ("BMP", {}),
+    ".webp": ("WEBP", {"lossless": True}),
+}
+"""Ending of a photograph that Pillow writes -> what it calls the format, and how."""
+
+OPAQUE = (".jpg", ".jpeg", ".bmp")
+"""Those without transparency, which is left away."""
+
+
+def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None, suffix: str = ".png") -> bytes:
+    """Levels in [0, 1], (rows, columns * channels), as an image of so many channels and bits a level, with
+    transparency. suffix: one of FORMATS or TIFF. 16 bits a level have all of TIFF, and, in a PNG, grey levels without
+    transparency: Pillow writes no others.
     """
+    tiff, alpha = suffix in TIFF, None if suffix in OPAQUE else alpha
     with part("images", "an image"):
         from PIL import Image
 
@@ -58,7 +75,7 @@ def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None,
         planes.append(alpha[..., None])
     levels, wide = (
         np.clip(np.concatenate(planes, axis=2), 0.0, 1.0),
-        bits == 16 and (tiff or (channels == 1 and alpha is None)),
+        bits == 16 and (tiff or (suffix == ".png" and channels == 1 and alpha is None)),
     )
     pixels = np.round(levels * (65535 if wide else 255)).astype(np.uint16 if wide else np.uint8)
     file = io.BytesIO()
@@ -70,7 +87,8 @@ def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None,
         extra: Any = {} if alpha is None else {"extrasamples": ["unassalpha"]}
         tifffile.imwrite(file, pixels[..., 0] if pixels.shape[2] == 1 else pixels, photometric=kind, **extra)
         return file.getvalue()
-    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG", optimize=True)
+    name, options = FORMATS[suffix]
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, name, **options)
     return file.getvalue()
 
 

@@ -84,5 +84,4 @@ class SweepProgress(Tally):
         """The best run so far, in a few words; empty before there is one."""
         if self.best is None:
             return ""
-        value, row = self.best
-        return f"{next(iter(self.manifest.best.values()))} {number(value, 4)} at point {row.number}: {row.label}"
+        return f"{next(iter(self.manifest.best.values()))} {number(self.best.value, 4)} {self.best.label}"

@@ -10,7 +10,8 @@ import pytest
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.kinds import recognise
-from cgm_cli.spec.fields import TableArray
+from cgm_cli.readers.table import read_named
+from cgm_cli.spec.fields import TableArray, TableOptions
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
 
@@ -171,3 +172,10 @@ def test_a_row_is_dropped_from_points_and_labels_or_from_none(tmp_path):
 def test_options_of_a_table_need_its_target(tmp_path):
     with pytest.raises(CgmError, match="only a table has `missing`: name the column of its `target`"):
         loads(dump({"problem": {"template": "svm", "data": {"file": "x.svm", "missing": "drop"}}}))
+
+
+def test_bars_between_cells(tmp_path):
+    (tmp_path / "t.csv").write_text('name|x|y\na|1.5|2\n"b|c"|3|4\n')
+    found = read_named(tmp_path / "t.csv", TableOptions(names="name"), (), "t.csv")
+    assert found.row_names == ["a", "b|c"]
+    assert found.numbers(found.places(TableOptions(names="name"))).tolist() == [[1.5, 2.0], [3.0, 4.0]]

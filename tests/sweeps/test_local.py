@@ -14,6 +14,8 @@ from cgm_cli.cli import main
 from cgm_cli.runs.load import load_run
 from cgm_cli.sweeps import lease
 from cgm_cli.sweeps.lease import is_dead_here
+from cgm_cli.sweeps.manifest import Manifest, ManifestRow
+from cgm_cli.sweeps.tally import Tally
 from tests.sweeps.support import (
     BROKEN,
     LONG,
@@ -107,6 +109,24 @@ def test_an_option_of_another_executor_is_refused(tmp_path, options, told):
     write(tmp_path, "s", {"base": TINY, "sweep": {"repeat": 1}})
     assert told in sweep(tmp_path, "s.yaml", *options, code=2)[1]
     assert not (tmp_path / "runs").exists()
+
+
+def test_the_best_point_is_so_on_average_over_its_seeds(tmp_path):
+    """One whose seeds are not all done takes no part."""
+    (tmp_path / "runs" / "s").mkdir(parents=True)
+    values = {(1, 0): 1.0, (1, 1): 9.0, (2, 0): 4.0, (2, 1): 4.0, (3, 0): 0.5}
+    pairs = [*values, (3, 1)]
+    rows = [ManifestRow(n, f"r{n}", {"x": x, "seed": seed}, 1) for n, (x, seed) in enumerate(pairs, start=1)]
+    best = {"smallest": "error"}
+    manifest = Manifest(tmp_path / "runs" / "s", "s", None, tmp_path, "", "", None, best, tuple(rows))
+    tally = Tally(manifest, len(rows))
+    for row, value in zip(rows, values.values(), strict=False):
+        (tmp_path / row.id / "run").mkdir(parents=True)
+        told = {"status": "converged", "exit_code": 0, "result": {"status": "converged", "metrics": {"error": value}}}
+        (tmp_path / row.id / "run" / "status.json").write_text(json.dumps(told))
+        tally.consider(row)
+    assert tally.best is not None and (tally.best.value, tally.best.row.number) == (4.0, 3)
+    assert tally.best.label == "on average over 2 seeds: x=2"
 
 
 def test_a_sweep_its_table_and_what_a_second_one_shares_with_it(tmp_path):

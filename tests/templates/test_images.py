@@ -216,3 +216,17 @@ def test_an_array_of_three_dimensions_is_an_image(tmp_path, cgm, dtype):
     assert cgm("verify", tmp_path / "run")[0] == 0
     with pytest.raises(CgmError, match="has 3 dimensions"):
         solve({"problem": {"template": "kmeans-sdp", "clusters": 2, "points": given}})
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".bmp", ".webp", ".gif"])
+def test_other_formats_are_read_and_written(tmp_path, cgm, suffix):
+    """All but BMP lose some of an image."""
+    waves = np.sin(np.arange(16)[:, None] / 3.0 + np.arange(18) / 5.0)[..., None] * [0.3, 0.2, 0.4] + 0.5
+    given = Image.fromarray((255 * waves).astype(np.uint8))
+    given.save(tmp_path / f"photo{suffix}")
+    run = solve(identity({"file": str(tmp_path / f"photo{suffix}")}), out=tmp_path / "run").run
+    assert run is not None
+    written = tmp_path / f"out{'.png' if suffix == '.gif' else suffix}"
+    assert cgm("export", run, "--solution", written)[0] == 0
+    error = np.asarray(Image.open(written).convert("RGB")).astype(float) - np.asarray(given)
+    assert np.abs(error).max() <= (0 if suffix == ".bmp" else 40)
