@@ -24,7 +24,7 @@ from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, Modularity, WeightWithin
 from cgm_cli.templates.clustering import point_error
 from cgm_cli.templates.listing import Listing
-from cgm_cli.templates.partitioning import glimpsed, memory, relaxation, rounded
+from cgm_cli.templates.partitioning import glimpsed, memory, most_tried, relaxation, rounded
 from cgm_cli.templates.planted import BlockModel, Synchronisation
 from cgm_cli.templates.views import CutGraph, few_edges, nodes_in_groups
 
@@ -121,7 +121,7 @@ class CommunityDetection(Template):
             context.reserve("modularity of all pairs", 3 * dense)
             context.reserve("bounds on all entries", memory(n, self.communities))
             with located("trials"):
-                context.reserve("trials", 8 * (self.communities or int(np.sqrt(2.0 * n)) + 2) * self.trials * 4)
+                context.reserve("trials", 8 * n * most_tried(n, self.communities) * self.trials)
             return CommunityDetection(
                 found.adjacency, self.communities, self.criterion, self.resolution, labels, self.trials, found.labels
             )

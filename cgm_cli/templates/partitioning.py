@@ -76,15 +76,15 @@ def glimpsed(
 ) -> np.ndarray:
     """Labels (n,) of one trial, as in `rounded`, but by the columns of Y G: for what a step costs."""
     n = graph.shape[0]
-    most = parts or int(rng.integers(2, _most(n) + 1))
+    most = parts or int(rng.integers(2, most_tried(n, None) + 1))
     columns = [iterate.point.times(rng.standard_normal(n)) for _ in range(most)]
     labels = np.argmax(columns, axis=0)
     return evened(graph, labels, most) if equal else labels
 
 
-def _most(n: int) -> int:
-    """Communities that are tried at most where their number is open."""
-    return max(2, int(np.sqrt(2.0 * n)))
+def most_tried(n: int, parts: int | None) -> int:
+    """Communities that are tried at most: the root of 2 n where their number is open."""
+    return parts or max(2, int(np.sqrt(2.0 * n)))
 
 
 def rounded(
@@ -102,7 +102,7 @@ def rounded(
     communities k goes up to the root of 2 n. Where sizes have to be equal, some nodes are moved then.
     """
     n = graph.shape[0]
-    most = parts or _most(n)
+    most = most_tried(n, parts)
     best, value, number = np.zeros(n, dtype=np.int64), -np.inf, 0
     for samples in gaussian_samples(iterate, trials * most, rng, together=most):
         for first in range(0, samples.shape[1], most):
