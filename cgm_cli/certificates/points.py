@@ -13,15 +13,23 @@ import numpy as np
 
 from cgm_cli.certificates.certificate import Certificate
 from cgm_cli.certificates.clustering import Clustering, found
+from cgm_cli.certificates.many import memory, seconds
 from cgm_cli.certificates.samples import by_samples
 from cgm_cli.certificates.structure import by_structure
-from cgm_cli.certificates.whole import by_the_whole
+from cgm_cli.certificates.whole import by_one_matrix, by_the_whole
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import Deadline
-from cgm_cli.readers.memory import check_fits
+from cgm_cli.numerics.threads import one_thread, threads
+from cgm_cli.readers.memory import available_memory, check_fits
 
 WHOLE = 2000
-"""Points up to which they are taken all at once: some ten seconds."""
+"""Points up to which they are taken all at once, whatever the time: some ten seconds."""
+
+MANY = 20_000
+"""Points up to which they are, where time and memory allow: some minutes, and 5 GB."""
+
+FEW = 50
+"""Points of a cluster, in the mean, from which on they are: else X has no low rank."""
 
 FINDING = 0.3
 """The part of the time in which a clustering is looked for."""
@@ -120,11 +128,27 @@ def _proof(
         bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, _teller(tell, "step", value))
         # Of a better clustering the first bound holds as well.
         return _Proof(max(bound, first.bound), "whole", labels)
+    if _is_feasible(clustering, deadline):
+        target = None if within is None else value / (1.0 + within)
+        with threads(_cores()), one_thread():
+            bound, labels = by_one_matrix(
+                clustering, target, seed, deadline, looks_further, _teller(tell, "step", value)
+            )
+        if bound > 0.0:
+            return _Proof(max(bound, first.bound), "whole", labels)
     wanted, said = None if within is None else 1.0 / (1.0 + within), _teller(tell, "subset", 1.0)
     rounds, size = by_samples(clustering, failure, wanted, seed, deadline, _cores(), said)
     bound = rounds.ratio * value * (1.0 - ROUNDING)
     second = _Proof(bound, "samples", clustering.labels, len(rounds.logarithms), size)
     return max(first, second, key=lambda proof: proof.bound)
+
+
+def _is_feasible(clustering: Clustering, deadline: Deadline) -> bool:
+    """Whether there is time, and memory, for all points at once."""
+    n, k, available = clustering.labels.size, clustering.clusters, available_memory()
+    if n > MANY or k * FEW > n or (available is not None and memory(n, k) > available):
+        return False
+    return deadline.affords(seconds(n, k))
 
 
 def _teller(tell: Callable[[str], None], what: str, value: float) -> Callable[[int, float], None]:
