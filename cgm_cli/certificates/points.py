@@ -59,8 +59,9 @@ def certify(
     how many clusters the others may have, those of the labels if not given. within: a relative distance from the best
     that is enough, e.g. 0.02. time: seconds in all, None for no limit (beside `within`, where there are more than 2000
     points). failure: the probability with which the bound may be wrong where the points are too many to be taken all at
-    once; up to 2000 it is certified. The same seed gives the same labels and draws; how many rounds there are is a
-    matter of time. asked: polled; True ends it. tell: called with a line about progress.
+    once: up to 2000 it is certified, and up to 20,000 where time and memory allow. The same seed gives the same labels
+    and draws; how many steps or rounds there are is a matter of time. asked: polled; True ends it. tell: called with a
+    line about progress.
 
     Raises ProblemError, DataError and TypeError for arguments that are none.
     """
