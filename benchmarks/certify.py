@@ -1,5 +1,6 @@
 """How far from the best clusterings are proven to be, by their size: `python -m benchmarks.certify [--largest 1e7]
-[--time 60]`. Writes benchmarks/certify.md.
+[--time 60]`. Writes benchmarks/certify.md. One instance alone, as JSON: `--one overlapping 10000 --clusters 20 --within
+0.01`.
 
 Each instance is a process of its own, whose peak memory is told. Beside it stand the seconds of scikit-learn's
 KMeans(n_init=10), which proves nothing, and its value.
@@ -27,30 +28,40 @@ SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 COLUMNS = ["points", "n", "within", "failure", "by", "seconds", "memory", "k-means: seconds", "its value, relative"]
 
 
-def points_of(kind: str, n: int) -> np.ndarray:
+def points_of(kind: str, n: int, clusters: int = CLUSTERS) -> np.ndarray:
     """Points (n, d): blobs around Gaussian centres, or scikit-learn's digits."""
     if kind == "digits":
         from sklearn.datasets import load_digits
 
         return load_digits().data
     rng = np.random.default_rng(0)
-    centres = SPREADS[kind] * rng.standard_normal((CLUSTERS, DIMENSION))
-    return centres[rng.integers(CLUSTERS, size=n)] + rng.standard_normal((n, DIMENSION))
+    centres = SPREADS[kind] * rng.standard_normal((clusters, DIMENSION))
+    return centres[rng.integers(clusters, size=n)] + rng.standard_normal((n, DIMENSION))
 
 
-def measure(kind: str, n: int, seconds: float) -> dict[str, object]:
+def measure(
+    kind: str, n: int, seconds: float, clusters: int = CLUSTERS, within: float | None = None
+) -> dict[str, object]:
     """One instance, in this process."""
     from sklearn.cluster import KMeans
 
     from cgm_cli import certify
 
-    points = points_of(kind, n)
-    found = certify(points, clusters=CLUSTERS, time=seconds)
+    points = points_of(kind, n, clusters)
+    before = time.process_time()
+    found = certify(points, clusters=clusters, within=within, time=seconds)
+    processor = time.process_time() - before
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     began = time.perf_counter()
-    peer = KMeans(CLUSTERS, n_init=10, random_state=0).fit(points).inertia_
+    peer = KMeans(clusters, n_init=10, random_state=0).fit(points).inertia_
     spent = time.perf_counter() - began
-    return {**found.as_dict(), "memory": memory, "peer": peer / found.value, "peer_seconds": spent}
+    return {
+        **found.as_dict(),
+        "processor_seconds": processor,
+        "memory": memory,
+        "peer": peer / found.value,
+        "peer_seconds": spent,
+    }
 
 
 def row(kind: str, n: int, found: dict[str, Any]) -> list[str]:
@@ -73,9 +84,12 @@ def main() -> None:
     parser.add_argument("--largest", type=float, default=1e7, help="points at most (%(default)g)")
     parser.add_argument("--time", type=float, default=60.0, help="seconds for each (%(default)g)")
     parser.add_argument("--one", nargs=2, metavar=("KIND", "N"), help="one instance, as JSON")
+    parser.add_argument("--clusters", type=int, default=CLUSTERS, help="with --one: how many (%(default)g)")
+    parser.add_argument("--within", type=float, help="with --one: the relative distance that is enough")
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(measure(given.one[0], int(given.one[1]), given.time)))
+        kind, n = given.one
+        print(json.dumps(measure(kind, int(n), given.time, given.clusters, given.within)))
         return
     instances = [("digits", 1797), *((kind, n) for n in SIZES if n <= given.largest for kind in SPREADS)]
     rows = []
