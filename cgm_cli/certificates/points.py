@@ -34,6 +34,9 @@ FEW = 50
 FINDING = 0.3
 """The part of the time in which a clustering is looked for."""
 
+FIRST = 0.3
+"""The part of the rest in which few points are taken by one matrix, where somebody says what is near enough."""
+
 NEAR = 1e-3
 """The relative distance that is near enough of what costs next to nothing, where nobody says."""
 
@@ -124,19 +127,22 @@ def _proof(
     first = _Proof(by_structure(clustering, deadline)[0], "structure", clustering.labels)
     if first.bound * (1.0 + share) >= value or deadline.should_stop():
         return first
-    if clustering.labels.size <= WHOLE:
-        target = None if within is None else value / (1.0 + within)
-        bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, _teller(tell, "step", value))
+    target, told = None if within is None else value / (1.0 + within), _teller(tell, "step", value)
+    few = clustering.labels.size <= WHOLE
+    # One matrix comes near sooner, and the general method comes nearer.
+    if (not few or within is not None) and _is_feasible(clustering, deadline):
+        part = deadline.part(FIRST) if few else deadline
+        with threads(_cores()), one_thread():
+            bound, labels = by_one_matrix(clustering, target, seed, part, looks_further, told)
+        if bound > first.bound:
+            first = _Proof(bound, "whole", labels)
+        if bound > 0.0 and (not few or first.bound * (1.0 + share) >= value):
+            return first
+    if few:
+        clustering = Clustering(clustering.points, first.labels, k)
+        bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, told)
         # Of a better clustering the first bound holds as well.
         return _Proof(max(bound, first.bound), "whole", labels)
-    if _is_feasible(clustering, deadline):
-        target = None if within is None else value / (1.0 + within)
-        with threads(_cores()), one_thread():
-            bound, labels = by_one_matrix(
-                clustering, target, seed, deadline, looks_further, _teller(tell, "step", value)
-            )
-        if bound > 0.0:
-            return _Proof(max(bound, first.bound), "whole", labels)
     wanted, said = None if within is None else 1.0 / (1.0 + within), _teller(tell, "subset", 1.0)
     rounds, size = by_samples(clustering, failure, wanted, seed, deadline, _cores(), said)
     bound = rounds.ratio * value * (1.0 - ROUNDING)

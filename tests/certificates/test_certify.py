@@ -62,6 +62,15 @@ def test_many_points_are_certified_where_time_allows(monkeypatch):
     assert certify(points, clusters=3, within=0.3, time=60).how == "samples"
 
 
+def test_what_is_near_enough_by_one_matrix_is_not_taken_further(monkeypatch):
+    points = blobs(400, 3, 3, 1.5, 1)[0]
+    nearer = certify(points, clusters=3, within=1e-5, time=20)
+    monkeypatch.setattr("cgm_cli.certificates.points.by_the_whole", lambda *_: pytest.fail("it was near enough"))
+    found = certify(points, clusters=3, within=0.1)
+    assert found.how == "whole" and found.within_percent <= 10.0
+    assert found.bound <= nearer.bound * (1 + 1e-6) and nearer.how == "whole"
+
+
 def test_percentages_are_rounded_up():
     assert [rounded_up(percent) for percent in (1.201, 0.0123, 12.01, 99.5, 1.2)] == [
         "1.3",
