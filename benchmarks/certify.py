@@ -1,5 +1,6 @@
 """How far from the best clusterings are proven to be, by their size: `python -m benchmarks.certify [--largest 1e7]
-[--time 20] [--long 240]`. Writes benchmarks/certify.md. `--only KIND N` prints the row of one instance.
+[--time 20] [--long 240]`. Writes benchmarks/certify.md. `--only KIND N` prints the row of one instance;
+`--one overlapping 10000 --clusters 20 --within 0.01` one instance alone, as JSON.
 
 Each instance is a process of its own, whose peak memory is told. Beside it stand the seconds of scikit-learn's
 KMeans(n_init=10), which proves nothing, and its value.
@@ -44,7 +45,7 @@ SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 COLUMNS = ["points", "n", "within", "failure", "by", "seconds", "memory", "k-means: seconds", "its value, relative"]
 
 
-def points_of(kind: str, n: int) -> np.ndarray:
+def points_of(kind: str, n: int, clusters: int = CLUSTERS) -> np.ndarray:
     """Points (n, d): blobs around Gaussian centres, a set that ships with scikit-learn, or features of digits."""
     if kind in SETS:
         from sklearn import datasets
@@ -59,20 +60,25 @@ def points_of(kind: str, n: int) -> np.ndarray:
         path = next(found for folder in data_folders(None) if (found := folder / MNIST).is_file())
         return loadmat(path)["digits"].T
     rng = np.random.default_rng(0)
-    centres = SPREADS[kind] * rng.standard_normal((CLUSTERS, DIMENSION))
-    return centres[rng.integers(CLUSTERS, size=n)] + rng.standard_normal((n, DIMENSION))
+    centres = SPREADS[kind] * rng.standard_normal((clusters, DIMENSION))
+    return centres[rng.integers(clusters, size=n)] + rng.standard_normal((n, DIMENSION))
 
 
-def measure(kind: str, n: int, seconds: float) -> dict[str, object]:
+def measure(
+    kind: str, n: int, seconds: float, clusters: int = CLUSTERS, within: float | None = None
+) -> dict[str, object]:
     """One instance, in this process."""
     from sklearn.cluster import KMeans
 
     from cgm_cli import certify
 
-    points = points_of(kind, n)
-    clusters = SETS.get(kind, CLUSTERS)
-    found = certify(points, clusters=clusters, time=seconds)
-    told = {**found.as_dict(), "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+    points = points_of(kind, n, clusters)
+    clusters = SETS.get(kind, clusters)
+    before = time.process_time()
+    found = certify(points, clusters=clusters, within=within, time=seconds)
+    processor = time.process_time() - before
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    told = {**found.as_dict(), "processor_seconds": processor, "memory": memory}
     if n > PEER:
         return told
     began = time.perf_counter()
@@ -102,9 +108,12 @@ def main() -> None:
     parser.add_argument("--long", type=float, default=240.0, help="seconds for each of a million or more (%(default)g)")
     parser.add_argument("--only", nargs=2, metavar=("KIND", "N"), help="print the row of one instance")
     parser.add_argument("--one", nargs=2, metavar=("KIND", "N"), help="one instance, as JSON")
+    parser.add_argument("--clusters", type=int, default=CLUSTERS, help="with --one: how many (%(default)g)")
+    parser.add_argument("--within", type=float, help="with --one: the relative distance that is enough")
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(measure(given.one[0], int(given.one[1]), given.time)))
+        kind, n = given.one
+        print(json.dumps(measure(kind, int(n), given.time, given.clusters, given.within)))
         return
     instances = [(kind, len(points_of(kind, 0))) for kind in SETS]
     instances += [(kind, n) for kind, n in EMBEDDED.items() if "MNIST" not in kind or has_mnist()]

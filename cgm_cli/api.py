@@ -101,7 +101,8 @@ def certify(
     points (n, d): numbers, finite. labels (n,): the clustering, any values; without them one is looked for. clusters:
     how many clusters the others may have, those of the labels if not given. within: a relative distance from the best
     that is enough, e.g. 0.02. time: seconds, None for no limit. failure: the probability with which the proof may be
-    wrong where there are more than 2000 points; up to so many it is certified.
+    wrong where the points are too many to be taken all at once in the time, as more than 20,000 are; of others it is
+    certified.
 
     Raises CgmError and TypeError for arguments that are none.
     """

@@ -25,7 +25,8 @@ class CertifiedKMeans(ClusterMixin, BaseEstimator):
 
     n_clusters: how many clusters. within: a relative distance from the best that is enough, e.g. 0.02; None: as near as
     the time allows. time: seconds for a fit, None for no limit (beside `within`, of more than 2000 points). failure:
-    the probability with which the proof may be wrong of more than 2000 points; up to so many it is certified.
+    the probability with which the proof may be wrong where the points are too many to be taken all at once in the time,
+    as more than 20,000 are; of others it is certified.
     random_state: as in scikit-learn.
 
     Once it is fitted: labels_ (n,), cluster_centers_ (n_clusters, d), inertia_, the sum of squared distances to the

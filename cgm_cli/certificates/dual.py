@@ -50,11 +50,20 @@ def multipliers_of(cost: np.ndarray, labels: np.ndarray) -> np.ndarray:
     z is the largest for which r >= 0, but for a few entries, which are cut off.
     """
     names, own = np.unique(labels, return_inverse=True)
-    if names.size == 1:
-        return np.zeros_like(cost)
     member = (own[:, None] == np.arange(names.size)).astype(float)
+    spread = closed_form(cost @ member, own)[:, own]
+    return spread * spread.T
+
+
+def closed_form(sums: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """G >= 0 (s, K), zero in each point's own cluster, with N_ij = G_ib G_ja for i in a, j in b.
+
+    sums (s, K): C 1_b; own (s,): the cluster of each point, from 0, none of them empty.
+    """
+    if sums.shape[1] == 1:
+        return np.zeros_like(sums)
+    member = (own[:, None] == np.arange(sums.shape[1])).astype(float)
     sizes = member.sum(axis=0)
-    sums = cost @ member
     within = (sums * member).sum(axis=0) / sizes
     mine = sums[np.arange(own.size), own]
     row = (2.0 * mine - within[own]) / sizes[own]
@@ -64,6 +73,5 @@ def multipliers_of(cost: np.ndarray, labels: np.ndarray) -> np.ndarray:
     z = np.quantile((at_zero / slope)[across], LOW)
     r = np.where(across, np.maximum(at_zero - z * slope, 0.0), 0.0)
     totals = member.T @ r
-    scale = np.sqrt(totals * totals.T)
-    spread = r[:, own]
-    return spread * spread.T / np.where(scale > 0.0, scale, 1.0)[np.ix_(own, own)]
+    scale = (totals * totals.T) ** 0.25
+    return r / np.where(scale > 0.0, scale, 1.0)[own]

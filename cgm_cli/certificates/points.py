@@ -13,19 +13,30 @@ import numpy as np
 
 from cgm_cli.certificates.certificate import Certificate
 from cgm_cli.certificates.clustering import Clustering, found
+from cgm_cli.certificates.many import memory, seconds
 from cgm_cli.certificates.samples import by_samples
 from cgm_cli.certificates.structure import by_structure
-from cgm_cli.certificates.whole import by_the_whole
+from cgm_cli.certificates.whole import by_one_matrix, by_the_whole
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.deadline import Deadline
-from cgm_cli.readers.memory import check_fits
+from cgm_cli.numerics.threads import one_thread, threads
+from cgm_cli.readers.memory import available_memory, check_fits
 from cgm_cli.text import counted
 
 WHOLE = 2000
-"""Points up to which they are taken all at once: some ten seconds."""
+"""Points up to which they are taken all at once, whatever the time: some ten seconds."""
+
+MANY = 20_000
+"""Points up to which they are, where time and memory allow: some minutes, and 5 GB."""
+
+FEW = 50
+"""Points of a cluster, in the mean, from which on they are: else X has no low rank."""
 
 FINDING = 0.3
 """The part of the time in which a clustering is looked for."""
+
+FIRST = 0.3
+"""The part of the rest in which few points are taken by one matrix, where somebody says what is near enough."""
 
 NEAR = 1e-3
 """The relative distance that is near enough of what costs next to nothing, where nobody says."""
@@ -55,8 +66,9 @@ def certify(
     how many clusters the others may have, those of the labels if not given. within: a relative distance from the best
     that is enough, e.g. 0.02. time: seconds in all, None for no limit (beside `within`, where there are more than 2000
     points). failure: the probability with which the bound may be wrong where the points are too many to be taken all at
-    once; up to 2000 it is certified. The same seed gives the same labels and draws; how many rounds there are is a
-    matter of time. asked: polled; True ends it. tell: called with a line about progress.
+    once: up to 2000 it is certified, and up to 20,000 where time and memory allow. The same seed gives the same labels
+    and draws; how many steps or rounds there are is a matter of time. asked: polled; True ends it. tell: called with a
+    line about progress.
 
     Raises ProblemError, DataError and TypeError for arguments that are none.
     """
@@ -159,19 +171,43 @@ def _proof(
     first = _Proof(structure, "structure", clustering.labels, left_out=left_out)
     if first.bound * (1.0 + share) >= value or deadline.should_stop():
         return first
-    if clustering.labels.size <= WHOLE:
-        target = None if within is None else value / (1.0 + within)
-        said = watch.teller("step", value, 1.0)
-        bound, labels = by_the_whole(clustering, target, seed, deadline, looks_further, said)
+    target = None if within is None else value / (1.0 + within)
+    few = clustering.labels.size <= WHOLE
+
+    def known(labels: np.ndarray) -> np.ndarray | None:
+        """Of a better clustering the first bound holds as well, but not what it leaves open."""
+        return left_out if labels is clustering.labels else None
+
+    # One matrix comes near sooner, and the general method comes nearer.
+    if (not few or within is not None) and _is_feasible(clustering, deadline):
+        part, said = deadline.part(FIRST) if few else deadline, watch.teller("step", value, 1.0)
+        with threads(_cores()), one_thread():
+            bound, labels = by_one_matrix(clustering, target, seed, part, looks_further, said)
         watch.prove(bound)
-        # Of a better clustering the first bound holds as well, but not what it leaves open.
-        left_out = left_out if labels is clustering.labels else None
-        return _Proof(max(bound, first.bound), "whole", labels, left_out=left_out)
+        if bound > first.bound:
+            first = _Proof(bound, "whole", labels, left_out=known(labels))
+        if bound > 0.0 and (not few or first.bound * (1.0 + share) >= value):
+            return first
+    if few:
+        said = watch.teller("step", value, 1.0)
+        bound, labels = by_the_whole(
+            Clustering(clustering.points, first.labels, k), target, seed, deadline, looks_further, said
+        )
+        watch.prove(bound)
+        return _Proof(max(bound, first.bound), "whole", labels, left_out=known(labels))
     wanted, said = None if within is None else 1.0 / (1.0 + within), watch.teller("subset", value, value)
     rounds, size = by_samples(clustering, failure, wanted, seed, deadline, _cores(), said)
     bound = rounds.ratio * value * (1.0 - ROUNDING)
     second = _Proof(bound, "samples", clustering.labels, len(rounds.logarithms), size, left_out)
     return max(first, second, key=lambda proof: proof.bound)
+
+
+def _is_feasible(clustering: Clustering, deadline: Deadline) -> bool:
+    """Whether there is time, and memory, for all points at once."""
+    n, k, available = clustering.labels.size, clustering.clusters, available_memory()
+    if n > MANY or k * FEW > n or (available is not None and memory(n, k) > available):
+        return False
+    return deadline.affords(seconds(n, k))
 
 
 def _cores() -> int:

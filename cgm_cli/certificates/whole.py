@@ -8,6 +8,7 @@ import numpy as np
 
 from cgm_cli.certificates.clustering import RESTARTS, Clustering
 from cgm_cli.certificates.dual import dual_value, multipliers_of
+from cgm_cli.certificates.many import by_splitting
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.numerics.deadline import Deadline
@@ -68,6 +69,24 @@ def by_the_whole(
     x = result.solution.get("x")
     if not looks_further or x is None:
         return bound, clustering.labels
-    rounded = polished(points, kmeans(x @ points, k, RESTARTS, seed, deadline), k, deadline)
-    better = Clustering(points, rounded, k).value < clustering.value
-    return bound, rounded if better else clustering.labels
+    return bound, _better(clustering, x @ points, seed, deadline)
+
+
+def by_one_matrix(
+    clustering: Clustering,
+    wanted: float | None,
+    seed: int,
+    deadline: Deadline,
+    looks_further: bool,
+    tell: Callable[[int, float], None] = lambda k, bound: None,
+) -> tuple[float, np.ndarray]:
+    """The same of many thousand points, with one n x n matrix in single precision, and another for the proof."""
+    bound, denoised = by_splitting(clustering, wanted, seed, deadline, tell)
+    return bound, _better(clustering, denoised, seed, deadline) if looks_further else clustering.labels
+
+
+def _better(clustering: Clustering, denoised: np.ndarray, seed: int, deadline: Deadline) -> np.ndarray:
+    """The labels of a clustering, or better ones of the means that X gives to each point."""
+    points, k = clustering.points, clustering.clusters
+    rounded = polished(points, kmeans(denoised, k, RESTARTS, seed, deadline), k, deadline)
+    return rounded if Clustering(points, rounded, k).value < clustering.value else clustering.labels

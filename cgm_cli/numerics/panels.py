@@ -9,10 +9,13 @@ one matrix product per panel, at the speed of LAPACK's own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+
+from cgm_cli.numerics.bands import by_slabs
 
 PANEL = 512
 """Columns of a panel: at order 10000 no more than a second of work, and a sixth more of it than LAPACK takes."""
@@ -22,6 +25,9 @@ PRODUCT = 2e10
 
 PANELS_FROM = 5000
 """The order from which panels are worth their price: below, all of it is a second of work."""
+
+SLAB = 1024
+"""Rows of a panel that one thread works on: BLAS's own threads wait for each other by spinning."""
 
 ROWS, SPARSE = 256, 100.0
 """Rows of a sparse product at a time, with its entries and their places; and how many operations of a dense one take as
@@ -43,13 +49,22 @@ def cholesky(matrix: np.ndarray, should_stop: Callable[[], bool]) -> bool:
         last = min(n, first + PANEL)
         panel = matrix[first:, first:last]
         if first:
-            panel -= matrix[first:, :first] @ matrix[first:last, :first].T
+            by_slabs(partial(_take_off, panel, matrix[first:, :first], matrix[first:last, :first].T), panel.shape, SLAB)
         square, rest = panel[: last - first], panel[last - first :]
         factor = scipy.linalg.cholesky(square, lower=True, check_finite=False)
         square[np.tril_indices(last - first)] = factor[np.tril_indices(last - first)]
-        if rest.size:
-            rest[...] = scipy.linalg.solve_triangular(factor, rest.T, lower=True, check_finite=False).T
+        by_slabs(partial(_solve, factor, rest), rest.shape, SLAB)
     return True
+
+
+def _take_off(panel: np.ndarray, left: np.ndarray, right: np.ndarray, rows: slice) -> None:
+    panel[rows] -= left[rows] @ right
+
+
+def _solve(factor: np.ndarray, panel: np.ndarray, rows: slice) -> None:
+    """panel <- panel factor^-T, in some rows."""
+    if panel[rows].size:
+        panel[rows] = scipy.linalg.solve_triangular(factor, panel[rows].T, lower=True, check_finite=False).T
 
 
 class Triangle:

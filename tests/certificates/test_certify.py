@@ -46,11 +46,29 @@ def test_one_cluster_and_a_cluster_for_every_point_are_optimal():
 
 
 def test_many_points_are_taken_by_samples():
-    points, labels = blobs(4000, 3, 12, 1.0, 1)
+    points, labels = blobs(21_000, 3, 12, 1.0, 1)
     found = certify(points, [f"group {label}" for label in labels], within=0.1, failure=0.01, time=30)
     assert found.how == "samples" and found.failure == 0.01 and found.samples > 0
     assert 0.0 < found.within_percent <= 10.0
     assert "with probability 1 - 0.01" in found.sentence
+
+
+def test_many_points_are_certified_where_time_allows(monkeypatch):
+    monkeypatch.setattr("cgm_cli.certificates.points.WHOLE", 300)
+    points = blobs(400, 3, 3, 1.5, 1)[0]
+    found = certify(points, clusters=3, within=0.1, time=60)
+    assert found.how == "whole" and found.failure == 0.0 and 0.0 < found.within_percent <= 10.0
+    monkeypatch.setattr("cgm_cli.certificates.points.seconds", lambda n, clusters: 61.0)
+    assert certify(points, clusters=3, within=0.3, time=60).how == "samples"
+
+
+def test_what_is_near_enough_by_one_matrix_is_not_taken_further(monkeypatch):
+    points = blobs(400, 3, 3, 1.5, 1)[0]
+    nearer = certify(points, clusters=3, within=1e-5, time=20)
+    monkeypatch.setattr("cgm_cli.certificates.points.by_the_whole", lambda *_: pytest.fail("it was near enough"))
+    found = certify(points, clusters=3, within=0.1)
+    assert found.how == "whole" and found.within_percent <= 10.0
+    assert found.bound <= nearer.bound * (1 + 1e-6) and nearer.how == "whole"
 
 
 def test_percentages_are_rounded_up():
