@@ -16,6 +16,7 @@ SOLVERS = {
     "mixing": "adopted",
     "interior-point": "adopted",
     "universal": "adopted",
+    "composite-oracle": "adopted",
 }
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 

@@ -122,6 +122,7 @@ CORRECTIONS = {
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
+    "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
@@ -155,7 +156,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -174,6 +175,8 @@ METHODS: dict[str, str] = {
     "Yurtsever, Fercoq and Cevher 2019)",
     "upd": "universal primal-dual gradient: searched gradient steps on the dual, for a target accuracy: linear "
     "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
+    "gcg": "generalised conditional gradient: the oracle takes a penalty whole, where that has a closed form (Nesterov "
+    "2018; Xu 2017)",
 }
 
 

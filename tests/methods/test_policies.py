@@ -18,7 +18,7 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, cycle, solve
+from tests.methods.problems import KNOWN, Keep, cycle, shrinkage, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [
@@ -41,6 +41,8 @@ def subject(family, example):
         return *cycle(501), {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
+    if name == "composite-oracle":
+        return *shrinkage(), {"method": "gcg"}
     if name == "universal":
         return *KNOWN["linear-programme"](), {"method": "upd"}
     if name == "mini-batches":
