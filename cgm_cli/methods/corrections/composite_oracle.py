@@ -66,7 +66,7 @@ class CompositeState:
 
 @dataclass(frozen=True)
 class CompositeOracle:
-    """Steps towards the minimiser of <grad f, s> + g(s), where that has a closed form: sums over entries, over a box."""
+    """Steps towards the minimiser of <grad f, s> + g(s), where that has a closed form: sums of entries over a box."""
 
     class Spec(CorrectionSpec):
         kind: Literal["composite-oracle"] = "composite-oracle"
