@@ -32,8 +32,8 @@ needs more products for some than for others.
 def methods(problem: Problem) -> dict[str, dict[str, Any]]:
     """The section `solver` of each method, by the name of its row.
 
-    Without terms to smooth, dual ascent and the classical method are hcgm under another name. Methods of others are those
-    of `benchmarks.rivals`.
+    Without terms to smooth, dual ascent and the classical method are hcgm under another name. Those of others are in
+    `benchmarks.rivals`.
     """
     own = [name for name in METHODS if name not in RIVALS]
     named = [name for name in own if name != "cgm" and (problem.constrained or name != "cgal")]
