@@ -39,6 +39,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "fw-al": {"method": "fw-al"},
     "ial": {"method": "ial"},
     "shcgm": {"method": "shcgm"},
+    "gcg": {"method": "gcg"},
     "fully-corrective": {"method": "cgal", "correction": "fully-corrective"},
     "pairwise": {"method": "hcgm", "correction": "pairwise"},
     "auto": {"method": "auto"},

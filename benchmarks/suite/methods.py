@@ -16,6 +16,7 @@ from benchmarks.suite.problems import Problem
 from benchmarks.suite.references import Reference
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Leave, Status
+from cgm_cli.solving.rivals import RIVALS
 from cgm_cli.spec.registry import METHODS
 from cgm_cli.templates.build import build
 
@@ -31,9 +32,11 @@ needs more products for some than for others.
 def methods(problem: Problem) -> dict[str, dict[str, Any]]:
     """The section `solver` of each method, by the name of its row.
 
-    Without terms to smooth, dual ascent and the classical method are hcgm under another name.
+    Without terms to smooth, dual ascent and the classical method are hcgm under another name. Those of others are in
+    `benchmarks.rivals`.
     """
-    named = [name for name in METHODS if name != "cgm" and (problem.constrained or name != "cgal")]
+    own = [name for name in METHODS if name not in RIVALS]
+    named = [name for name in own if name != "cgm" and (problem.constrained or name != "cgal")]
     found = {name: {"method": name} for name in named}
     # What `auto` descends to is local descent, but over vectors.
     found["auto"] |= {} if problem.family == "logistic" else {"oracle": {"mode": "fixed", "tolerance": 1e-4}}

@@ -13,6 +13,11 @@ from cgm_cli.spec.model import SolverSpec
 SOLVERS = {
     "local-descent": "multipliers",
     **dict.fromkeys(("primal-dual", "mixing", "interior-point", "projection-newton", "universal"), "adopted"),
+    "primal-dual": "adopted",
+    "mixing": "adopted",
+    "interior-point": "adopted",
+    "universal": "adopted",
+    "composite-oracle": "adopted",
 }
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 

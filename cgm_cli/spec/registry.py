@@ -129,6 +129,7 @@ CORRECTIONS = {
     "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
+    "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
@@ -162,7 +163,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -181,6 +182,8 @@ METHODS: dict[str, str] = {
     "Yurtsever, Fercoq and Cevher 2019)",
     "upd": "universal primal-dual gradient: searched gradient steps on the dual, for a target accuracy: linear "
     "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
+    "gcg": "generalised conditional gradient: the oracle takes a penalty whole, where that has a closed form (Nesterov "
+    "2018; Xu 2017)",
 }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball
@@ -24,6 +25,7 @@ from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.penalties.box import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
+from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.duals.ascent import DualAscent
 from cgm_cli.methods.evaluation import evaluate
@@ -140,6 +142,15 @@ def lasso() -> tuple[CompositeProblem, float]:
     gap = np.linalg.solve(matrix.T, gradient)
     problem = CompositeProblem(L1Ball((5,), 1.0), LeastSquares(MatrixMap(matrix, (5,)), matrix @ x - gap))
     return problem, 0.5 * float(gap @ gap)
+
+
+def shrinkage() -> tuple[CompositeProblem, float]:
+    """min |x - t|^2 / 2 + |x|_1 / 2 over the box |x_i| <= 1: soft thresholding, clipped, as entries are apart."""
+    t = np.array([0.9, -1.4, 0.3, 2.5, -0.6])
+    x = np.clip(np.sign(t) * np.maximum(np.abs(t) - 0.5, 0.0), -1.0, 1.0)
+    terms = (Term("l1", Identity((5,)), L1Norm((5,), 0.5)),)
+    problem = CompositeProblem(Box(-np.ones(5), np.ones(5)), LeastSquares(Identity((5,)), t), terms)
+    return problem, 0.5 * float(np.square(x - t).sum()) + 0.5 * float(np.abs(x).sum())
 
 
 def cycle(n: int = 5) -> tuple[CompositeProblem, float]:

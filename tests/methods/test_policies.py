@@ -19,6 +19,7 @@ from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
 from tests.methods.problems import KNOWN, Keep, boundary, cycle, solve
+from tests.methods.problems import KNOWN, Keep, cycle, shrinkage, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [
@@ -43,6 +44,8 @@ def subject(family, example):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
     if name == "projection-newton":
         return *boundary(), {"method": "cgal"}
+    if name == "composite-oracle":
+        return *shrinkage(), {"method": "gcg"}
     if name == "universal":
         return *KNOWN["linear-programme"](), {"method": "upd"}
     if name == "mini-batches":

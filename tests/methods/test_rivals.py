@@ -3,6 +3,7 @@ refused where that does not hold.
 """
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +18,17 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.maximum import MaxCoordinate
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.composite_oracle import BoxOracle
 from cgm_cli.methods.corrections.mini_batches import Batches
 from cgm_cli.methods.scaling import objective_size
 from cgm_cli.methods.theory import fitted_slope
+from cgm_cli.readers.context import BuildContext
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.solving.rivals import RIVALS
+from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, solve
+from tests.methods.problems import KNOWN, Keep, shrinkage, solve
 
 SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 
@@ -162,6 +166,35 @@ def test_universal_steps_lead_to_their_target_accuracy(name):
     assert errors[-1] <= 1.0 or slope(worst_from_now_on(errors)[1:]) <= -0.5
 
 
+def test_a_composite_oracle_keeps_the_rate_of_smooth_problems():
+    """F(x_{k+1}) - F* <= 2 L_f D^2 / (k + 1) at every k, and no smoothing in the way of the bound."""
+    problem, optimum = shrinkage()
+    found, kept = ran(problem, 400, method="gcg")
+    true_to(problem, kept, optimum)
+    constants, k = problem.constants(), np.arange(1, len(kept.records))
+    excess = kept.column("total")[1:] - optimum
+    assert np.all(excess <= 2.0 * constants["L_f"] * constants["D_X"] ** 2 / (k + 1))
+    assert slope(worst_from_now_on(excess)) <= -0.9 and optimum - found.record.bound < 0.02 * optimum
+
+
+@pytest.mark.parametrize("kind", ["l1", "hinge", "quantile", "huber"])
+def test_the_composite_oracle_of_a_box_against_a_grid(kind):
+    rng = np.random.default_rng(7)
+    lower, upper = np.array([-1.0, 0.0, 0.2, -2.0]), np.array([1.0, 2.0, 3.0, -0.5])
+    spec = registry.lookup("penalty", kind).Spec(kind=kind)
+    penalty = spec.build(BuildContext((Path(),)), (4,))
+    oracle = BoxOracle(lower, upper, penalty)
+    grid = lower + np.linspace(0.0, 1.0, 201)[:, None] * (upper - lower)
+    for v in rng.standard_normal((20, 4)):
+        s, y = oracle.answer(v)
+        value = float(v @ s) + penalty.value(s)
+        # Entries are apart: the best of every one, the others at s.
+        for j in range(4):
+            others = [np.where(np.arange(4) == j, row, s) for row in grid]
+            assert value <= min(float(v @ x) + penalty.value(x) for x in others) + 1e-5
+        assert np.minimum((v + y) * lower, (v + y) * upper).sum() >= float((v + y) @ s) - 1e-5
+
+
 @pytest.mark.parametrize("kind", ["least-squares", "logistic"])
 def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
     rng = np.random.default_rng(6)
@@ -185,6 +218,8 @@ def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
         ({"method": "shcgm"}, "linear-programme", "draws rows of an objective .* no such", "correction"),
         ({"method": "shcgm"}, "minimax", "draws rows of an objective .* no such", "correction"),
         ({"method": "upd"}, "lasso", "linear objective alone", "correction"),
+        ({"method": "gcg"}, "lasso", "the domain is no box", "correction"),
+        ({"method": "gcg"}, "minimax", "smooth objective, and there is none", "correction"),
         ({"method": "fw-al", "dual_bound": 1.0}, "linear-programme", "not of `duals: diminishing`", "dual_bound"),
     ],
 )
