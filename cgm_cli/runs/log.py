@@ -211,7 +211,7 @@ class RunLog:
                 column = trace.create_dataset(name, data=padded)
                 places[name] = column.id.get_offset()
                 if not room:
-                    column.attrs[CHECKSUM] = zlib.crc32(padded)
+                    column.attrs[CHECKSUM] = zlib.crc32(padded.tobytes())
             for group, arrays in groups.items():
                 members = file.create_group(group)
                 for key, array in arrays.items():

@@ -12,12 +12,9 @@ from cgm_cli.spec.model import SolverSpec
 
 SOLVERS = {
     "local-descent": "multipliers",
-    **dict.fromkeys(("primal-dual", "mixing", "interior-point", "projection-newton", "universal"), "adopted"),
-    "primal-dual": "adopted",
-    "mixing": "adopted",
-    "interior-point": "adopted",
-    "universal": "adopted",
-    "composite-oracle": "adopted",
+    **dict.fromkeys(
+        ("primal-dual", "mixing", "interior-point", "projection-newton", "universal", "composite-oracle"), "adopted"
+    ),
 }
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
 

@@ -184,7 +184,8 @@ class KMeansSDP(Template):
                     pairs.append(pairs_of(None if given is None else context.array(given), n))
             if not any(each.size for each in pairs) and self.min_size is None and self.max_size is None:
                 return None
-            known = SideInformation(n, self.clusters, *pairs, self.min_size or 1, self.max_size or n)
+            together, apart = pairs
+            known = SideInformation(n, self.clusters, together, apart, self.min_size or 1, self.max_size or n)
             known.refuse()
             return known
 

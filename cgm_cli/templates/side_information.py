@@ -133,7 +133,7 @@ class SideInformation:
             costs.reshape(-1) / size_of_costs,
             constraints=rules,
             bounds=Bounds(0.0, 1.0),
-            integrality=np.ones(costs.size),
+            integrality=np.ones(costs.size, dtype=np.int64),
             options={"time_limit": max(0.5, min(SECONDS, deadline.left()))},
         )
         return None if found.x is None else found.x.reshape(parts, k).argmax(axis=1)

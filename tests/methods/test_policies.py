@@ -18,8 +18,7 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, boundary, cycle, solve
-from tests.methods.problems import KNOWN, Keep, cycle, shrinkage, solve
+from tests.methods.problems import KNOWN, Keep, boundary, cycle, shrinkage, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [

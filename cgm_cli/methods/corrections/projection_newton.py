@@ -100,6 +100,7 @@ class ProjectionNewton:
 
     needs_array: ClassVar[bool] = True
     replaces: ClassVar[Replacing] = "mostly"
+    keeps_theory: ClassVar[bool] = True
 
     def init(self, problem: CompositeProblem) -> DualPointOfProjection:
         return self._at(np.zeros(self._starts[-1]))
