@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from cgm_cli.blocks.maps.base import LinearMap
-from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
@@ -248,7 +247,7 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | Bo
     if problem.loss is not None and problem.loss.squares is not None and math.prod(problem.loss.map.out_shape) > size:
         return None
     # Rows of a matrix that sum to zero leave it singular: it has no interior, and descent has no need of one.
-    if problem.domain.symmetric and any(isinstance(term.map, RowSums) for term in problem.terms):
+    if problem.domain.symmetric and any(term.map.sums_rows for term in problem.terms):
         return None
     asks_for_all = any(term.map.is_identity for term in problem.terms) and problem.domain.cone is not None
     if asks_for_all and not (problem.domain.assumes_radius and rows <= ALL_ROWS):

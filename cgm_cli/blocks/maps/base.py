@@ -21,7 +21,7 @@ class LinearMap(ABC):
 
     What a map says of itself, and what is taken for true where it says nothing: `needs_array`: x, or the direction
     A^T y, has to be written out (a map that works on the factors of a matrix says no); `is_identity`: A x is x;
-    `is_diagonal`: A x is the diagonal of x.
+    `is_diagonal`: A x is the diagonal of x; `sums_rows`: A x are the sums of its rows.
     """
 
     in_shape: tuple[int, ...]
@@ -31,6 +31,7 @@ class LinearMap(ABC):
     needs_array: bool = True
     is_identity: bool = False
     is_diagonal: bool = False
+    sums_rows: bool = False
     trusts: tuple[str, ...] = ()
     """Functions of the user's that are believed to be A and its adjoint."""
 

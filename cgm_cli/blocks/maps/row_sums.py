@@ -23,6 +23,8 @@ WRITTEN_OUT = 4_000_000
 class RowSums(LinearMap):
     """X -> X 1 for an (m, n) matrix; |X 1| <= sqrt(n) |X|_F, attained by equal entries. The adjoint is y -> y 1^T."""
 
+    sums_rows = True
+
     needs_array = False
 
     class Spec(BlockSpec):
