@@ -15,7 +15,7 @@ import numpy as np
 
 from cgm_cli.api import solve
 from cgm_cli.methods.status import Status
-from tests.verify.support import altered
+from tests.verify.support import altered, forged
 
 PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
 BEGIN, END = "<!-- tampering: begin -->\n", "<!-- tampering: end -->\n"
@@ -92,7 +92,7 @@ def _state(run: Path, change: Callable[[dict], None]) -> None:
 
 
 def _file(run: Path, change: Callable[[h5py.File], None]) -> None:
-    with h5py.File(run / "run.h5", "r+") as file:
+    with forged(run) as file:
         change(file)
 
 
@@ -127,7 +127,7 @@ def consistent(row: int, **values) -> Callable[[Path], None]:
 
     def change(run: Path) -> None:
         cells(row, **values)(run)
-        with h5py.File(run / "run.h5", "r+") as file:
+        with forged(run) as file:
             trace = file["trace"]
             total, bound = float(trace["objective"][row] + trace["penalty"][row]), float(trace["bound"][row])
             trace["total"][row] = total
@@ -223,7 +223,7 @@ def beside(name: str, change: Callable[[Path], None]) -> Callable[[Path], None]:
 
 def _zeroed_sum(run: Path) -> None:
     """A recorded SHA-256."""
-    with h5py.File(run / "run.h5", "r+") as file:
+    with forged(run) as file:
         data = json.loads(file.attrs["data"])
         file.attrs["data"] = json.dumps(dict.fromkeys(data, "0" * 64))
 

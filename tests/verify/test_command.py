@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,7 +21,7 @@ from cgm_cli.verify.bound import minimum_of, recompute_bound
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.matrices import matrix_of
 from cgm_cli.verify.report import Verdict
-from tests.verify.support import altered, composed, copied, row, verified
+from tests.verify.support import altered, composed, copied, forged, row, verified
 from tests.verify.test_honest_runs import DIAGONAL, PSD
 
 
@@ -60,9 +59,9 @@ def test_json(run, tmp_path):
     assert {"quantity", "claimed", "recomputed", "difference", "tolerance", "verdict", "note"} == set(
         found["checks"][0]
     )
-    forged = copied(run, tmp_path / "forged")
-    altered(forged, "solution/left", lambda left: 1.01 * left)
-    done = command(forged, "--json")
+    copy = copied(run, tmp_path / "forged")
+    altered(copy, "solution/left", lambda left: 1.01 * left)
+    done = command(copy, "--json")
     assert done.exit_code == 4
     assert {check["quantity"] for check in json.loads(done.stdout)["checks"] if check["verdict"] == "fails"} >= {
         "domain",
@@ -88,7 +87,7 @@ def test_a_file_that_is_broken(run, tmp_path):
 
 def test_a_log_of_something_else(run, tmp_path):
     foreign = copied(run, tmp_path / "trace")
-    with h5py.File(foreign / "run.h5", "r+") as file:
+    with forged(foreign) as file:
         del file["trace/gap"]
     with pytest.raises(DataError, match="no column gap"):
         verify(foreign)
@@ -120,12 +119,12 @@ def test_a_run_that_was_killed(run, tmp_path):
     killed = copied(run, tmp_path / "run")
     state = json.loads((killed / "status.json").read_text())
     (killed / "status.json").write_text(json.dumps(state | {"status": "running", "result": None, "ended": None}))
-    with h5py.File(killed / "run.h5", "r+") as file:
+    with forged(killed) as file:
         del file["solution"], file["duals"]
     report = verify(killed)
     assert report.holds and [row.quantity for row in report.rows] == ["trace"]
     assert "was killed" in report.messages[0]
-    with h5py.File(killed / "run.h5", "r+") as file:
+    with forged(killed) as file:
         file["trace/total"][3] += 1.0
     assert not verify(killed).holds
 
@@ -141,7 +140,7 @@ def test_a_probable_bound_is_checked_and_not_proven(tmp_path, monkeypatch):
     monkeypatch.setattr("cgm_cli.verify.definite.DENSE", 20)
     monkeypatch.setattr("cgm_cli.verify.definite.BAND", 20)
     assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.CONSISTENT
-    with h5py.File(tmp_path / "run" / "run.h5", "r+") as file:
+    with forged(tmp_path / "run") as file:
         file["duals/diagonal"][...] *= 0.5
     assert row(verify(tmp_path / "run"), "upper bound (probable)").verdict is Verdict.FAILS
 
@@ -241,7 +240,7 @@ def claim_a_better_bound(run) -> None:
     total, bound = result["objective"], result["bound"]
     result["gap"] = abs(total - bound) / max(1.0, abs(total), abs(bound))
     (run / "status.json").write_text(json.dumps(state))
-    with h5py.File(run / "run.h5", "r+") as file:
+    with forged(run) as file:
         for name in ("bound", "gap"):
             file["trace"][name][-1] = result[name]
 

@@ -23,6 +23,7 @@ from cgm_cli.verify.report import Verdict
 from cgm_cli.verify.roundings import COMPARISONS, FORMULAS, Saved, contradiction, recomputed
 from tests.verify.support import altered, copied, row
 
+DATA = Path(__file__).parents[2] / "data"
 POINTS = np.random.default_rng(0).standard_normal((12, 2)).round(2).tolist()
 SQUARE = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
 PROBLEMS = {
@@ -36,6 +37,9 @@ PROBLEMS = {
         "communities": 3,
     },
     "minimum-bisection": {"graph": {"nodes": 31, "edges": 90}},
+    "sparse-pca": {"covariance": "pitprops", "cardinality": 5},
+    "nearest-correlation": {"matrix": [[1, 0.9, 0.2], [0.9, 1, 0.9], [0.2, 0.9, 1]]},
+    "optimal-power-flow": {"case": {"file": str(DATA / "case9.m")}},
     "robust-pca": {"image": "camera", "size": 12},
     "lovasz-theta": {"graph": {"cycle": 7}},
     "theta, weighted": {"template": "lovasz-theta", "graph": {"cycle": 7}, "weights": [1, 2, 3, 4, 5, 6, 7]},

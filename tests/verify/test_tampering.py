@@ -12,7 +12,7 @@ from cgm_cli.api import solve
 from cgm_cli.errors import DataError
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.report import Verdict
-from tests.verify.support import altered, composed, copied, row
+from tests.verify.support import altered, composed, copied, forged, row
 from tests.verify.tampering import CAUGHT, KINDS, PAGE, REFUSED, honest, table, written
 from tests.verify.test_honest_runs import DIAGONAL, PSD, SPLIT
 
@@ -50,7 +50,7 @@ def rewritten(run, **changes) -> None:
     """Other numbers in the result of status.json, and in the last row of the trace."""
     columns = {"objective": "total"}
     state = json.loads((run / "status.json").read_text())
-    with h5py.File(run / "run.h5", "r+") as file:
+    with forged(run) as file:
         for name, change in changes.items():
             state["result"][name] = change(state["result"][name])
             file["trace"][columns.get(name, name)][-1] = state["result"][name]
