@@ -219,10 +219,11 @@ class SparsePCA(Template):
     def claims(self) -> Sequence[Claim]:
         plain = ExplainedVariance(self.covariance, "loadings", most=self.most)
         value = replace(plain, penalty=self.penalty)
+        penalised = (Claim("penalised_variance", value, limit=1.0),) if self.penalty else ()
         return (
             Claim("explained_variance", plain, limit=None if self.penalty else 1.0),
             Claim("explained_share", replace(plain, whole=self._total)),
-            Claim("penalised_variance", value, limit=1.0),
+            *penalised,
             Claim("certified_ratio", AgainstBound(value, "ratio")),
         )
 

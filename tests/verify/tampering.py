@@ -203,9 +203,9 @@ def text(name: str, change: Callable[[str], str]) -> Callable[[Path], None]:
     return lambda run: (run / name).write_text(change((run / name).read_text()))
 
 
-def halved(name: str) -> Callable[[Path], None]:
-    """A file cut off in the middle."""
-    return lambda run: (run / name).write_bytes((run / name).read_bytes()[: (run / name).stat().st_size // 2])
+def halved(name: str, parts: int = 2) -> Callable[[Path], None]:
+    """A file cut off in the middle, or after a smaller part."""
+    return lambda run: (run / name).write_bytes((run / name).read_bytes()[: (run / name).stat().st_size // parts])
 
 
 def both(*changes: Callable[[Path], None]) -> Callable[[Path], None]:
@@ -450,7 +450,7 @@ KINDS = [
     Tampering("run.h5 deleted", "cut", lambda run: (run / "run.h5").unlink(), outcome=REFUSED),
     Tampering("status.json cut off", "cut", halved("status.json"), outcome=REFUSED),
     Tampering("status.json deleted", "cut", lambda run: (run / "status.json").unlink(), outcome=REFUSED),
-    Tampering("resolved.yaml cut off", "cut", halved("resolved.yaml"), outcome=REFUSED),
+    Tampering("resolved.yaml cut off", "cut", halved("resolved.yaml", 20), outcome=REFUSED),
 ]  # fmt: skip
 
 

@@ -38,6 +38,7 @@ PROBLEMS = {
     },
     "minimum-bisection": {"graph": {"nodes": 31, "edges": 90}},
     "sparse-pca": {"covariance": "pitprops", "cardinality": 5},
+    "sparse-pca, penalised": {"template": "sparse-pca", "covariance": "pitprops", "penalty": 0.1},
     "nearest-correlation": {"matrix": [[1, 0.9, 0.2], [0.9, 1, 0.9], [0.2, 0.9, 1]]},
     "optimal-power-flow": {"case": {"file": str(DATA / "case9.m")}},
     "robust-pca": {"image": "camera", "size": 12},
