@@ -141,6 +141,16 @@ def margin(built: Any) -> Known:
     return Known(programs.kernel_margin(built), "Clarabel", 1e-6)
 
 
+def crammer_singer(built: Any) -> Known:
+    points = np.column_stack([built.train.points, np.ones(len(built.train.points))])
+    value = programs.crammer_singer(points, built.train.labels, built.regularisation)
+    return Known(value, "scikit-learn (LIBLINEAR)", 1e-6)
+
+
+def labelled(built: Any) -> Known:
+    return Known(programs.labelled_sequences(built), "Clarabel", 1e-6)
+
+
 GENES = {"genes": 2000, "samples": 200, "factors": 3, "active": 20}
 RATIO = ("certified_ratio", "{:.4f}")
 CASES = [
@@ -195,6 +205,20 @@ CASES = [
         },
         "455 samples, 6 kernels",
         margin,
+        rounded=("test_error", "{:.3f}"),
+    ),
+    Case(
+        "multiclass support vector machine, digits",
+        fixed(template="structured-svm", points="digits", regularisation=0.1, test_fraction=0.25),
+        "1348 points, 10 labels",
+        crammer_singer,
+        rounded=("test_error", "{:.3f}"),
+    ),
+    Case(
+        "support vector machine of sequences, digits",
+        fixed(template="structured-svm", points="digit-sequences", regularisation=1.0, test_fraction=0.25),
+        "60 sequences, 10 labels",
+        labelled,
         rounded=("test_error", "{:.3f}"),
     ),
     network("case9", 5296.69),

@@ -172,6 +172,7 @@ CASES = [
     Case("spectrahedron-game", "spectrahedron-game.yaml", mixture, "cutting planes"),
     Case("max-margin", "max-margin-iris.yaml", margin, "SLSQP"),
     Case("kernel-learning", "kernel-learning.yaml", programs.kernel_margin, "Clarabel"),
+    Case("structured-svm", "structured-svm.yaml", programs.labelled_sequences, "Clarabel"),
     # Affine constraints
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form"),
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form", ("problem.nonnegative=true",)),

@@ -16,6 +16,7 @@ RIVALS: Mapping[str, Mapping[str, str]] = {
     "saddle-fw": {"smoothing": "constant", "duals": "best-response"},
     "upd": {"smoothing": "constant", "correction": "universal", "duals": "adopted"},
     "gcg": {"smoothing": "constant", "correction": "composite-oracle", "duals": "adopted"},
+    "bcfw": {"correction": "block-coordinate"},
     "shcgm": {"smoothing": "stochastic-homotopy", "correction": "mini-batches"},
 }
 """Families that are left out are as in every spec that says nothing of them."""

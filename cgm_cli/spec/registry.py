@@ -24,12 +24,14 @@ DOMAINS = {
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
+    "chain-marginals": "cgm_cli.blocks.domains.chain_marginals:ChainMarginals",
     "polytope": "cgm_cli.blocks.domains.polytope:Polytope",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {
     "linear": "cgm_cli.blocks.losses.linear:Linear",
     "quadratic": "cgm_cli.blocks.losses.quadratic:Quadratic",
+    "factored-quadratic": "cgm_cli.blocks.losses.factored_quadratic:FactoredQuadratic",
     "least-squares": "cgm_cli.blocks.losses.least_squares:LeastSquares",
     "logistic": "cgm_cli.blocks.losses.logistic:Logistic",
     "log-det": "cgm_cli.blocks.losses.log_det:LogDet",
@@ -90,6 +92,7 @@ TEMPLATES = {
     "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
     "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
     "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
+    "structured-svm": "cgm_cli.templates.structured_svm:StructuredSVM",
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
@@ -131,6 +134,7 @@ CORRECTIONS = {
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
     "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
+    "block-coordinate": "cgm_cli.methods.corrections.block_coordinate:BlockCoordinate",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
@@ -163,7 +167,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg", "bcfw"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -184,6 +188,8 @@ METHODS: dict[str, str] = {
     "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
     "gcg": "generalised conditional gradient: the oracle takes a penalty whole, where that has a closed form (Nesterov "
     "2018; Xu 2017)",
+    "bcfw": "block-coordinate Frank-Wolfe: searched steps on one block of a product at a time: a smooth objective "
+    "alone (Lacoste-Julien, Jaggi, Schmidt and Pletscher 2013)",
 }
 
 

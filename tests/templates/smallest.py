@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,21 @@ def bodies() -> list[Body]:
                 lengths=0,
             ),
         ]
+    for length, labels in ((1, 2), (2, 1), (2, 2)):
+        paths = itertools.product(range(labels), repeat=length)
+        found.append(
+            _hull(
+                f"chain-marginals {length} of {labels}",
+                lambda r, size=(length, labels): {"kind": "chain-marginals", "length": size[0], "labels": size[1]},
+                [
+                    np.concatenate(
+                        [np.eye(labels)[list(y)].ravel(), *(np.eye(labels**2)[labels * a + b] for a, b in pairwise(y))]
+                    )
+                    for y in paths
+                ],
+                lengths=0,
+            )
+        )
     for rows, columns in ((1, 1), (1, 2), (2, 1), (2, 2)):
         found.append(
             _ball(
@@ -1312,6 +1328,44 @@ def kernels() -> list[Case]:
     return found
 
 
+def labellings() -> list[Case]:
+    """Structured support vector machines of two points a = (x, 1): with D the difference of the weights of two labels,
+    t |D|^2 / 4 and the mean of max(0, 1 - D a_0), max(0, 1 + D a_1). Data in another unit are other data.
+    """
+    found = []
+    for name, points, regularisation, optimum in [
+        ("equal points", [[1.0], [1.0]], 1.0, 1.0),  # D = 0
+        ("opposite points, much regularised", [[1.0], [-1.0]], 4.0, 0.75),  # D = (1/2, 0)
+        ("opposite points", [[1.0], [-1.0]], 0.5, 0.125),  # D = (1, 0)
+    ]:
+        found.append(
+            Case(
+                f"structured-svm, {name}",
+                lambda u, r, points=points, regularisation=regularisation: {
+                    "template": "structured-svm",
+                    "points": points,
+                    "labels": [0, 1],
+                    "regularisation": regularisation,
+                },
+                optimum,
+                1.0,
+                (0, 0),
+                sense=-1,
+            )
+        )
+    found.append(
+        Case(
+            "structured-svm, one label",
+            lambda u, r: {"template": "structured-svm", "points": [[1.0]], "labels": [0]},
+            np.nan,
+            1.0,
+            (0, 0),
+            refused="one label only",
+        )
+    )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1339,5 +1393,6 @@ def templates(folder: Path) -> list[Case]:
         *components(),
         *correlations(),
         *kernels(),
+        *labellings(),
         *networks(folder),
     ]
