@@ -58,8 +58,10 @@ class FactoredQuadratic(Loss):
                 f"the factor is {named(factor.shape)}, but the domain has {counted(size, 'variable')}", ("factor",)
             )
         row = fit(linear, in_shape, "the linear term", "the domain").reshape(1, -1)
-        rows = sp.vstack([factor, row], format="csc") if is_sparse(factor) else np.vstack([factor, row])
-        self.map = MatrixMap(rows, in_shape)
+        if is_sparse(factor):
+            self.map = MatrixMap(sp.csc_array(sp.vstack([sp.csr_array(factor), sp.csr_array(row)])), in_shape)
+        else:
+            self.map = MatrixMap(np.vstack([factor, row]), in_shape)
         norm = operator_norm(factor)
         self.lipschitz, self.lipschitz_bound = norm**2, norm_bound(factor, norm) ** 2
 

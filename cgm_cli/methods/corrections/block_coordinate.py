@@ -163,7 +163,7 @@ class BlockCoordinate:
         image = np.array(state.point.loss_image)
         active = list(memory.active or [ActiveSet.at(DenseAtom(x[part.places])) for part in self.parts])
         count = len(self.parts)
-        for place in state.rng.integers(count, size=self.passes * count):
+        for place in map(int, state.rng.integers(count, size=self.passes * count)):
             deadline.check()
             part = self.parts[place]
             atom = self._answer(part, image, state.rng)
@@ -210,7 +210,7 @@ class BlockCoordinate:
         """The best weights of all atoms, a row for each block, by a few projected gradients."""
         images = [part.columns @ each.atoms for part, each in zip(self.parts, active, strict=True)]
         columns, counts = np.hstack(images), np.array([each.weights.size for each in active])
-        known = np.arange(counts.max()) < counts[:, None]
+        known: np.ndarray = np.arange(int(counts.max())) < counts[:, None]
         start = np.zeros(known.shape)
         start[known] = np.concatenate([each.weights for each in active])
         shape = self.loss.map.out_shape
