@@ -151,6 +151,10 @@ def labelled(built: Any) -> Known:
     return Known(programs.labelled_sequences(built), "Clarabel", 1e-6)
 
 
+def together(built: Any) -> Known:
+    return Known(programs.tasks_together(built), "Clarabel", 1e-6)
+
+
 GENES = {"genes": 2000, "samples": 200, "factors": 3, "active": 20}
 RATIO = ("certified_ratio", "{:.4f}")
 CASES = [
@@ -219,6 +223,18 @@ CASES = [
         fixed(template="structured-svm", points="digit-sequences", regularisation=1.0, test_fraction=0.25),
         "60 sequences, 10 labels",
         labelled,
+        rounded=("test_error", "{:.3f}"),
+    ),
+    Case(
+        "trace-norm regression of several tasks, random",
+        fixed(
+            template="multi-task-regression",
+            data={"samples": 400, "features": 60, "tasks": 30, "rank": 3, "noise": 0.5, "missing": 0.2},
+            radius=12.0,
+            test_fraction=0.25,
+        ),
+        "60 features, 30 tasks",
+        together,
         rounded=("test_error", "{:.3f}"),
     ),
     network("case9", 5296.69),

@@ -147,6 +147,7 @@ CASES = [
     ),
     Case("sparse-regression", "sparse-logistic.yaml", references.sparse_regression, PROJECTED),
     Case("matrix-completion", "matrix-completion.yaml", references.matrix_completion, PROJECTED),
+    Case("multi-task-regression", "multi-task-regression.yaml", programs.tasks_together, "Clarabel"),
     Case("matrix-completion", "one-bit-completion.yaml", references.matrix_completion, PROJECTED),
     Case("group-lasso", "group-lasso.yaml", latent, PROJECTED),
     # Regularised

@@ -283,6 +283,18 @@ def labelled_sequences(built) -> float:
     return float(cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL"))
 
 
+def tasks_together(built) -> float:
+    """Of a template `multi-task-regression`, task by task, by Clarabel."""
+    import cvxpy as cp
+
+    features, targets = built.train.features, built.train.targets
+    w, known = cp.Variable((features.shape[1], targets.shape[1])), ~np.isnan(targets)
+    errors = [cp.sum_squares(features[rows] @ w[:, task] - targets[rows, task]) for task, rows in enumerate(known.T)]
+    objective = 0.5 * cp.sum(errors) / known.sum()
+    inside = [cp.normNuc(w) <= built.problem.domain.radius]
+    return float(cp.Problem(cp.Minimize(objective), inside).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

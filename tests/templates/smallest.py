@@ -1366,6 +1366,33 @@ def labellings() -> list[Case]:
     return found
 
 
+def tasks() -> list[Case]:
+    """One sample: the point of a ball that is nearest to its targets."""
+    found = []
+    for name, features, targets, radius, optimum in [
+        ("one task", [[1.0]], [[1.0]], 0.5, 0.125),
+        ("one task, met", [[1.0]], [[1.0]], 2.0, 0.0),
+        ("two tasks", [[1.0]], [[3.0, 4.0]], 2.0, 2.25),
+        ("two features", [[3.0, 4.0]], [[15.0]], 2.0, 12.5),
+        ("a feature of no value", [[0.0]], [[1.0]], 1.0, 0.5),
+    ]:
+        found.append(
+            Case(
+                f"multi-task-regression, {name}",
+                lambda u, r, features=features, targets=targets, radius=radius: {
+                    "template": "multi-task-regression",
+                    "data": {"features": features, "targets": (r * np.array(targets)).tolist()},
+                    "standardise": False,
+                    "radius": r * radius,
+                },
+                optimum,
+                max(1.0, optimum),
+                (0, 2 * int(optimum > 0.0)),
+            )
+        )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1394,5 +1421,6 @@ def templates(folder: Path) -> list[Case]:
         *correlations(),
         *kernels(),
         *labellings(),
+        *tasks(),
         *networks(folder),
     ]
