@@ -190,6 +190,7 @@ CASES = [
     Case("optimal-power-flow", "optimal-power-flow.yaml", lambda built: 5296.69, "MATPOWER"),
     Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
     Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
+    Case("covariance-estimation", "covariance-estimation.yaml", programs.covariance_optimum, "Clarabel"),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),
 ]

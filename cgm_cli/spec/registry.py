@@ -92,6 +92,7 @@ TEMPLATES = {
     "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
     "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
     "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
+    "covariance-estimation": "cgm_cli.templates.covariance_estimation:CovarianceEstimation",
     "multi-task-regression": "cgm_cli.templates.multi_task_regression:MultiTaskRegression",
     "structured-svm": "cgm_cli.templates.structured_svm:StructuredSVM",
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",

@@ -295,6 +295,23 @@ def tasks_together(built) -> float:
     return float(cp.Problem(cp.Minimize(objective), inside).solve(solver="CLARABEL"))
 
 
+def covariance_optimum(built) -> float:
+    """Of a template `covariance-estimation`, with both matrices of a sum, by Clarabel."""
+    import cvxpy as cp
+
+    c, n = built.covariance, len(built.covariance)
+    x = cp.Variable((n, n), PSD=True)
+    constraints = [cp.trace(x) <= built.problem.domain.radius]
+    if built.structure == "both":
+        found, size = x, cp.sum(cp.abs(x))
+    else:
+        s = cp.Variable((n, n), symmetric=True)
+        found, size = x + s, cp.sum(cp.abs(cp.multiply(1.0 - np.eye(n), s)))
+        constraints.append(cp.diag(x) <= c.diagonal())
+    objective = 0.5 * cp.sum_squares(found - c) + built.penalty * size
+    return float(cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

@@ -1393,6 +1393,36 @@ def tasks() -> list[Case]:
     return found
 
 
+def covariances() -> list[Case]:
+    """Estimates of one or two variables."""
+    off, found = [[2.0, 1.0], [1.0, 2.0]], []
+    for name, covariance, penalty, fields, optimum in [
+        ("one variable", [[2.0]], 0.5, {}, 0.875),  # x = 3/2
+        ("a bound on the variance", [[2.0]], 0.5, {"radius": 1.0}, 1.0),
+        ("a penalty as large as the variance", [[2.0]], 3.0, {}, 2.0),
+        ("two variables apart", [[2.0, 0.0], [0.0, 1.0]], 0.5, {"radius": 1.0}, 1.5),  # x = diag(1, 0)
+        # x_12 is half the trace at the most.
+        ("a sum, all of low rank", off, 1.0, {"structure": "sum", "radius": 10.0}, 0.0),
+        ("a sum, squares", off, 1.0, {"structure": "sum", "radius": 1.0}, 0.25),
+        ("a sum, moved to zero", off, 0.25, {"structure": "sum", "radius": 1.0}, 0.1875),
+    ]:
+        found.append(
+            Case(
+                f"covariance-estimation, {name}",
+                lambda u, r, covariance=covariance, penalty=penalty, fields=fields: {
+                    "template": "covariance-estimation",
+                    "covariance": (r * np.array(covariance)).tolist(),
+                    "penalty": r * penalty,
+                    **{key: r * value if key == "radius" else value for key, value in fields.items()},
+                },
+                optimum,
+                max(1.0, optimum),
+                (0, 2 * int(optimum > 0.0)),
+            )
+        )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1422,5 +1452,6 @@ def templates(folder: Path) -> list[Case]:
         *kernels(),
         *labellings(),
         *tasks(),
+        *covariances(),
         *networks(folder),
     ]
