@@ -184,6 +184,12 @@ CASES = [
     Case("minimum-bisection", "minimum-bisection.yaml", halves, "ADMM"),
     # The relaxation is tight: no permutation is better than it.
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
+    Case(
+        "graph-matching",
+        "graph-matching.yaml",
+        lambda built: programs.matching_relaxation(built.first, built.second),
+        "Clarabel",
+    ),
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
     # What dispatches cost is known from MATPOWER's own solver, and the relaxation is tight here.

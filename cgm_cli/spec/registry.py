@@ -98,6 +98,7 @@ TEMPLATES = {
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
+    "graph-matching": "cgm_cli.templates.graph_matching:GraphMatching",
     "transport": "cgm_cli.templates.transport:Transport",
     "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
     "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",

@@ -312,6 +312,15 @@ def covariance_optimum(built) -> float:
     return float(cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL"))
 
 
+def matching_relaxation(first, second) -> float:
+    """min |A P - P B|^2 / 2 over doubly stochastic P, by Clarabel."""
+    import cvxpy as cp
+
+    p = cp.Variable(first.shape, nonneg=True)
+    sums = [cp.sum(p, axis=0) == 1.0, cp.sum(p, axis=1) == 1.0]
+    return float(cp.Problem(cp.Minimize(0.5 * cp.sum_squares(first @ p - p @ second)), sums).solve(solver="CLARABEL"))
+
+
 def completion(places, target, shape, radius, largest) -> float:
     """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
 

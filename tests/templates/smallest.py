@@ -1423,6 +1423,26 @@ def covariances() -> list[Case]:
     return found
 
 
+def matchings() -> list[Case]:
+    """Two nodes and an edge: of weights w and v, (w - v)^2 |P|^2 / 2, which is least where all entries are 1/2."""
+    found = []
+    for name, first, second, optimum in [("the same edge", 1.0, 1.0, 0.0), ("other weights", 1.0, 3.0, 2.0)]:
+        found.append(
+            Case(
+                f"graph-matching, {name}",
+                lambda u, r, first=first, second=second: {
+                    "template": "graph-matching",
+                    "first": [[0.0, r * first], [r * first, 0.0]],
+                    "second": [[0.0, r * second], [r * second, 0.0]],
+                },
+                optimum,
+                max(1.0, optimum),
+                (0, 2 * int(optimum > 0.0)),
+            )
+        )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1453,5 +1473,6 @@ def templates(folder: Path) -> list[Case]:
         *labellings(),
         *tasks(),
         *covariances(),
+        *matchings(),
         *networks(folder),
     ]
