@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
-from cgm_cli.blocks.iterates import DenseIterate, Iterate
+from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.problem import CompositeProblem
@@ -122,10 +122,6 @@ class GraphMatching(Template):
         eye = sp.eye_array(n)
         difference = sp.csr_array(sp.kron(a, eye) - sp.kron(eye, b.T))
         self.problem = CompositeProblem(Birkhoff(n), LeastSquares(MatrixMap(difference, (n, n)), np.zeros(n * n)))
-
-    def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:
-        """overlap: of the permutation nearest to x, before a search."""
-        return {"overlap": self._overlap(_nearest(iterate.array))}
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
