@@ -40,6 +40,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "ial": {"method": "ial"},
     "shcgm": {"method": "shcgm"},
     "gcg": {"method": "gcg"},
+    "mirror-prox": {"method": "mirror-prox"},
     "fully-corrective": {"method": "cgal", "correction": "fully-corrective"},
     "pairwise": {"method": "hcgm", "correction": "pairwise"},
     "auto": {"method": "auto"},

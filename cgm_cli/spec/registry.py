@@ -131,6 +131,7 @@ CORRECTIONS = {
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
     "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
+    "mirror-prox": "cgm_cli.methods.corrections.mirror_prox:MirrorProx",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
@@ -163,7 +164,7 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg"]
+MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg", "mirror-prox"]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -184,6 +185,8 @@ METHODS: dict[str, str] = {
     "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
     "gcg": "generalised conditional gradient: the oracle takes a penalty whole, where that has a closed form (Nesterov "
     "2018; Xu 2017)",
+    "mirror-prox": "semi-proximal mirror-prox: extragradient steps on x and the duals of finite penalties, projections "
+    "left to the oracle (He and Harchaoui 2015)",
 }
 
 

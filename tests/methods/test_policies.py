@@ -45,6 +45,8 @@ def subject(family, example):
         return *boundary(), {"method": "cgal"}
     if name == "composite-oracle":
         return *shrinkage(), {"method": "gcg"}
+    if name == "mirror-prox":
+        return *KNOWN["minimax"](), {"method": "mirror-prox"}
     if name == "universal":
         return *KNOWN["linear-programme"](), {"method": "upd"}
     if name == "mini-batches":

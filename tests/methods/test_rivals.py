@@ -20,6 +20,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.composite_oracle import BoxOracle
 from cgm_cli.methods.corrections.mini_batches import Batches
+from cgm_cli.methods.corrections.mirror_prox import Metric
 from cgm_cli.methods.scaling import objective_size
 from cgm_cli.methods.theory import fitted_slope
 from cgm_cli.readers.context import BuildContext
@@ -166,6 +167,24 @@ def test_universal_steps_lead_to_their_target_accuracy(name):
     assert errors[-1] <= 1.0 or slope(worst_from_now_on(errors)[1:]) <= -0.5
 
 
+@pytest.mark.parametrize("name", ["game", "minimax"])
+def test_mirror_prox_keeps_its_bound_and_asks_the_oracle_no_more_than_its_theorem_does(name, monkeypatch):
+    """F - F* <= (Theta + 2 sum of eps_s) / t at every t, with eps_s = c Theta / s; and a projection to a gap of eps
+    takes at most 27 D^2 / (4 tau eps) calls (Jaggi 2013, Theorem 2), of which there are two a step.
+    """
+    problem, optimum = game() if name == "game" else KNOWN["minimax"]()
+    lmo, calls, share = problem.domain.lmo, [], 0.1
+    monkeypatch.setattr(problem.domain, "lmo", lambda *given: calls.append(1) or lmo(*given))
+    _, kept = ran(problem, 100, method="mirror-prox", correction={"kind": "mirror-prox", "share": share})
+    true_to(problem, kept, optimum)
+    metric, t = Metric.of(problem), np.arange(1, 101)
+    excess = kept.column("total")[1:] - optimum
+    assert np.all(excess <= metric.width * (1.0 + 2.0 * share * np.cumsum(1.0 / t)) / t)
+    assert slope(excess) <= -0.8 and optimum - kept.records[-1].bound < 0.01
+    most = 27.0 * problem.domain.diameter**2 / (4.0 * metric.tau * share * metric.width) * t + 2.0
+    assert 300 < len(calls) <= 101 + 2.0 * most.sum()
+
+
 def test_a_composite_oracle_keeps_the_rate_of_smooth_problems():
     """F(x_{k+1}) - F* <= 2 L_f D^2 / (k + 1) at every k, and no smoothing in the way of the bound."""
     problem, optimum = shrinkage()
@@ -219,6 +238,8 @@ def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
         ({"method": "shcgm"}, "minimax", "draws rows of an objective .* no such", "correction"),
         ({"method": "upd"}, "lasso", "linear objective alone", "correction"),
         ({"method": "gcg"}, "lasso", "the domain is no box", "correction"),
+        ({"method": "mirror-prox"}, "linear-programme", "the duals of a constraint .* .balance.", "correction"),
+        ({"method": "mirror-prox"}, "lasso", "is for penalties, .* and there is none", "correction"),
         ({"method": "gcg"}, "minimax", "smooth objective, and there is none", "correction"),
         ({"method": "fw-al", "dual_bound": 1.0}, "linear-programme", "not of `duals: diminishing`", "dual_bound"),
     ],
