@@ -43,6 +43,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "mirror-prox": {"method": "mirror-prox"},
     "fully-corrective": {"method": "cgal", "correction": "fully-corrective"},
     "pairwise": {"method": "hcgm", "correction": "pairwise"},
+    "away-step": {"method": "hcgm", "correction": "away-step"},
+    "blended": {"method": "hcgm", "correction": "blended"},
     "auto": {"method": "auto"},
 }
 

@@ -124,6 +124,8 @@ CORRECTIONS = {
     "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
+    "away-step": "cgm_cli.methods.corrections.away_step:AwayStep",
+    "blended": "cgm_cli.methods.corrections.blended:Blended",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
