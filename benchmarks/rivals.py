@@ -39,6 +39,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "fw-al": {"method": "fw-al"},
     "ial": {"method": "ial"},
     "shcgm": {"method": "shcgm"},
+    "h-1sfw": {"method": "h-1sfw"},
+    "svrf": {"method": "svrf"},
     "gcg": {"method": "gcg"},
     "mirror-prox": {"method": "mirror-prox"},
     "fully-corrective": {"method": "cgal", "correction": "fully-corrective"},

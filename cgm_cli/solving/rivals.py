@@ -18,6 +18,8 @@ RIVALS: Mapping[str, Mapping[str, str]] = {
     "mirror-prox": {"smoothing": "constant", "correction": "mirror-prox", "duals": "adopted"},
     "gcg": {"smoothing": "constant", "correction": "composite-oracle", "duals": "adopted"},
     "shcgm": {"smoothing": "stochastic-homotopy", "correction": "mini-batches"},
+    "h-1sfw": {"smoothing": "sampled-homotopy", "correction": "constraint-batches"},
+    "svrf": {"correction": "variance-reduced"},
 }
 """Families that are left out are as in every spec that says nothing of them."""
 

@@ -49,6 +49,10 @@ def subject(family, example):
         return *KNOWN["minimax"](), {"method": "mirror-prox"}
     if name == "universal":
         return *KNOWN["linear-programme"](), {"method": "upd"}
+    if name in ("constraint-batches", "sampled-homotopy"):
+        return *KNOWN["linear-programme"](), {"method": "h-1sfw"}
+    if name == "variance-reduced":
+        return *KNOWN["lasso"](), {"method": "svrf"}
     if name == "mini-batches":
         return *KNOWN["lasso"](), {"method": "shcgm"}
     if name == "fixed-target":
