@@ -40,10 +40,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConstraintBatches:
-    """Stochastic conditional gradients: steps by a running mean of gradients of some constraints, and of some rows of
-    the objective where it is a sum over them.
+    """Stochastic conditional gradients: steps by a running mean of gradients of some constraints and rows.
 
-    batches: None for a linear objective, whose gradient is one.
+    batches: of the rows of the objective; None where it is linear, and its gradient one.
     """
 
     class Spec(CorrectionSpec):

@@ -57,9 +57,7 @@ def steps_of(epoch: int) -> int:
 
 @dataclass(frozen=True)
 class VarianceReduced:
-    """Stochastic conditional gradients by differences of gradients of some rows to those at a point that all rows were
-    looked at.
-    """
+    """Stochastic steps by differences of gradients of some rows to those at a point whose whole gradient is known."""
 
     class Spec(CorrectionSpec):
         kind: Literal["variance-reduced"] = "variance-reduced"
