@@ -13,6 +13,7 @@ from cgm_cli.solving.solve import ROWS
 from cgm_cli.templates.clustering import kmeans_value, squared_distances
 from cgm_cli.templates.kmeans_sdp import relaxation
 from cgm_cli.templates.max_cut import MaxCut, RandomGraph, random_graph
+from cgm_cli.templates.partitioning import relaxation as partition_relaxation
 from cgm_cli.templates.triangles import ClusteringTriangles, CutTriangles
 from cgm_cli.verify.check import verify
 from tests.runs.test_resume import check
@@ -159,3 +160,35 @@ def test_a_cut_in_rounds_is_resumed_and_verified(tmp_path):
     check({"problem": problem, "stop": {"gap": 1e-9}}, [], tmp_path, ks=(10, 13))
     assert len(load_run(tmp_path / "whole").solution[ROWS]) > 1
     assert not [row for row in verify(tmp_path / "whole").rows if row.verdict.value == "fails"]
+
+
+# Communities and halves.
+
+
+@pytest.mark.parametrize("parts", [None, 2, 3])
+def test_every_place_is_valid_at_every_partition(parts):
+    n = 5
+    family = partition_relaxation(np.ones((n, n)), parts, triangles=True).terms[-1].family
+    places = everywhere(n)
+    if parts == 2:
+        places = np.array([(*triple, apex) for triple in places for apex in (0, 1)])
+    linear, penalty = family.rows(places)
+    for labels in partitions(n, parts or n):
+        together = (labels[:, None] == labels).astype(float)
+        image = linear.forward(together if parts is None else (parts * together - 1.0) / (parts - 1.0))
+        np.testing.assert_allclose(image, penalty.project(image), atol=1e-12)
+
+
+@pytest.mark.parametrize(("parts", "equal"), [(None, False), (2, False), (3, False), (2, True), (3, True)])
+def test_the_bound_on_partitions_lies_between_that_without_and_the_best(parts, equal):
+    n = 7
+    weights = random_graph(RandomGraph(nodes=n, edges=15, signed=True), 6).toarray()
+    allowed = [
+        labels for labels in partitions(n, parts or n) if not equal or np.ptp(np.bincount(labels, minlength=parts)) <= 1
+    ]
+    best = max(0.5 * float(weights[labels[:, None] == labels].sum()) for labels in allowed)
+    plain, tight = (
+        solve_problem(partition_relaxation(weights, parts, equal, more), stop={"gap": 1e-5, "time": 5}).record.bound
+        for more in (False, True)
+    )
+    assert best * (1.0 - 1e-9) <= tight <= min(plain, best) + 1e-4 * best  # they leave nothing open here
