@@ -16,8 +16,9 @@ from cgm_cli.templates.max_cut import MaxCut, RandomGraph, random_graph
 from cgm_cli.templates.partitioning import relaxation as partition_relaxation
 from cgm_cli.templates.triangles import ClusteringTriangles, CutTriangles
 from cgm_cli.verify.check import verify
+from tests.partitions import partitions
 from tests.runs.test_resume import check
-from tests.templates.test_kmeans_sdp import instance, matrix_of, partitions
+from tests.templates.test_kmeans_sdp import instance, matrix_of
 from tests.templates.test_max_cut import maximum_cut
 
 POINTS = np.random.default_rng(0).standard_normal((30, 2))
