@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.partitions import equally_regrouped, evened, regrouped, worth
 from cgm_cli.templates.max_cut import RandomGraph, random_graph
+from tests.partitions import partitions
 
 
 def graph(n, edges, seed, signed=False):
@@ -20,13 +21,6 @@ def graph(n, edges, seed, signed=False):
 def worth_by_pairs(adjacency, expected, labels):
     dense = adjacency.toarray() - np.outer(expected, expected)
     return sum(dense[i, j] for i, j in itertools.combinations(range(labels.size), 2) if labels[i] == labels[j])
-
-
-def partitions(n, most):
-    """The labels of every partition into so many communities at most, each once."""
-    for labels in itertools.product(range(most), repeat=n):
-        if all(label <= max(labels[:place], default=-1) + 1 for place, label in enumerate(labels)):
-            yield np.array(labels)
 
 
 @settings(deadline=None, max_examples=25)
