@@ -102,13 +102,15 @@ class IndependentSet:
 class FeasibleObjective:
     """The objective at a point of the domain that meets every constraint, which is an upper bound on the optimum.
 
-    array: the point. nuclear_radius: if given, the point is the array times the largest factor of at most 1 that leaves
-    its nuclear norm no larger than that, and the array meets the constraints as well.
+    array: the point. nuclear_radii: if given, the point is the array times the largest factor of at most 1 that leaves
+    its nuclear norm no larger than that, and the array meets the constraints as well. Of several radii, each is that of
+    a channel: the array (m, n c) has the c channels of a pixel beside each other, the point their matrices one after
+    the other.
     """
 
     problem: CompositeProblem
     array: str
-    nuclear_radius: float | None = None
+    nuclear_radii: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -211,14 +211,19 @@ def _independent_set(independent: IndependentSet, saved: Saved) -> Figure:
 def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
     """f and the finite g_i at the point; none if it is outside of the domain, or misses a constraint."""
     problem, array = feasible.problem, saved.array(feasible.array)
-    if array.shape != problem.domain.shape or not is_finite(array):
+    radii, shape = feasible.nuclear_radii, problem.domain.shape
+    fits = array.shape == shape if len(radii) < 2 else array.ndim == 2 and (array.size,) == shape
+    if not fits or not is_finite(array):
         return NONE
-    point, points = extended(array), [extended(array)]
-    if feasible.nuclear_radius is not None:
-        size = float(scipy.linalg.svdvals(array).sum())
-        point = point * min(1.0, feasible.nuclear_radius / size if size > 0.0 else 1.0)
-        points.append(point)
-    outside = violation(problem.domain, SavedPoint(array.shape, np.asarray(point, dtype=float), None))
+    planes = [extended(array[..., place :: len(radii)]) for place in range(len(radii))] or [extended(array)]
+    points = [_one_after_the_other(planes, shape)]
+    if radii:
+        sizes = [float(scipy.linalg.svdvals(plane.astype(float)).sum()) for plane in planes]
+        factors = [min(1.0, radius / size) if size > 0.0 else 1.0 for radius, size in zip(radii, sizes, strict=True)]
+        shrunk = [factor * plane for factor, plane in zip(factors, planes, strict=True)]
+        points.append(_one_after_the_other(shrunk, shape))
+    point = points[-1]
+    outside = violation(problem.domain, SavedPoint(shape, np.asarray(point, dtype=float), None))
     if outside > RELATIVE * problem.domain.radius or not all(_meets(problem, each) for each in points):
         return NONE
     value = error = 0.0
@@ -234,6 +239,10 @@ def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
             value += found.value
             error += RELATIVE * float(found.size) + term.penalty.lipschitz * RELATIVE * float(norm(image))
     return Figure(problem.sense_sign * float(value), error)
+
+
+def _one_after_the_other(planes: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    return np.concatenate([plane.reshape(-1) for plane in planes]).reshape(shape)
 
 
 def _meets(problem: CompositeProblem, point: np.ndarray) -> bool:

@@ -193,7 +193,7 @@ def test_a_point_that_misses_a_constraint_has_no_feasible_objective(runs):
     recovered, radius = run.solution["recovered"], problem.domain.radius
 
     def value(array: np.ndarray, radius: float | None = radius) -> float:
-        statement = FeasibleObjective(problem, "recovered", radius)
+        statement = FeasibleObjective(problem, "recovered", () if radius is None else (radius,))
         return recomputed(statement, Saved({"recovered": array}, read_claims(run))).value
 
     assert np.isfinite(value(recovered)) and np.isfinite(value(0.5 * recovered, None))
