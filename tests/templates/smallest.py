@@ -334,6 +334,23 @@ def losses() -> list[Case]:
                     (0, 0),
                 )
             )
+    # |x|^2 / 2 - 2 x_1, which is least at a vertex.
+    found.append(
+        Case(
+            "simplex, factored quadratic",
+            lambda u, r: {
+                "domain": {"kind": "simplex", "size": 2, "radius": r},
+                "objective": {
+                    "kind": "factored-quadratic",
+                    "factor": (np.sqrt(u) * np.eye(2)).tolist(),
+                    "linear": [-2.0 * u * r, 0.0],
+                },
+            },
+            -1.5,
+            2.0,
+            (1, 2),
+        )
+    )
     # -log(x_1 x_2), which other units move and do not multiply.
     found.append(
         Case(
