@@ -37,7 +37,7 @@ def folded_factor(left: np.ndarray) -> np.ndarray:
 
 def unfolded_factor(columns: np.ndarray) -> np.ndarray:
     """The real F (2n, k) with W F = V, of a complex V (n, k)."""
-    return np.concatenate([columns.real, columns.imag])
+    return np.concatenate([np.real(columns), np.imag(columns)])
 
 
 def folded(matrix: np.ndarray) -> np.ndarray:

@@ -13,15 +13,14 @@ from cgm_cli.spec.fields import Size, StrictModel
 
 
 class RandomMasks(StrictModel):
-    """Each entry by itself: `octanary` ones are 1, -1, i or -i times sqrt(1/2), or in one of five cases sqrt(3) (Candes,
-    Li and Soltanolkotabi, "Phase retrieval from coded diffraction patterns", ACHA 39, 2015); `phases` lie on the unit
-    circle.
+    """Each entry by itself: `octanary` ones are 1, -1, i or -i times sqrt(1/2) or, one in five, sqrt(3) (Candes, Li and
+    Soltanolkotabi, "Phase retrieval from coded diffraction patterns", ACHA 39, 2015); `phases` lie on the unit circle.
     """
 
     count: Size = Field(
-        10, description="how many masks, each of which gives as many intensities as the signal has entries"
+        default=10, description="how many masks, each of which gives as many intensities as the signal has entries"
     )
-    kind: Literal["octanary", "phases"] = Field("octanary", description="how an entry of a mask is drawn")
+    kind: Literal["octanary", "phases"] = Field(default="octanary", description="how an entry of a mask is drawn")
 
     def draw(self, shape: tuple[int, ...], context: BuildContext) -> np.ndarray:
         """(count, *shape)."""
@@ -38,9 +37,11 @@ class Apertures(StrictModel):
     after the other (Horstmeyer et al., "Solving ptychography with a convex relaxation", New J. Phys. 17, 2015).
     """
 
-    across: Size = Field(5, description="so many discs in a row, and rows of them")
-    radius: float = Field(0.2, gt=0, le=0.5, description="of a disc; 1 is the side of the whole spectrum")
-    overlap: float = Field(0.7, ge=0, lt=1, description="part of its diameter that a disc shares with the next one")
+    across: Size = Field(default=5, description="so many discs in a row, and rows of them")
+    radius: float = Field(default=0.2, gt=0, le=0.5, description="of a disc; 1 is the side of the whole spectrum")
+    overlap: float = Field(
+        default=0.7, ge=0, lt=1, description="part of its diameter that a disc shares with the next one"
+    )
 
     def draw(self, shape: tuple[int, ...], context: BuildContext) -> np.ndarray:
         """(across^2, *shape), of 0 and 1, the lowest frequency first. ProblemError for what is no image."""

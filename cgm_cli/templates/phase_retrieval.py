@@ -63,8 +63,8 @@ class PhaseRetrieval(Template):
         template: Literal["phase-retrieval"]
         signal: Annotated[ArrayField | ComplexArray | RandomSignal | Literal["camera"] | None, ByKeys()] = Field(
             None,
-            description="the true x, that is measured: {size: n} for a random one, a vector, an image as a matrix or in "
-            "a file, or scikit-image's `camera`",
+            description="the true x, which is measured: {size: n} for a random one, a vector, an image as a matrix or "
+            "in a file, or scikit-image's `camera`",
         )
         size: Size | Annotated[list[Size], Field(min_length=2, max_length=2)] | None = Field(
             None, description="resize an image to this side, or [rows, columns]"
@@ -116,6 +116,8 @@ class PhaseRetrieval(Template):
                     raise ValueError("`intensities` were measured behind masks: give these as `masks`")
             elif self.shape is not None:
                 raise ValueError("`shape` is that of the image behind your own `intensities`: a `signal` has its own")
+            if self.size is not None and (self.signal is None or isinstance(self.signal, RandomSignal | ComplexArray)):
+                raise ValueError("`size` is that of an image: leave it out")
             return self
 
         def build(self, context: BuildContext) -> PhaseRetrieval:
@@ -215,7 +217,7 @@ class PhaseRetrieval(Template):
         n, shape = self.map.size, intensities.shape
         self.error = error * float(np.linalg.norm(intensities))
         seen = np.square(np.abs(masks)).sum(axis=0).reshape(-1)
-        covered = seen > 0.0
+        self.covered = covered = seen > 0.0
         self.truth = None if unknown is None else self._signal(unknown)
         self._target = None if unknown is None else np.where(covered, unknown.reshape(-1), 0.0)
         total = float(intensities.sum()) + self.error * math.sqrt(intensities.size)
@@ -226,6 +228,7 @@ class PhaseRetrieval(Template):
         # A little more, for the rounding of the quotient.
         radius = total / (n * least) * (1.0 if is_known else 1.0 + 1e-9)
         domain = HermitianTrace(n, radius, is_known)
+        domain.likely_rank = 1
         met = Shifted(L2BallSet(shape, self.error), intensities) if self.error else Equals(shape, intensities)
         cost = Linear(sp.csr_array(sp.eye_array(2 * n)), domain.shape)
         self.problem = CompositeProblem(domain, cost, (Term("intensities", self.map, met),))

@@ -81,7 +81,9 @@ class CodedDiffraction(LinearMap):
         """A(V diag(w) V^*), (m,), for complex V (n, k) and w (k,)."""
         out = np.zeros((len(self.masks), *self.shape))
         for masks, some, found in self.fields(columns):
-            out[masks] += np.einsum("lk...,k->l...", np.square(found.real) + np.square(found.imag), weights[some])
+            out[masks] += np.einsum(
+                "lk...,k->l...", np.square(np.real(found)) + np.square(np.imag(found)), weights[some]
+            )
         return out.reshape(-1)
 
     def product(self, y: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -100,10 +102,12 @@ class CodedDiffraction(LinearMap):
             half = self._transformed((mask * columns)[None]).reshape(self.size, self.size)
             rows = half.T.conj().reshape(-1, *self.shape)
             whole = self._transformed((mask * rows)[None]).reshape(self.size, self.size)
-            out[place] = whole.diagonal().real
+            out[place] = np.real(whole.diagonal())
         return out.reshape(-1)
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
+        if atom.is_zero:
+            return np.zeros(self.out_shape)
         if not isinstance(atom, LowRankAtom) or not atom.is_symmetric:
             return self.forward(atom.dense())
         return self.intensities(folded_factor(atom.left), atom.weights)
