@@ -231,7 +231,11 @@ class PhaseRetrieval(Template):
         domain.likely_rank = 1
         met = Shifted(L2BallSet(shape, self.error), intensities) if self.error else Equals(shape, intensities)
         cost = Linear(sp.csr_array(sp.eye_array(2 * n)), domain.shape)
-        self.problem = CompositeProblem(domain, cost, (Term("intensities", self.map, met),))
+        # |A| is that of X = I: an X of rank one and of the trace that the intensities tell has far smaller ones, by
+        # which smoothing is to go, or zero is the best X for as long as it is wide.
+        likely = float(intensities.sum()) / (n * float(seen.mean()))
+        weight = (self.map.norm * likely / float(np.linalg.norm(intensities))) ** 2
+        self.problem = CompositeProblem(domain, cost, (Term("intensities", self.map, met, max(1.0, weight)),))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
         """error, where the signal is known, and psnr, where that is an image."""
