@@ -11,6 +11,7 @@ from cgm_cli.certificates.dual import dual_value, multipliers_of
 from cgm_cli.certificates.many import by_splitting
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
+from cgm_cli.methods.stopping import StopRules
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.templates.clustering import kmeans, polished, squared_distances
@@ -20,24 +21,22 @@ GAP = 1e-4
 """To which the relaxation is solved, and how near to the best a clustering is proven, where nobody says what is enough.
 """
 
+ITERATIONS = 100_000
+
 TIGHT = 1000
 """Points up to which triangle inequalities join the relaxation: 1000 are separated within a second, and there is time
 for some rounds of them within a minute.
 """
 
 
-class _Enough:
-    """Watches the certified bound, and asks to stop once it is what was wanted, or the deadline has come."""
+class _Teller:
+    """Tells of half the bound, which is one on the value of every clustering."""
 
-    def __init__(self, wanted: float, deadline: Deadline, tell: Callable[[int, float], None]):
-        self.wanted, self.deadline, self.tell, self.reached = wanted, deadline, tell, False
+    def __init__(self, tell: Callable[[int, float], None]):
+        self.tell = tell
 
     def on_record(self, record: IterationRecord) -> None:
-        self.reached = 0.5 * record.bound >= self.wanted
         self.tell(record.k, 0.5 * record.bound)
-
-    def __call__(self) -> Status | None:
-        return Status.STOPPED if self.reached or self.deadline.should_stop() else None
 
 
 def by_the_whole(
@@ -52,15 +51,15 @@ def by_the_whole(
     clustering at hand: a better one may come out of X if it `looks_further`. wanted: the bound that is enough.
     """
     points, k = clustering.points, clustering.clusters
-    enough = _Enough(clustering.value / (1.0 + GAP) if wanted is None else wanted, deadline, tell)
+    wanted = clustering.value / (1.0 + GAP) if wanted is None else wanted
     # The loop keeps some of its time for the certificate.
-    time = {"time": max(0.5, deadline.left())} if np.isfinite(deadline.left()) else {}
+    time = max(0.5, deadline.left()) if np.isfinite(deadline.left()) else None
     result = solve_problem(
         relaxation(squared_distances(points), k, triangles=len(points) <= TIGHT),
-        stop={"gap": GAP, **time},
+        stop=StopRules(ITERATIONS, gap=GAP, infeasibility=GAP, time=time, bound=2.0 * wanted),
         seed=seed,
-        observers=[enough],
-        should_stop=enough,
+        observers=[_Teller(tell)],
+        should_stop=lambda: Status.STOPPED if deadline.should_stop() else None,
     )
     bound = 0.5 * max(0.0, result.record.bound) if result.bound_is == "certified" else 0.0
     if bound == 0.0:  # one eigenvalue decomposition, a second or two beyond the time

@@ -313,14 +313,16 @@ class TableArray(FileArray, TableOptions):
 
 
 class GraphFile(FileArray):
-    """A graph in a file; of a list of edges in a table also which columns it is in."""
+    """A graph in a file; of a list of edges in a table also which columns it is in, and what its weights are."""
 
     columns: Annotated[list[ColumnName], Field(min_length=2, max_length=2)] | None = Field(
         None,
         description="of a list of edges: headings or numbers of the two columns of nodes; left out: as they are seen",
     )
     weight: ColumnName | None = Field(
-        None, description="and of that of the weights; left out beside `columns`: every edge weighs 1"
+        None,
+        description="and of that of the weights; left out beside `columns`: every edge weighs 1. In GML and GraphML: "
+        "what the weights of edges are called; left out: `weight`, else `value`",
     )
 
 

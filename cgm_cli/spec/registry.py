@@ -106,6 +106,7 @@ SMOOTHINGS = {
     "homotopy": "cgm_cli.methods.smoothing.homotopy:Homotopy",
     "constant": "cgm_cli.methods.smoothing.constant:Constant",
     "stochastic-homotopy": "cgm_cli.methods.smoothing.stochastic_homotopy:StochasticHomotopy",
+    "sampled-homotopy": "cgm_cli.methods.smoothing.sampled_homotopy:SampledHomotopy",
     "fixed-target": "cgm_cli.methods.smoothing.fixed_target:FixedTarget",
     "none": "cgm_cli.methods.smoothing.none:Subgradient",
 }
@@ -125,6 +126,8 @@ CORRECTIONS = {
     "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
+    "away-step": "cgm_cli.methods.corrections.away_step:AwayStep",
+    "blended": "cgm_cli.methods.corrections.blended:Blended",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
@@ -132,6 +135,9 @@ CORRECTIONS = {
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
     "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
+    "mirror-prox": "cgm_cli.methods.corrections.mirror_prox:MirrorProx",
+    "variance-reduced": "cgm_cli.methods.corrections.variance_reduced:VarianceReduced",
+    "constraint-batches": "cgm_cli.methods.corrections.constraint_batches:ConstraintBatches",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
@@ -164,7 +170,21 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg"]
+MethodName = Literal[
+    "auto",
+    "hcgm",
+    "cgal",
+    "cgm",
+    "fw-al",
+    "ial",
+    "saddle-fw",
+    "shcgm",
+    "h-1sfw",
+    "svrf",
+    "upd",
+    "gcg",
+    "mirror-prox",
+]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -181,10 +201,15 @@ METHODS: dict[str, str] = {
     "and Lacoste-Julien 2017)",
     "shcgm": "hcgm by mini-batches of rows of the objective, bounded now and then by the whole of it (Locatello, "
     "Yurtsever, Fercoq and Cevher 2019)",
+    "h-1sfw": "hcgm by mini-batches of constraints, too (Vladarean, Alacaoglu, Hsieh and Cevher 2020)",
+    "svrf": "cgm by mini-batches of rows of the objective, beside a whole gradient now and then: an objective alone "
+    "(Hazan and Luo 2016)",
     "upd": "universal primal-dual gradient: searched gradient steps on the dual, for a target accuracy: linear "
     "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
     "gcg": "generalised conditional gradient: the oracle takes a penalty whole, where that has a closed form (Nesterov "
     "2018; Xu 2017)",
+    "mirror-prox": "semi-proximal mirror-prox: extragradient steps on x and the duals of finite penalties, projections "
+    "left to the oracle (He and Harchaoui 2015)",
 }
 
 

@@ -6,6 +6,8 @@ import pytest
 from cgm_cli.numerics.threads import threads
 from cgm_cli.numerics.triangles import worst_at_apices
 
+pytestmark = pytest.mark.usefixtures("either")
+
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 40])
 @pytest.mark.parametrize(("sign", "count"), [(1.0, 1), (1.0, 2), (-1.0, 1)])
