@@ -219,7 +219,7 @@ class PhaseRetrieval(Template):
         seen = np.square(np.abs(masks)).sum(axis=0).reshape(-1)
         self.covered = covered = seen > 0.0
         self.truth = None if unknown is None else self._signal(unknown)
-        self._target = None if unknown is None else np.where(covered, unknown.reshape(-1), 0.0)
+        self.target = None if unknown is None else np.where(covered, unknown.reshape(-1), 0.0)
         total = float(intensities.sum()) + self.error * math.sqrt(intensities.size)
         if not total > 0.0:
             raise ProblemError("the intensities are zero, and so is the signal")
@@ -276,7 +276,7 @@ class PhaseRetrieval(Template):
 
     def _aligned(self, vector: np.ndarray) -> np.ndarray:
         """With the best phase."""
-        along = self._signal(vector).sum() if self._target is None else np.vdot(self._target, vector)
+        along = self._signal(vector).sum() if self.target is None else np.vdot(self.target, vector)
         return vector if along == 0.0 else vector * (abs(along) / along)
 
     def _signal(self, unknown: np.ndarray) -> np.ndarray:
@@ -285,9 +285,9 @@ class PhaseRetrieval(Template):
         return np.fft.ifftn(found, norm="ortho") if self.by_spectrum else found
 
     def _compared(self, found: np.ndarray) -> dict[str, float]:
-        if self._target is None or self.truth is None:
+        if self.target is None or self.truth is None:
             return {}
-        off, length = float(np.linalg.norm(found - self._target)), float(np.linalg.norm(self._target))
+        off, length = float(np.linalg.norm(found - self.target)), float(np.linalg.norm(self.target))
         metrics = {"error": off / length if length > 0.0 else off}
         if self.truth.ndim == 2:
             square = float(np.mean(np.square(self._levels(self._signal(found)) - self._levels(self.truth))))

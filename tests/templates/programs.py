@@ -239,6 +239,11 @@ def phase_lift(built) -> float:
     return float(program.solve(solver="CLARABEL"))
 
 
+def energy(built) -> float:
+    """|x|^2 of the true signal of a template `phase-retrieval`: the optimum, where X has rank one."""
+    return float(np.vdot(built.target, built.target).real)
+
+
 def kernel_margin(built) -> float:
     """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
     import cvxpy as cp
