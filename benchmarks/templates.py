@@ -195,6 +195,8 @@ CASES = [
     # What dispatches cost is known from MATPOWER's own solver, and the relaxation is tight here.
     Case("optimal-power-flow", "optimal-power-flow.yaml", lambda built: 5296.69, "MATPOWER"),
     Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
+    # Where X has rank one, the optimum is |x|^2.
+    Case("phase-retrieval", "phase-retrieval.yaml", programs.energy, "the true signal"),
     Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
     Case("covariance-estimation", "covariance-estimation.yaml", programs.covariance_optimum, "Clarabel"),
     # Splitting

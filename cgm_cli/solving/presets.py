@@ -216,7 +216,8 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
     if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
-        update = {"method": "cgal", "correction": _policy("correction", "local-descent")}
+        few = {} if factors.likely_rank is None else {"columns": factors.likely_rank}
+        update = {"method": "cgal", "correction": _policy("correction", "local-descent", **few)}
         accuracy = accuracy_of(solver)
         if accuracy.tolerance is None:
             update["oracle"] = accuracy.model_copy(update={"tolerance": DESCENT_TOLERANCE})

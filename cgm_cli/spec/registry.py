@@ -104,6 +104,8 @@ TEMPLATES = {
     "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
     "kernel-learning": "cgm_cli.templates.kernel_learning:KernelLearning",
     "optimal-power-flow": "cgm_cli.templates.optimal_power_flow:OptimalPowerFlow",
+    "phase-retrieval": "cgm_cli.templates.phase_retrieval:PhaseRetrieval",
+    "blind-deconvolution": "cgm_cli.templates.blind_deconvolution:BlindDeconvolution",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 

@@ -20,6 +20,7 @@ from cgm_cli.blocks.maps.congruence import Congruence
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.differences import Differences
+from cgm_cli.blocks.maps.diffraction import CodedDiffraction
 from cgm_cli.blocks.maps.given import GivenMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
@@ -149,6 +150,21 @@ def _quadratic_forms(linear: QuadraticForms) -> sp.csr_array:
     return sp.csr_array(np.array([np.outer(v, v).reshape(-1) for v in linear.vectors]))
 
 
+def _coded_diffraction(linear: CodedDiffraction) -> sp.csr_array:
+    """Row (l, k): E(a a^*) (cgm_cli.numerics.hermitian), a_j = conj(exp(-2 pi i <k, j / N>) d_l(j))."""
+    if math.prod(linear.out_shape) * math.prod(linear.in_shape) > WRITTEN_OUT:
+        raise Unchecked("intensities of so many entries are too large to be written out")
+    places = np.indices(linear.shape).reshape(len(linear.shape), -1)
+    turns = sum(np.outer(axis, axis) / length for axis, length in zip(places, linear.shape, strict=True))
+    rows = list[np.ndarray]()
+    for mask in linear.masks:
+        for each in np.exp(-2j * np.pi * turns) * mask.reshape(-1):
+            form = np.outer(each.conj(), each)
+            real, imaginary = np.real(form), np.imag(form)
+            rows.append(np.block([[real, -imaginary], [imaginary, real]]).reshape(-1))
+    return sp.csr_array(np.array(rows))
+
+
 def _block(linear: Block) -> sp.coo_array:
     """The matrix of the inner map, with its columns where the block begins."""
     inner = sp.coo_array(_written_out(linear.inner))
@@ -217,5 +233,6 @@ MATRICES: dict[type, Callable] = {
     BlockDifference: lambda linear: _written_out(linear.plus) - _written_out(linear.minus),
     Matrices: _matrices,
     QuadraticForms: _quadratic_forms,
+    CodedDiffraction: _coded_diffraction,
     GivenMap: _given,
 }

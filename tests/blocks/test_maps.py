@@ -24,6 +24,7 @@ from cgm_cli.blocks.maps.base import rows_of
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.differences import Differences
+from cgm_cli.blocks.maps.diffraction import CodedDiffraction
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
 from cgm_cli.blocks.maps.kronecker import Kronecker
@@ -67,7 +68,17 @@ def registered():
     return [pytest.param(build_all("map", p.values[0]), id=p.id) for p in examples("map")]
 
 
-every_map = pytest.mark.parametrize("maps", registered() + sparse_matrix_maps() + inner_products())
+def diffraction_patterns():
+    """Of signals with one axis and with two, behind complex masks, and of a single entry."""
+    rng = np.random.default_rng(3)
+    shapes = [(3, 4), (2, 2, 3), (2, 1)]
+    maps = [CodedDiffraction(rng.standard_normal(s) + 1j * rng.standard_normal(s)) for s in shapes]
+    return [pytest.param(maps, id="diffraction")]
+
+
+every_map = pytest.mark.parametrize(
+    "maps", registered() + sparse_matrix_maps() + inner_products() + diffraction_patterns()
+)
 
 
 def atoms(shape, rng):

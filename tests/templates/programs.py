@@ -225,6 +225,25 @@ def correlation_by_newton(target, tolerance=1e-7) -> float:
     return float(np.linalg.norm(near / np.outer(scale, scale) - target))
 
 
+def phase_lift(built) -> float:
+    """Of a template `phase-retrieval`, by Clarabel, with the vectors of all intensities written out."""
+    import cvxpy as cp
+
+    masks, (n,) = built.map.masks, built.map.shape
+    fourier = np.exp(-2j * np.pi * np.outer(range(n), range(n)) / n)
+    vectors = np.vstack([fourier * mask for mask in masks])
+    x = cp.Variable((n, n), hermitian=True)
+    seen = cp.real(cp.diag(vectors @ x @ vectors.conj().T))
+    met = cp.norm(seen - built.intensities) <= built.error if built.error else seen == built.intensities
+    program = cp.Problem(cp.Minimize(cp.real(cp.trace(x))), [x >> 0, met])
+    return float(program.solve(solver="CLARABEL"))
+
+
+def energy(built) -> float:
+    """|x|^2 of the true signal of a template `phase-retrieval`: the optimum, where X has rank one."""
+    return float(np.vdot(built.target, built.target).real)
+
+
 def kernel_margin(built) -> float:
     """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
     import cvxpy as cp

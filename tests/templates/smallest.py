@@ -1460,6 +1460,32 @@ def matchings() -> list[Case]:
     return found
 
 
+def intensities() -> list[Case]:
+    """Of one number, b = |x|^2 for each mask of 1, or of two, where b = (|x_1 + x_2|^2, |x_1 - x_2|^2)."""
+    found = []
+    for name, masks, seen, optimum in [
+        ("one number", [[1.0]], [[3.0]], 3.0),
+        ("a number seen twice", [[1.0], [2.0]], [[3.0], [12.0]], 3.0),
+        ("two numbers behind one mask", [[1.0, 1.0]], [[4.0, 0.0]], 2.0),
+        ("two masks", [[1.0, 1.0], [1.0, 0.0]], [[4.0, 0.0], [1.0, 1.0]], 2.0),
+        ("a number that no mask shows", [[1.0, 0.0]], [[2.0, 2.0]], 2.0),
+    ]:
+        found.append(
+            Case(
+                f"phase-retrieval, {name}",
+                lambda u, r, masks=masks, seen=seen: {
+                    "template": "phase-retrieval",
+                    "masks": masks,
+                    "intensities": (r * np.array(seen)).tolist(),
+                },
+                optimum,
+                optimum,
+                (0, 1),
+            )
+        )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1486,6 +1512,7 @@ def templates(folder: Path) -> list[Case]:
         *assignments(),
         *components(),
         *correlations(),
+        *intensities(),
         *kernels(),
         *labellings(),
         *tasks(),
