@@ -96,6 +96,6 @@ def test_tables_go_together_by_the_names_of_the_places(tmp_path):
         found = built(costs)
         assert found.supplies.tolist() == [10.0, 20.0] and found.demands.tolist() == [5.0, 10.0, 15.0]
     assert built({"file": "bare.csv"}).demands.tolist() == [15.0, 5.0, 10.0]
-    with pytest.raises(DataError, match="others.csv: the costs have no place `Prague`; did you mean `Prag`") as error:
+    with pytest.raises(DataError, match="the costs have no place `Prague`; did you mean `Prag`") as error:
         built({"file": "costs.csv", "names": 1}, "others.csv")
     assert error.value.path == ("demands",)
