@@ -25,6 +25,7 @@ from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.readers.names import places_of
+from cgm_cli.readers.numbered_headings import told_numbered_heading
 from cgm_cli.readers.numpy_files import dimensions
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
@@ -144,6 +145,8 @@ class BuildContext:
         if isinstance(value, FileArray):
             path = self.find(value.file)
             found = read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
+            if path.suffix.lower() in SUFFIXES and isinstance(found, np.ndarray):
+                self.remarks += told_numbered_heading(called(value), found.T if value.transpose else found)
             return _scaled(found, value)
         _check_rows(value)
         array = np.array(value, dtype=float)
@@ -260,7 +263,10 @@ class BuildContext:
         if value.transpose:
             rows, columns = (None if rows is None else columns), rows
         self.row_names, self.headings = rows or self.row_names, columns
-        found = finished(called(value), table.numbers(places), value.transpose, takes_nan=takes_nan)
+        numbers = table.numbers(places)
+        if table.headings is None:
+            self.remarks += told_numbered_heading(called(value), numbers)
+        found = finished(called(value), numbers, value.transpose, takes_nan=takes_nan)
         assert isinstance(found, np.ndarray)
         return found.reshape(-1) if asked else found
 
