@@ -151,8 +151,8 @@ class MatrixCompletion(Template):
                 raise ProblemError("every entry is missing", ("missing",))
             if self.missing is None and hidden.count and not isinstance(self.matrix, RandomMatrix):
                 context.remarks.append(
-                    f"Every entry is known, so that there is nothing to complete: {hidden.count} of {known.count}, drawn "
-                    "by the seed, are hidden, and tell `test_error`; `missing: 0` has all of them fitted."
+                    f"Every entry is known, so that there is nothing to complete: {hidden.count} of {known.count}, "
+                    "drawn by the seed, are hidden, and tell `test_error`; `missing: 0` has all of them fitted."
                 )
             seen, held_out = left.split(self.held_out, np.random.default_rng([context.seed, 11]))
             if not seen.count:
