@@ -85,7 +85,7 @@ class BilinearConvolution(LinearMap):
 
     def of_block(self, block: np.ndarray) -> np.ndarray:
         """A(X), of X (K, N) written out, in the same way."""
-        k, n = block.shape
+        k, n = self.left.shape[1], self.right.shape[1]
         if k < n:
             return self.convolved(np.eye(k), block.T, np.ones(k))
         return self.convolved(block, np.eye(n), np.ones(n))
