@@ -73,7 +73,7 @@ class BilinearConvolution(LinearMap):
 
     def gradient(self, y: np.ndarray) -> np.ndarray:
         """G, written out, by transforms of as many columns as its shorter side has."""
-        k, n = self.left.shape[1], self.right.shape[1]
+        k, n = int(self.left.shape[1]), int(self.right.shape[1])
         if k < n:
             return self.times(y, np.eye(k), self.left, self.right).T
         return self.times(y, np.eye(n), self.right, self.left)
@@ -85,7 +85,7 @@ class BilinearConvolution(LinearMap):
 
     def of_block(self, block: np.ndarray) -> np.ndarray:
         """A(X), of X (K, N) written out, in the same way."""
-        k, n = self.left.shape[1], self.right.shape[1]
+        k, n = int(self.left.shape[1]), int(self.right.shape[1])
         if k < n:
             return self.convolved(np.eye(k), block.T, np.ones(k))
         return self.convolved(block, np.eye(n), np.ones(n))
