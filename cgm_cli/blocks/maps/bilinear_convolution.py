@@ -72,8 +72,11 @@ class BilinearConvolution(LinearMap):
         return scipy.fft.irfft(spectra, n=self.out_shape[0], axis=0, workers=allowed())
 
     def gradient(self, y: np.ndarray) -> np.ndarray:
-        """G, written out."""
-        return self.times(y, np.eye(self.right.shape[1]), self.right, self.left)
+        """G, written out, by transforms of as many columns as its shorter side has."""
+        k, n = int(self.left.shape[1]), int(self.right.shape[1])
+        if k < n:
+            return self.times(y, np.eye(k), self.left, self.right).T
+        return self.times(y, np.eye(n), self.right, self.left)
 
     def times(self, y: np.ndarray, columns: np.ndarray, inner: np.ndarray, outer: np.ndarray) -> np.ndarray:
         """outer^T (inner columns, correlated with y): G V for inner C and outer B, or G^T U the other way about."""
@@ -81,9 +84,11 @@ class BilinearConvolution(LinearMap):
         return outer.T @ self._back(self._spectra(inner, columns).conj() * spectrum)
 
     def of_block(self, block: np.ndarray) -> np.ndarray:
-        """A(X), of X (K, N) written out."""
-        first = self._spectra(self.left, block)
-        return self._back((first * scipy.fft.rfft(self.right, axis=0)).sum(axis=1))
+        """A(X), of X (K, N) written out, in the same way."""
+        k, n = int(self.left.shape[1]), int(self.right.shape[1])
+        if k < n:
+            return self.convolved(np.eye(k), block.T, np.ones(k))
+        return self.convolved(block, np.eye(n), np.ones(n))
 
     def convolved(self, left: np.ndarray, right: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """A(U diag(w) V^T), for U (K, r), V (N, r), w (r,)."""
