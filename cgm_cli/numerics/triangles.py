@@ -44,6 +44,18 @@ def _apices(x: np.ndarray, sign: float, values: np.ndarray, places: np.ndarray, 
             places[i, j] = place
 
 
+@_apices.otherwise
+def _(x: np.ndarray, sign: float, values: np.ndarray, places: np.ndarray, start: int, end: int) -> None:
+    above = ~np.tri(x.shape[0], dtype=bool)
+    for i in range(start, end):
+        differences = sign * x[i] - x
+        differences[above] = 0.0
+        differences[:, i] = 0.0
+        worst = differences.max(axis=1)
+        places[i] = np.where(worst > 0.0, differences.argmax(axis=1), i)
+        values[i] = sign * x[i] - x[i, i] + np.maximum(worst, 0.0)
+
+
 def add_triangles(matrix: np.ndarray, places: np.ndarray, weights: np.ndarray) -> None:
     """matrix += sum w A. matrix (n, n); places (m, 3), integers, with j different from i and k; weights (m,)."""
     _add(matrix, places, weights)

@@ -7,6 +7,8 @@ from cgm_cli.numerics.threads import threads
 from cgm_cli.numerics.triangles import add_triangles, met, worst_at_apices
 from cgm_cli.templates.triangles import ClusteringTriangles
 
+pytestmark = pytest.mark.usefixtures("either")
+
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 40])
 @pytest.mark.parametrize(("sign", "count"), [(1.0, 1), (1.0, 2), (-1.0, 1)])

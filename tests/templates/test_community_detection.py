@@ -12,7 +12,7 @@ from cgm_cli import solve
 from cgm_cli.errors import CgmError
 from cgm_cli.templates.max_cut import RandomGraph, random_graph
 from cgm_cli.verify.check import verify
-from tests.numerics.test_partitions import partitions
+from tests.partitions import partitions
 from tests.templates.programs import partition_relaxation
 from tests.templates.support import template
 
