@@ -151,6 +151,28 @@ def test_bounds_far_wider_than_solutions(seed, width):
         assert found.record.total == pytest.approx(twin.fun, rel=1e-5)
 
 
+@pytest.mark.parametrize("seed", [5, 28, 49, 56])
+def test_columns_in_units_of_their_own(seed):
+    """Lengths from 1e-4 to 1e4, and few points between the bounds: once the long ones are fixed, what is left of the
+    rows is 1e-8 of them, and of A D A^T rounding. That the point is optimal is what its certified bound says.
+    """
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(8, 24))
+    n = m + int(rng.integers(1, 12))
+    rows, upper = rng.standard_normal((m, n)) * np.logspace(-4.0, 4.0, n), rng.uniform(0.4, 5.0, n)
+    x = upper * rng.random(n)
+    x = np.where(rng.random(n) < 0.5, 0.0, np.where(rng.random(n) < 0.5, upper, x))
+    term = Term("rows", MatrixMap(rows, (n,)), Equals((m,), rows @ x))
+    cost = rng.standard_normal(n)
+    found = solve_problem(
+        CompositeProblem(Box(np.zeros(n), upper), Linear(cost, (n,)), (term,)),
+        "auto",
+        {"gap": 1e-4, "infeasibility": 1e-6},
+    )
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.record.bound <= cost @ x + 1e-9
+
+
 @pytest.mark.parametrize("rows", [4, 20])
 def test_least_squares_with_and_without_a_map_of_full_rank(rows):
     """Over a box beside a range that is wide; and beside a sum, which a heavy row says nearly."""

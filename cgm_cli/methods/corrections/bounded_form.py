@@ -18,10 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.corrections.normal_equations import NormalEquations, SeminormalEquations
 from cgm_cli.methods.corrections.rests import apart, are_rests, vagueness, within_reach
 
 SPARSE = 0.2
 """Part of the entries of A up to which it is kept as a sparse matrix."""
+
+DECOMPOSED = 1_000_000
+"""Entries of D^(1/2) A^T up to which it is decomposed itself, where A D A^T is too far from well-conditioned."""
 
 GATHERED = 20.0
 """How many times longer an operation of a sparse product takes than one of a dense product."""
@@ -148,6 +152,16 @@ class BoundedForm:
             found = (scaled @ self._columns).toarray()
         found[self.opened, self.opened] += weights[self.variables :]
         return found
+
+    def system(self, weights: np.ndarray) -> NormalEquations | SeminormalEquations:
+        """A D A^T y = r for a diagonal D, by as many digits as there are; raises LinAlgError where there are none."""
+        found = NormalEquations(self.normal(weights))
+        if found.is_sound or self.right.size * (self.right.size + self.variables) > DECOMPOSED:
+            return found
+        rows = self._rows.toarray() if self._dense is None else self._dense
+        opened = np.zeros((self.opened.size, self.right.size))
+        opened[np.arange(self.opened.size), self.opened] = -1.0
+        return SeminormalEquations(np.sqrt(weights)[:, None] * np.vstack([rows.T, opened]))
 
     @property
     def work(self) -> float:
