@@ -1,4 +1,4 @@
-"""Whether the tolerances hold, and go on holding once the bound that they rest on is certified."""
+"""Whether the tolerances hold, or a bound is enough, and go on being so once the bound is certified."""
 
 from __future__ import annotations
 
@@ -41,24 +41,37 @@ class Convergence:
     ):
         self._problem, self._state, self._stop, self._budget = problem, state, stop, budget
         self._certifier, self._debt, self._record = certifier, debt, record
+        self._certifies = schedule.certifies
         self._needs_proof = stop.allowed(1.0) > 0.0 and schedule.certifies
 
     def is_confirmed(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
         is possible, at a point that owes little to missing its constraints, and to a radius that is but a guess.
         """
-        if not is_worth_another(self._state.attempts.overtaken_at, turn.k):
+        is_last = self._state.progress.ended
+        if not (is_last or is_worth_another(self._state.attempts.overtaken_at, turn.k)):
             return False
-        holds = self._stop.converged(record) and self._owes_little(turn)
-        confirmed = (holds and self._stands_when_certified(turn, record)) or self._holds_by_proof(turn, record)
+        would_hold = self._stop.converged(record) or self._stop.fails_by_debt_alone(record)
+        holds = would_hold and self._owes_little(turn)
+        confirmed = (holds and self._is_proven(turn, record)) or self._holds_by_proof(turn, record)
         return confirmed and not self._is_held_by_a_guess()
+
+    def has_enough(self, turn: Turn, record: IterationRecord) -> bool:
+        """Whether a turn, with this record, has a bound that is enough, certified where that is possible."""
+
+        def is_bounded(record: IterationRecord) -> bool:
+            return self._stop.is_bounded(record, self._problem.sense_sign)
+
+        if not is_bounded(record):
+            return False
+        last = self._record(turn, True)
+        if not self._certifies or (last.certified and is_bounded(last)):
+            return True
+        return self._stands_when_certified(turn, record, is_bounded)
 
     def still_holds(self, turn: Turn) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
-        converged = self._stop.converged(self._record(turn, True))
-        if not converged:
-            self._note(failed_at=turn.k)
-        return converged
+        return self._still(self._stop.converged, turn)
 
     def was_overtaken(self, turn: Turn) -> None:
         """Note that the best bound lies beyond the objective of a point that misses its constraints."""
@@ -79,13 +92,25 @@ class Convergence:
         self.was_overtaken(turn)
         return False
 
-    def _stands_when_certified(self, turn: Turn, record: IterationRecord) -> bool:
-        """Whether the tolerances still hold with the bound certified; tried again once the estimate has grown, or where
-        a quarter more of steps was taken: an estimate that is too good does not grow.
+    def _still(self, holds: Callable[[IterationRecord], bool], turn: Turn) -> bool:
+        holding = holds(self._record(turn, True))
+        if not holding:
+            self._note(failed_at=turn.k)
+        return holding
+
+    def _is_proven(self, turn: Turn, record: IterationRecord) -> bool:
+        """Whether the tolerances hold with the bound certified, where that is asked for."""
+        return not self._needs_proof or self._stands_when_certified(turn, record, self._stop.converged)
+
+    def _stands_when_certified(
+        self, turn: Turn, record: IterationRecord, holds: Callable[[IterationRecord], bool]
+    ) -> bool:
+        """Whether what holds of a record still does with the bound certified; tried again once the estimate has grown,
+        or where a quarter more of steps was taken: an estimate that is too good does not grow.
         """
         state = self._state
         held, attempts = state.bounds.estimated, state.attempts
-        if not self._needs_proof or held is None or record.certified:
+        if held is None or record.certified:
             return True
         if held.value <= attempts.estimate and not is_worth_another(attempts.failed_at, turn.k):
             return False
@@ -93,7 +118,7 @@ class Convergence:
         if not certified:  # out of reach for this domain: the estimate is all there is; unless time was what it lacked
             return not self._budget.ending.missed
         self._note(estimate=_grown(held.value))
-        return self.still_holds(turn)
+        return self._still(holds, turn)
 
     def _holds_by_proof(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether the tolerances hold with a certificate of the current dual point, though its estimate falls short.

@@ -56,6 +56,8 @@ class Ending:
             return Status.UNBOUNDED
         if self._is_answered(record):
             return Status.CONVERGED
+        if self._convergence.has_enough(turn, record):
+            return Status.TARGET_REACHED
         converged = self._convergence.is_confirmed(turn, record)
         spent = self._spent(record)
         ending = Status.CONVERGED if converged else spent or self._request() or self._stagnated(record)

@@ -33,7 +33,7 @@ class Status(Enum):
     CONVERGED = ("converged", "Solved to the accuracy that was asked for.", 0)
     ITERATION_LIMIT = ("iteration-limit", "The iteration budget was spent.", 0)
     TIME_LIMIT = ("time-limit", "The time budget was spent.", 0)
-    TARGET_REACHED = ("target-reached", "The target objective was reached.", 0)
+    TARGET_REACHED = ("target-reached", "The target was reached.", 0)
     STAGNATED = ("stagnated", "Neither gap nor infeasibility falls any more (`stop.stagnation`).", 0)
     STOPPED = ("stopped", "A callback asked to stop.", 0)
     INFEASIBLE = (

@@ -51,7 +51,8 @@ class StopRules:
     """iterations: the budget of steps. gap, infeasibility: relative tolerances; those given must hold together.
     gap_absolute: |total - bound|, which will do in place of the gap. time: seconds. objective: a value that is good
     enough, in the user's sense, at the infeasibility asked for. stagnation: iterations without progress. spacing: what
-    the answers' values are multiples of, to which the bound is rounded; 0 if of nothing.
+    the answers' values are multiples of, to which the bound is rounded; 0 if of nothing. bound: one that is enough,
+    in the user's sense, whatever the objective is.
     """
 
     iterations: int
@@ -62,6 +63,7 @@ class StopRules:
     stagnation: int | None = None
     gap_absolute: float | None = None
     spacing: float = 0.0
+    bound: float | None = None
 
     @property
     def debt(self) -> float | None:
@@ -141,6 +143,10 @@ class StopRules:
             return None
         near_enough = self.infeasibility is None or record.infeasibility <= self.infeasibility
         return Status.TARGET_REACHED if near_enough else None
+
+    def is_bounded(self, record: IterationRecord, sign: float) -> bool:
+        """Whether the bound is one that is enough; sign: as above."""
+        return self.bound is not None and sign * record.bound >= sign * self.bound
 
     def exhausted(self, record: IterationRecord) -> Status | None:
         """The budget that is spent, if one is."""

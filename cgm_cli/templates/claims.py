@@ -151,6 +151,18 @@ class AssignmentBound:
 
 
 @dataclass(frozen=True)
+class Mismatch:
+    """sum_ij (a_ij - b_p(i)p(j))^2 / 2 of a permutation p.
+
+    first, second: A and B, symmetric (n, n). places: an array (n,), p(i) from 0.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    places: str
+
+
+@dataclass(frozen=True)
 class ExplainedVariance:
     """(x^T S x - penalty (sum |x_i|)^2) / whole, of a unit vector x with at most `most` entries that are not zero.
 
@@ -214,6 +226,7 @@ Statement = (
     | LargestEntry
     | AssignmentValue
     | AssignmentBound
+    | Mismatch
     | ExplainedVariance
     | CorrelationDistance
     | DistanceBound

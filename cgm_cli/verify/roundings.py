@@ -30,6 +30,7 @@ from cgm_cli.templates.claims import (
     FeasibleObjective,
     IndependentSet,
     LargestEntry,
+    Mismatch,
     Modularity,
     Reported,
     Statement,
@@ -272,6 +273,20 @@ def _assignment(assignment: AssignmentValue, saved: Saved) -> Figure:
     return Figure(float(value.value), RELATIVE * float(value.size))
 
 
+def _mismatch(mismatch: Mismatch, saved: Saved) -> Figure:
+    """Entry by entry, the permutation written out as a matrix P: |A - P B P^T|^2 / 2."""
+    places, n = saved.array(mismatch.places), len(mismatch.first)
+    if places.ndim != 1 or not is_finite(places) or not np.array_equal(np.sort(places), np.arange(n)):
+        return NONE
+    permutation = np.zeros((n, n))
+    permutation[np.arange(n), places.astype(int)] = 1.0
+    gaps = mismatch.first - permutation @ mismatch.second @ permutation.T
+    value = total(0.5 * extended(gaps) ** 2)
+    # The template adds up what both graphs have, and takes off what they share.
+    size = float(np.square(mismatch.first).sum() + np.square(mismatch.second).sum())
+    return Figure(float(value.value), RELATIVE * size)
+
+
 def _assignment_bound(bound: AssignmentBound, saved: Saved) -> Figure:
     """By Python's whole numbers; where a sum of values may not be exact, as it is."""
     if saved.claims.certified is None:
@@ -366,6 +381,7 @@ FORMULAS: dict[type, Formula] = {
     FeasibleObjective: Formula(_feasible_objective),
     LargestEntry: Formula(_largest_entry),
     AssignmentValue: Formula(_assignment),
+    Mismatch: Formula(_mismatch),
     AssignmentBound: Formula(_assignment_bound),
     ExplainedVariance: Formula(_explained_variance),
     CorrelationDistance: Formula(_correlation_distance),

@@ -17,6 +17,7 @@ from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.numerics.deadline import NEVER
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 from tests.blocks.support import Behind, random_vertex
@@ -136,6 +137,23 @@ def test_an_estimate_that_a_point_disproves_is_dropped(name):
     assert bounds[5] > sign(problem) * optimum + max(1.0, abs(optimum))
     assert outcome.bound.value <= sign(problem) * optimum + 1e-6 * max(1.0, abs(optimum))
     assert not keep.column("certified").any()
+
+
+class Provable(Mistaken):
+    """The same, whose minima can be certified."""
+
+    def certified_minimum(self, direction, slack=0.0, deadline=NEVER):
+        return self.inner.certified_minimum(direction, slack, deadline)
+
+
+def test_an_estimate_is_not_a_bound_that_is_enough():
+    problem, optimum = KNOWN["two-clusters"]()
+    for wanted, ending in ((optimum - 0.5, Status.TARGET_REACHED), (optimum + 0.1, Status.ITERATION_LIMIT)):
+        fooled = dataclasses.replace(problem, domain=Provable(problem.domain, 50.0))
+        outcome, _ = solve_scaled(fooled, 0, 1e-3, stop=StopRules(500, bound=wanted))
+        assert outcome.status is ending and outcome.record.k > 5  # where the wrong one was
+        assert outcome.bound.certified and outcome.record.bound <= optimum + 1e-9
+        assert (outcome.record.bound >= wanted) == (ending is Status.TARGET_REACHED)
 
 
 @pytest.mark.parametrize("certify", ["final", "always"])

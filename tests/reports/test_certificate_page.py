@@ -47,7 +47,7 @@ def test_what_is_left_open_is_told_cluster_by_cluster():
 
 def test_the_gap_over_time_never_grows(tmp_path):
     points = np.random.default_rng(1).standard_normal((80, 2))
-    found = certify(points, clusters=4)
+    found = certify(points, clusters=4, within=0.02, time=4)
     seconds, bounds = np.array(found.history).T
     assert (np.diff(seconds) >= 0.0).all() and (np.diff(bounds) > 0.0).all()
     assert bounds[-1] == pytest.approx(found.bound)
