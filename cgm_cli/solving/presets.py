@@ -259,7 +259,9 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | Bo
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
     if not (is_open and solver.iterate in ("auto", "dense") and problem.terms):
         return None
-    rows, size = sum(math.prod(term.map.out_shape) for term in problem.terms), math.prod(problem.domain.shape)
+    # Bounds on the entries of a vector are no rows.
+    counted = (term for term in problem.terms if problem.domain.cone is not None or not term.map.is_identity)
+    rows, size = sum(math.prod(term.map.out_shape) for term in counted), math.prod(problem.domain.shape)
     # Residuals of least squares are rows, too, and gradients are ahead where there are more of them than entries of x.
     if problem.loss is not None and problem.loss.squares is not None and math.prod(problem.loss.map.out_shape) > size:
         return None

@@ -16,6 +16,7 @@ from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
@@ -208,6 +209,46 @@ def test_what_cannot_be_met_is_proven(rows, right):
     found = solve_problem(problem, SOLVER)
     assert found.status.value == "infeasible"
     assert found.record.k < 40
+
+
+@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("domain", DOMAINS[2:], ids=["simplex", "matrix", "product"])
+def test_bounds_on_all_entries_are_no_rows(domain, squares):
+    """Two terms of them, each the closer one for some, and one entry that they fix: by linprog, and by primal-dual
+    steps.
+    """
+    rng = np.random.default_rng(4)
+    n = int(np.prod(domain.shape))
+    cost, rows = rng.standard_normal(n), rng.standard_normal((2, n))
+    inside = 0.25 * sum(
+        domain.lmo(DenseDirection(rng.standard_normal(domain.shape)), OracleRequest()).atom.dense() for _ in "1234"
+    ).reshape(-1)
+    caps = [inside + rng.random(n), inside + rng.random(n)]
+    floor = np.where(np.arange(n) == 1, inside, inside - 0.3)
+    caps[0][1] = inside[1]
+    shape = domain.shape
+    terms = (
+        Term("one", Identity(shape), BoxSet(shape, floor.reshape(shape), caps[0].reshape(shape))),
+        Term("rows", MatrixMap(rows, shape), BoxSet((2,), rows @ inside - 0.1, rows @ inside + 0.1)),
+        Term("other", Identity(shape), BoxSet(shape, np.full(shape, -np.inf), caps[1].reshape(shape))),
+    )
+    matrix, target = rng.standard_normal((5, n)), rng.standard_normal(5)
+    loss = LeastSquares(MatrixMap(matrix, shape), target) if squares else Linear(cost.reshape(shape), shape)
+    problem = CompositeProblem(domain, loss, terms)
+    assert BoundedForm(problem).right.size <= 2 + 5 * squares + domain.polyhedron.rows.shape[0]
+    found = solve_problem(problem, SOLVER, TIGHT)
+    if squares:
+        known = solve_problem(problem, {"method": "cgal", "correction": "primal-dual"}, TIGHT).record.total
+    else:
+        known = polytope_of(domain)
+        known["bounds"][:, 0] = np.maximum(known["bounds"][:, 0], floor)
+        known["bounds"][:, 1] = np.minimum(known["bounds"][:, 1], np.minimum(*caps))
+        known["A_ub"] = np.concatenate([known["A_ub"], rows, -rows])
+        known["b_ub"] = np.concatenate([known["b_ub"], rows @ inside + 0.1, 0.1 - rows @ inside])
+        known = linprog(cost, **known).fun
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.record.total == pytest.approx(known, rel=1e-6, abs=1e-7)
+    assert found.record.bound <= known + 1e-7
 
 
 def test_a_run_taken_up_ends_the_same_to_the_last_bit():
