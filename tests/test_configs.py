@@ -19,8 +19,13 @@ PROJECT = Path(__file__).resolve().parents[1]
 SWEEPS = sorted((PROJECT / "configs" / "sweeps").glob("*.yaml"))
 CONFIGS = sorted(set((PROJECT / "configs").rglob("*.yaml")) - set(SWEEPS))
 SHORT = ["solver.iterations=3", "log.every=1", "log.metrics_every=1000"]
-SMALLER = {"maxcut-random-cgal.yaml": ["problem.graph={nodes: 5000, edges: 20000}"]}
-"""What is made smaller of a spec whose steps, three as they are, would take half a minute."""
+SMALLER = {
+    "maxcut-random-cgal.yaml": ["problem.graph={nodes: 5000, edges: 20000}"],
+    "blind-deconvolution.yaml": ["problem.signal={length: 400, taps: 4, message: camera, size: 7}"],
+    "phase-retrieval.yaml": ["problem.size=7"],
+    "ptychography.yaml": ["problem.size=7", "problem.masks.across=3"],
+}
+"""What is made smaller of a spec: three steps as they are would take half a minute, or are more than can be checked."""
 ENDED = {"iteration-limit", "converged"}
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -66,24 +66,27 @@ def read_graph(
     name: str | None = None,
     columns: Sequence[ColumnName] | None = None,
     weight: ColumnName | None = None,
+    encoding: str | None = None,
 ) -> Graph:
     """The graph in a file: see `cgm_cli.readers.adjacency` for edges from a node to itself, and those given more than
     once. columns, weight: those of a list of edges, as `cgm_cli.readers.edge_list` takes them, or what weights of edges
-    that have names for their numbers are called.
+    that have names for their numbers are called. encoding: of a list of edges.
 
     DataError, with the line where there is one, for what is damaged; what looks like nothing is read as G-set.
     """
     name = name or str(path)
     if path.suffix.lower() in FRAMES:
         return edge_list.read_edges(path, name, columns, weight)
-    head = Head.of(path, name)
+    head = Head.of(path, name, encoding)
     found = next((each for each in FORMATS if each.looks_like(head)), None)
     found = found or next((each for each in FORMATS if head.suffix in each.suffixes), None)
-    if columns is None and weight is None:
+    if columns is None and weight is None and encoding is None:
         lenient = EDGES if edge_list.resembles(head) and not gset.promises(head) else GSET
         return (found or (EDGES if head.suffix in _TABLES else lenient)).read(path, name)
     if found is None or found.read in (EDGES.read, GSET.read):
-        return edge_list.read_edges(path, name, columns, weight)
+        return edge_list.read_edges(path, name, columns, weight, encoding)
+    if encoding is not None:
+        raise DataError(f"{name}: `encoding` is that of a list of edges, and this is {found.name}")
     if found.weighed is None or columns is not None:
         kept = "`columns` are" if found.weighed else "`columns` and `weight` are"
         raise DataError(f"{name}: {kept} those of a list of edges, and this is {found.name}")

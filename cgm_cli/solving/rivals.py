@@ -17,6 +17,7 @@ RIVALS: Mapping[str, Mapping[str, str]] = {
     "upd": {"smoothing": "constant", "correction": "universal", "duals": "adopted"},
     "mirror-prox": {"smoothing": "constant", "correction": "mirror-prox", "duals": "adopted"},
     "gcg": {"smoothing": "constant", "correction": "composite-oracle", "duals": "adopted"},
+    "bcfw": {"correction": "block-coordinate"},
     "shcgm": {"smoothing": "stochastic-homotopy", "correction": "mini-batches"},
     "h-1sfw": {"smoothing": "sampled-homotopy", "correction": "constraint-batches"},
     "svrf": {"correction": "variance-reduced"},

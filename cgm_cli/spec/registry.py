@@ -24,12 +24,14 @@ DOMAINS = {
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
+    "chain-marginals": "cgm_cli.blocks.domains.chain_marginals:ChainMarginals",
     "polytope": "cgm_cli.blocks.domains.polytope:Polytope",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {
     "linear": "cgm_cli.blocks.losses.linear:Linear",
     "quadratic": "cgm_cli.blocks.losses.quadratic:Quadratic",
+    "factored-quadratic": "cgm_cli.blocks.losses.factored_quadratic:FactoredQuadratic",
     "least-squares": "cgm_cli.blocks.losses.least_squares:LeastSquares",
     "logistic": "cgm_cli.blocks.losses.logistic:Logistic",
     "log-det": "cgm_cli.blocks.losses.log_det:LogDet",
@@ -90,14 +92,20 @@ TEMPLATES = {
     "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
     "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
     "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
+    "covariance-estimation": "cgm_cli.templates.covariance_estimation:CovarianceEstimation",
+    "multi-task-regression": "cgm_cli.templates.multi_task_regression:MultiTaskRegression",
+    "structured-svm": "cgm_cli.templates.structured_svm:StructuredSVM",
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
+    "graph-matching": "cgm_cli.templates.graph_matching:GraphMatching",
     "transport": "cgm_cli.templates.transport:Transport",
     "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
     "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
     "kernel-learning": "cgm_cli.templates.kernel_learning:KernelLearning",
     "optimal-power-flow": "cgm_cli.templates.optimal_power_flow:OptimalPowerFlow",
+    "phase-retrieval": "cgm_cli.templates.phase_retrieval:PhaseRetrieval",
+    "blind-deconvolution": "cgm_cli.templates.blind_deconvolution:BlindDeconvolution",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
@@ -134,6 +142,7 @@ CORRECTIONS = {
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
     "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
+    "block-coordinate": "cgm_cli.methods.corrections.block_coordinate:BlockCoordinate",
     "mirror-prox": "cgm_cli.methods.corrections.mirror_prox:MirrorProx",
     "variance-reduced": "cgm_cli.methods.corrections.variance_reduced:VarianceReduced",
     "constraint-batches": "cgm_cli.methods.corrections.constraint_batches:ConstraintBatches",
@@ -183,6 +192,7 @@ MethodName = Literal[
     "upd",
     "gcg",
     "mirror-prox",
+    "bcfw",
 ]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
@@ -209,6 +219,8 @@ METHODS: dict[str, str] = {
     "2018; Xu 2017)",
     "mirror-prox": "semi-proximal mirror-prox: extragradient steps on x and the duals of finite penalties, projections "
     "left to the oracle (He and Harchaoui 2015)",
+    "bcfw": "block-coordinate Frank-Wolfe: searched steps on one block of a product at a time: a smooth objective "
+    "alone (Lacoste-Julien, Jaggi, Schmidt and Pletscher 2013)",
 }
 
 

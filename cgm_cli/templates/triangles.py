@@ -47,11 +47,18 @@ class ClusteringTriangles:
         return symmetric_rows(entries, self.n), Nonnegative((i.size,))
 
     def violated(self, x: np.ndarray) -> np.ndarray:
-        values, third = worst_at_apices(x)
-        i, j = np.nonzero(values > VIOLATED * x.diagonal().max())
-        k = third[i, j]
-        order = np.argsort(-values[i, j], kind="stable")[: max(FEWEST, AT_ONCE * self.n)]
-        return np.column_stack([i, j, k])[order]
+        return most_violated(x, VIOLATED)
+
+
+def most_violated(x: np.ndarray, least: float) -> np.ndarray:
+    """The places (m, 3) of the inequalities of `ClusteringTriangles` that X (n, n) violates most, worst first, each by
+    this part of the largest diagonal entry at the least.
+    """
+    values, third = worst_at_apices(x)
+    i, j = np.nonzero(values > least * x.diagonal().max())
+    k = third[i, j]
+    order = np.argsort(-values[i, j], kind="stable")[: max(FEWEST, AT_ONCE * len(x))]
+    return np.column_stack([i, j, k])[order]
 
 
 class CutTriangles:

@@ -216,8 +216,8 @@ def test_a_cut_that_is_worth_nothing_has_a_bound_and_no_percentage(cgm, tmp_path
 
 def test_a_share_that_is_not_reached_is_said(cgm, tmp_path):
     (tmp_path / "points.csv").write_text("x,y\n" + "".join(f"{x},{x * x % 7}\n" for x in range(9)))
-    code, out, _ = cgm("certify", tmp_path / "points.csv", "-k", 2, "--within", "0.0001%")
+    code, out, _ = cgm("certify", tmp_path / "points.csv", "-k", 2, "--within", "1e-13%")
     assert code == 0
-    assert "of the best possible" in out and "The 0.0001 % asked for are not proven." in out
+    assert "of the best possible" in out and "The 1e-13 % asked for are not proven." in out
     code, out, _ = cgm("certify", tmp_path / "points.csv", "-k", 2, "--within", "99%")
     assert code == 0 and "not proven" not in out

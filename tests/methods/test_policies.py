@@ -18,7 +18,7 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, boundary, cycle, shrinkage, solve
+from tests.methods.problems import KNOWN, Keep, boundary, cycle, shrinkage, simplices, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [
@@ -49,6 +49,8 @@ def subject(family, example):
         return *KNOWN["minimax"](), {"method": "mirror-prox"}
     if name == "universal":
         return *KNOWN["linear-programme"](), {"method": "upd"}
+    if name == "block-coordinate":
+        return *simplices(), {"method": "hcgm"}
     if name in ("constraint-batches", "sampled-homotopy"):
         return *KNOWN["linear-programme"](), {"method": "h-1sfw"}
     if name == "variance-reduced":

@@ -34,7 +34,7 @@ from cgm_cli.solving.presets import chosen
 from cgm_cli.solving.rivals import RIVALS
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
-from tests.methods.problems import KNOWN, Keep, shrinkage, solve
+from tests.methods.problems import KNOWN, Keep, shrinkage, simplices, solve
 
 SIGNS = np.array([1.0, -1.0, -1.0, 1.0])
 
@@ -295,6 +295,43 @@ def test_a_composite_oracle_keeps_the_rate_of_smooth_problems():
     assert slope(worst_from_now_on(excess)) <= -0.9 and optimum - found.record.bound < 0.02 * optimum
 
 
+def test_steps_on_one_block_keep_their_rate_in_expectation():
+    """E f(x_k) - f* <= 2 n / (k + 2 n) (C + f(x_0) - f*), with C = sum_i |M_i|^2 D_i^2, k the steps: n of a turn."""
+    problem, optimum = simplices()
+    matrix, domain = problem.loss.map.explicit, problem.domain
+    n = len(domain.blocks)
+    columns = np.split(matrix, n, axis=1)
+    curvature = sum(
+        np.linalg.norm(each, 2) ** 2 * block.diameter**2 for each, block in zip(columns, domain.blocks, strict=True)
+    )
+    excesses = []
+    for seed in range(3):
+        kept = Keep()
+        solve_problem(problem, {"method": "bcfw", "iterations": 100}, {"gap": 1e-9}, observers=[kept], seed=seed)
+        true_to(problem, kept, optimum)
+        excesses.append(kept.column("total") - optimum)
+    excess, turns = np.mean(excesses, axis=0), np.arange(101)
+    assert np.all(excess <= 2.0 / (turns + 2.0) * (curvature + excess[0]))
+    assert np.all(np.diff(excesses, axis=1) <= 1e-12)
+
+
+def test_weights_of_all_blocks_are_corrected_together():
+    """Least squares that are strongly convex: linear convergence, far below what plain steps come to."""
+    problem, optimum = simplices()
+    correction = {"kind": "block-coordinate", "corrective": True}
+    found, kept = ran(problem, 60, method="bcfw", correction=correction)
+    true_to(problem, kept, optimum)
+    assert found.status.value == "converged" and found.record.total == pytest.approx(optimum, rel=1e-8)
+
+
+def test_auto_steps_on_blocks_where_there_are_many():
+    problem, _ = simplices(20, 3)
+    choice = chosen(SolverSpec.model_validate({}, context={}), problem)
+    assert (choice.name, choice.policies["correction"].policy.name) == ("bcfw", "block-coordinate")
+    few = chosen(SolverSpec.model_validate({}, context={}), simplices(3, 3)[0])
+    assert few.policies["correction"].policy.name == "accelerated"
+
+
 @pytest.mark.parametrize("kind", ["l1", "hinge", "quantile", "huber"])
 def test_the_composite_oracle_of_a_box_against_a_grid(kind):
     rng = np.random.default_rng(7)
@@ -345,6 +382,9 @@ def test_the_mean_gradient_of_all_batches_is_the_gradient(kind):
         ({"method": "hcgm", "correction": "blended"}, "cycle-5", "keeps atoms as arrays", "correction"),
         ({"method": "mirror-prox"}, "lasso", "is for penalties, .* and there is none", "correction"),
         ({"method": "gcg"}, "minimax", "smooth objective, and there is none", "correction"),
+        ({"method": "bcfw"}, "lasso", "block of a product, and the domain is no product", "correction"),
+        ({"method": "bcfw"}, "minimax", "smooth objective, and there is none", "correction"),
+        ({"method": "bcfw"}, "linear-programme", "this problem has terms: balance", "correction"),
         ({"method": "fw-al", "dual_bound": 1.0}, "linear-programme", "not of `duals: diminishing`", "dual_bound"),
     ],
 )

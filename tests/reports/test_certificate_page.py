@@ -22,6 +22,8 @@ def test_of_clusters_that_are_told_apart_nothing_is_open():
     found = certify(points, clusters=3)
     text = certificate_page(found, points, "points.csv <b>")
     assert found.how == "structure" and not found.left_out.any()
+    (within,) = re.findall(r"within ([^ ]+) % of", found.sentence) or ["0"]
+    assert f"{within} %</" in text, "rounded up, as in the sentence"
     assert found.sentence in text and "Nothing: every point is in the cluster" in text
     assert "points.csv &lt;b&gt;" in text
     assert "300 points in 3 clusters, by their first two principal components." in text
