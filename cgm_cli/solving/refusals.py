@@ -13,7 +13,8 @@ from cgm_cli.spec.model import SolverSpec
 SOLVERS = {
     "local-descent": "multipliers",
     **dict.fromkeys(
-        ("primal-dual", "mixing", "interior-point", "projection-newton", "universal", "composite-oracle"), "adopted"
+        ("primal-dual", "mixing", "splitting", "interior-point", "projection-newton", "universal", "composite-oracle"),
+        "adopted",
     ),
 }
 """Corrections that nearly solve their problems, and what moves the multipliers by their solutions."""
