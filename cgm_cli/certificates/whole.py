@@ -8,7 +8,8 @@ import numpy as np
 
 from cgm_cli.certificates.clustering import RESTARTS, Clustering
 from cgm_cli.certificates.dual import dual_value, multipliers_of
-from cgm_cli.certificates.many import Teller, by_splitting
+from cgm_cli.certificates.many import by_splitting
+from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.methods.stopping import StopRules
 from cgm_cli.numerics.deadline import Deadline
@@ -26,6 +27,16 @@ TIGHT = 1000
 """Points up to which triangle inequalities join the relaxation: 1000 are separated within a second, and there is time
 for some rounds of them within a minute.
 """
+
+
+class _Teller:
+    """Tells of half the bound, which is one on the value of every clustering."""
+
+    def __init__(self, tell: Callable[[int, float], None]):
+        self.tell = tell
+
+    def on_record(self, record: IterationRecord) -> None:
+        self.tell(record.k, 0.5 * record.bound)
 
 
 def by_the_whole(
@@ -47,7 +58,7 @@ def by_the_whole(
         relaxation(squared_distances(points), k, triangles=len(points) <= TIGHT),
         stop=StopRules(ITERATIONS, gap=GAP, infeasibility=GAP, time=time, bound=2.0 * wanted),
         seed=seed,
-        observers=[Teller(tell)],
+        observers=[_Teller(tell)],
         should_stop=lambda: Status.STOPPED if deadline.should_stop() else None,
     )
     bound = 0.5 * max(0.0, result.record.bound) if result.bound_is == "certified" else 0.0
@@ -68,7 +79,7 @@ def by_one_matrix(
     looks_further: bool,
     tell: Callable[[int, float], None] = lambda k, bound: None,
 ) -> tuple[float, np.ndarray]:
-    """The same of many thousand points, with matrices in single precision, and one more for the proof."""
+    """The same of many thousand points, with matrix in single precision, and another for the proof."""
     bound, denoised = by_splitting(clustering, wanted, seed, deadline, tell)
     return bound, _better(clustering, denoised, seed, deadline) if looks_further else clustering.labels
 

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.certificates import LIMITS
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -57,6 +58,12 @@ from cgm_cli.text import counted
 LEAN, FIRST = 5000, 3
 """Points from which on neither their distances nor X are formed: of so many, ten matrices of doubles are 2 GB; and the
 runs of k-means whose best clustering the run then starts from.
+"""
+
+
+PROVEN = 20_000
+"""Points up to which the bound of those is certified, by one factorisation: there is memory for it where nothing else
+is of that size.
 """
 
 
@@ -361,7 +368,10 @@ def relaxation_in_factors(
     """
     names, own = np.unique(labels, return_inverse=True)
     start = partition_matrix(own.reshape(-1), clusters) if names.size == clusters else None
-    return replace(relaxation(distances_in_factors(points), clusters, weights=weights), start=start)
+    problem = relaxation(distances_in_factors(points), clusters, weights=weights)
+    domain = problem.domain
+    assert isinstance(domain, FantopeFace)
+    return replace(problem, domain=domain.within(replace(LIMITS, dense=PROVEN)), start=start)
 
 
 def relaxation(

@@ -119,9 +119,9 @@ class Splitting:
 
     def memory(self, problem: CompositeProblem) -> int:
         """M, the copy that a turn works on, and the multipliers: those of the point, of the best bound, and their mean;
-        all in single precision.
+        all in single precision. And the matrix that proves a bound.
         """
-        return 5 * problem.domain.memory // 2
+        return 7 * problem.domain.memory // 2
 
     def choose(self, state: State, plain: PlainStep, deadline: Deadline) -> Move:
         memory, problem, shown = state.correction, state.point.problem, state.bounds.shown
