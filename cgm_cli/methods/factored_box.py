@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgm_cli.blocks.atoms import Atom, LowRankAtom
+from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import Direction, SumDirection
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.maps.base import LinearMap
@@ -131,8 +131,9 @@ class _Sums:
 
 def _sums_over(x: Atom, y: np.ndarray) -> _Sums:
     """Of a symmetric x, and y (n, n) in single precision, as are the entries of x."""
-    assert isinstance(x, LowRankAtom) and x.is_symmetric
-    left, right = (x.left * x.weights).astype(np.float32), x.left.astype(np.float32)
+    factors = x.low_rank
+    assert factors is not None
+    left, right = (factors.left * factors.weights).astype(np.float32), factors.right.astype(np.float32)
     spans = tiles(len(y))
     sums = np.zeros((len(spans), 4))
 

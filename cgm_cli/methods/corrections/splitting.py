@@ -147,12 +147,13 @@ class Splitting:
         solution = Solution(problem.terms[place].weight / self.rho, [], duals, is_decisive=True)
         return Move(atom, 1.0, replace(memory, matrix=folded.matrix), solution)
 
-    def _begun(self, x: Atom) -> tuple[Folded, np.ndarray | None]:
+    def _begun(self, point: Atom) -> tuple[Folded, np.ndarray | None]:
         """M at the point that the run starts from, and its eigenvectors; where that is of a partition, with the
         multipliers that belong to it.
         """
         folded = Folded(len(self.known))
-        assert isinstance(x, LowRankAtom)
+        x = point.low_rank
+        assert x is not None
         left, right = x.left * x.weights, x.right
         own = _partition(x)
         spread = np.zeros((len(left), 1))
@@ -165,7 +166,7 @@ class Splitting:
             return entries if own is None else entries - spread[rows, columns] * spread[columns, rows].T
 
         folded.write(start)
-        return folded, x.left
+        return folded, right
 
     def _step(
         self, folded: Folded, memory: SplittingState, rng: np.random.Generator, deadline: Deadline
