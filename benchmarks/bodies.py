@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from cgm_cli.spec.model import Spec
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.linear_model import LinearModel
 
 Block = dict[str, Any]
 
@@ -83,9 +84,7 @@ def body(spec: Spec, built: Template) -> tuple[Block, float] | None:
     if make is not None:
         sign = -1.0 if any_of.problem.sense == "maximise" else 1.0
         return make(), sign
-    if hasattr(built, "table"):
-        return _linear_model(any_of, given), 1.0
-    return None
+    return (_linear_model(any_of, given), 1.0) if isinstance(built, LinearModel) else None
 
 
 def _ball(norm: str, size: int, radius: float) -> Block:

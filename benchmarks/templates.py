@@ -147,6 +147,7 @@ CASES = [
     ),
     Case("sparse-regression", "sparse-logistic.yaml", references.sparse_regression, PROJECTED),
     Case("matrix-completion", "matrix-completion.yaml", references.matrix_completion, PROJECTED),
+    Case("multi-task-regression", "multi-task-regression.yaml", programs.tasks_together, "Clarabel"),
     Case("matrix-completion", "one-bit-completion.yaml", references.matrix_completion, PROJECTED),
     Case("group-lasso", "group-lasso.yaml", latent, PROJECTED),
     # Regularised
@@ -172,6 +173,7 @@ CASES = [
     Case("spectrahedron-game", "spectrahedron-game.yaml", mixture, "cutting planes"),
     Case("max-margin", "max-margin-iris.yaml", margin, "SLSQP"),
     Case("kernel-learning", "kernel-learning.yaml", programs.kernel_margin, "Clarabel"),
+    Case("structured-svm", "structured-svm.yaml", programs.labelled_sequences, "Clarabel"),
     # Affine constraints
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form"),
     Case("standard-sdp", "petersen-sdp.yaml", lambda built: 4.0, "closed form", ("problem.nonnegative=true",)),
@@ -182,12 +184,22 @@ CASES = [
     Case("minimum-bisection", "minimum-bisection.yaml", halves, "ADMM"),
     # The relaxation is tight: no permutation is better than it.
     Case("quadratic-assignment", "quadratic-assignment.yaml", permutations, "all permutations"),
+    Case(
+        "graph-matching",
+        "graph-matching.yaml",
+        lambda built: programs.matching_relaxation(built.first, built.second),
+        "Clarabel",
+    ),
     Case("transport", "optimal-transport.yaml", programs.transport_optimum, LINEAR),
     Case("linear-program", "transport.yaml", programs.linear_optimum, LINEAR),
     # What dispatches cost is known from MATPOWER's own solver, and the relaxation is tight here.
     Case("optimal-power-flow", "optimal-power-flow.yaml", lambda built: 5296.69, "MATPOWER"),
     Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
+    # Where X has rank one, the optimum is |x|^2.
+    Case("phase-retrieval", "phase-retrieval.yaml", programs.energy, "the true signal"),
+    Case("blind-deconvolution", "blind-deconvolution.yaml", programs.product_of_lengths, "the true signals"),
     Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
+    Case("covariance-estimation", "covariance-estimation.yaml", programs.covariance_optimum, "Clarabel"),
     # Splitting
     Case("composed", "completion-split.yaml", completion, "ADMM"),
 ]

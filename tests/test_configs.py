@@ -1,4 +1,4 @@
-"""Every spec and sweep we ship, every template's examples and what `cgm init` writes: they load and run."""
+"""Every spec and sweep we ship, every template's examples and what `cgm init` writes: they load, run and verify."""
 
 from pathlib import Path
 
@@ -11,12 +11,21 @@ from cgm_cli.spec.skeleton import skeleton
 from cgm_cli.spec.yaml_reader import parse
 from cgm_cli.sweeps.load import load_sweep
 from cgm_cli.sweeps.preview import preview
+from cgm_cli.verify.check import verify
 from tests.data import has_data
+from tests.verify.support import sure
 
 PROJECT = Path(__file__).resolve().parents[1]
 SWEEPS = sorted((PROJECT / "configs" / "sweeps").glob("*.yaml"))
 CONFIGS = sorted(set((PROJECT / "configs").rglob("*.yaml")) - set(SWEEPS))
 SHORT = ["solver.iterations=3", "log.every=1", "log.metrics_every=1000"]
+SMALLER = {
+    "maxcut-random-cgal.yaml": ["problem.graph={nodes: 5000, edges: 20000}"],
+    "blind-deconvolution.yaml": ["problem.signal={length: 400, taps: 4, message: camera, size: 7}"],
+    "phase-retrieval.yaml": ["problem.size=7"],
+    "ptychography.yaml": ["problem.size=7", "problem.masks.across=3"],
+}
+"""What is made smaller of a spec: three steps as they are would take half a minute, or are more than can be checked."""
 ENDED = {"iteration-limit", "converged"}
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -59,9 +68,10 @@ def test_a_shipped_spec_loads_and_its_resolved_form_is_the_same_spec(path):
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
-def test_a_shipped_spec_runs(path, tmp_path):
-    fewer = ["problem.restarts=3"] if load(path).model_dump()["problem"].get("restarts") else []
+def test_a_shipped_spec_runs_and_verifies(path, tmp_path):
+    fewer = ["problem.restarts=3"] if load(path).model_dump()["problem"].get("restarts") else SMALLER.get(path.name, [])
     run(path, SHORT + fewer, tmp_path / "run", path.parent)
+    sure(verify(tmp_path / "run"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
@@ -94,10 +104,11 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_example_of_a_template_runs(example, tmp_path):
+def test_every_example_of_a_template_runs_and_verifies(example, tmp_path):
     tree = {"name": "example", "problem": example}
     assert loads(resolved(loads(dump(tree)))) == loads(dump(tree))
     run(tree, SHORT, tmp_path / "run", tmp_path)
+    sure(verify(tmp_path / "run"))
 
 
 @pytest.mark.parametrize("name", list(registry.TEMPLATES))

@@ -85,5 +85,7 @@ class Certificate:
 
 def rounded_up(percent: float) -> str:
     """Two digits, and never less than it is."""
+    if percent == 0.0:
+        return "0"
     step = 10.0 ** (math.floor(math.log10(percent)) - 1)
     return f"{math.ceil(percent / step - 1e-9) * step:.2g}" if percent < 99.0 else f"{math.ceil(percent)}"

@@ -14,6 +14,7 @@ from cgm_cli.readers.cells import is_number
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.node_labels import is_node, places_of_nodes
 from cgm_cli.readers.table import SUFFIXES, rows_in
+from cgm_cli.readers.text import read_text
 from cgm_cli.runs.files import write_atomically
 from cgm_cli.spec.fields import FileArray, TableArray
 from cgm_cli.text import visible
@@ -31,10 +32,7 @@ def read_labels(path: Path) -> np.ndarray:
     """What each line of a file says, words or numbers (n,); or the entries of a vector in a .npy, .mat, ... file."""
     if path.suffix.lower() not in ("", ".csv", ".txt", ".tsv", ".labels"):
         return _context().array(FileArray.model_validate({"file": str(path.absolute())})).reshape(-1)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{visible(str(path))}: cannot be read as text: {error}") from None
+    lines = read_text(path, visible(str(path))).split()
     if not lines:
         raise DataError(f"{visible(str(path))}: the file is empty")
     if odd := next((number for number, line in enumerate(lines, 1) if "," in line or ";" in line), None):

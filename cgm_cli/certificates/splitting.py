@@ -48,12 +48,17 @@ def best_dual_value(
 
 def nearest(matrix: np.ndarray, clusters: int) -> np.ndarray:
     """The nearest X with X 1 = 1, eigenvalues in [0, 1] and trace k (k >= 2) to a symmetric matrix (s, s)."""
+    return nearest_of_rank(matrix, clusters, 3 * clusters)[0]
+
+
+def nearest_of_rank(matrix: np.ndarray, clusters: int, guess: int) -> tuple[np.ndarray, int]:
+    """The same, and its rank, which is found soonest if the guess is somewhat more."""
     from scipy.linalg import eigh
 
     s = matrix.shape[0]
     rest = centred(matrix)
     rest -= (np.abs(rest).sum(axis=1).max() + 1.0) / s  # 1 is the last of its eigenvectors
-    few = min(s - 1, 3 * clusters)
+    few = min(s - 1, max(guess, clusters))
     while True:
         values, vectors = eigh(rest, subset_by_index=(s - few, s - 1), check_finite=False)
         weights = capped(values, clusters - 1)
@@ -61,7 +66,7 @@ def nearest(matrix: np.ndarray, clusters: int) -> np.ndarray:
             break
         few = min(s - 1, 2 * few)  # the smallest of those that were asked for takes part
     used = vectors * np.sqrt(weights)
-    return used @ used.T + 1.0 / s
+    return used @ used.T + 1.0 / s, 1 + int(np.count_nonzero(weights))
 
 
 def capped(values: np.ndarray, total: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cgm_cli.cli.options import Json
-from cgm_cli.cli.streams import tell
+from cgm_cli.cli.streams import tell, tell_if_slow
 from cgm_cli.text import counted
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def certify(
             def asked() -> bool:
                 return request() is not None
 
+            tell_if_slow()
             if out is not None:
                 check_writable(out, [path for path in (data, labels, cut) if path is not None])
             write_page = None if page is None else _page_writer(page, data.name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cgm_cli.cli.options import AllowPython, Setting, Settings, overrides_of
-from cgm_cli.cli.streams import OutputError, tell
+from cgm_cli.cli.streams import OutputError, tell, tell_if_slow
 
 if TYPE_CHECKING:
     from cgm_cli.methods.status import Status
@@ -102,6 +102,8 @@ def _solve(
     made = None if spec is None else recognise(spec)
     if made is not None and not quiet:
         tell(made.sentence)
+    if not quiet:
+        tell_if_slow()
     console = error_console()
     with ExitStack() as stack:
         outcome = execute(

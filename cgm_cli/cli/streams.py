@@ -54,6 +54,14 @@ def tell(message: str) -> None:
         sys.stderr.flush()
 
 
+def tell_if_slow() -> None:
+    """That there is no compiled code, where there is none."""
+    from cgm_cli.numerics import compiled
+
+    if not compiled.available():
+        tell(compiled.MISSING)
+
+
 def settle(stream: TextIO | None) -> OSError | None:
     """Write what is buffered. If that fails, drop it, so that nothing is raised again at exit, and return the error."""
     if stream is None:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cgm_cli.cli.options import AllowPython, Json, Setting, Settings, overrides_of
-from cgm_cli.cli.streams import tell
+from cgm_cli.cli.streams import tell, tell_if_slow
 from cgm_cli.text import counted
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def run(
         former = displaced(sweep, folder)
         if former is not None:
             tell(f"{folder} was that of {former}, and is now of {file}; both keep their runs. --out tells them apart")
+        tell_if_slow()
         manifest = write_manifest(sweep, folder)
         given = {"executor": executor, "workers": workers, "scheduler": scheduler, "retries": retries}
         again = going_on(file, folder, sweep.name, _as_given(given), sweep.given)

@@ -51,9 +51,11 @@ class Convergence:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
         is possible, at a point that owes little to missing its constraints, and to a radius that is but a guess.
         """
-        if not is_worth_another(self._state.attempts.overtaken_at, turn.k):
+        is_last = self._state.progress.ended
+        if not (is_last or is_worth_another(self._state.attempts.overtaken_at, turn.k)):
             return False
-        holds = self._stop.converged(record) and self._owes_little(turn)
+        would_hold = self._stop.converged(record) or self._stop.fails_by_debt_alone(record)
+        holds = would_hold and self._owes_little(turn)
         confirmed = (holds and self._is_proven(turn, record)) or self._holds_by_proof(turn, record)
         return confirmed and not self._is_held_by_a_guess()
 

@@ -22,6 +22,7 @@ from cgm_cli.methods.point import ImagePoint, Offset, Point
 from cgm_cli.numerics import box_passes, symmetric
 from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
 from cgm_cli.numerics.box_passes import Ascent, BoxSums, LinearPart, SmoothedBox
+from cgm_cli.numerics.compiled import pays
 from cgm_cli.numerics.kernels import RankOneStep
 
 SINGLE_RANGE = 1e-18, 1e18
@@ -36,7 +37,7 @@ def point_at(problem: CompositeProblem, iterate: Iterate, centred: bool = False,
     in_factors = None if iterate.is_dense or not centred else place_of_nonnegative(problem)
     if in_factors is not None:
         return FactoredBoxPoint(problem, iterate, in_factors)
-    if place is None:
+    if place is None or not pays(1, 0):
         return ImagePoint(problem, iterate, centred)
     return FusedBoxPoint(problem, iterate, place, centred, single)
 

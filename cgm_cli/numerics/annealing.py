@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import affordable, compiled
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.projections import safe_norm
 
@@ -46,8 +46,8 @@ def annealed(weights: sp.csr_array, signs: np.ndarray, seed: int, deadline: Dead
     graph = sp.csr_array(weights - sp.diags_array(weights.diagonal())) if weights.diagonal().any() else weights
     graph = sp.csr_array((graph.data.astype(float), graph.indices, graph.indptr), shape=graph.shape)
     hot = safe_norm(graph.data) / math.sqrt(signs.size)
-    sweeps = min(MOST, max(FEWEST, WORK // signs.size))
-    slice_of = max(1, SLICE // (graph.nnz + signs.size))
+    sweeps = min(MOST, max(FEWEST, affordable(WORK) // signs.size))
+    slice_of = max(1, affordable(SLICE) // (graph.nnz + signs.size))
     state = np.array([seed], dtype=np.uint64)
     best = _climbed(graph, signs.astype(float), deadline)
     for number in range(ROUNDS):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgm_cli.numerics.bands import BAND, by_bands
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import compiled, pays
 from cgm_cli.numerics.kernels import RankOneStep, blend_low_rank, complete
 
 NUMPY_BELOW = 256
@@ -87,7 +87,7 @@ def box_dual(
     Bounds are two numbers or two arrays of the shape of z.
     """
     z = np.ascontiguousarray(z, dtype=float)
-    if z.size < NUMPY_BELOW:
+    if not pays(z.size, NUMPY_BELOW):
         p = np.minimum(np.maximum(z, lower), upper)
         # What is not finite is found later, in words of its own.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -109,6 +109,12 @@ def _box_slope(z: np.ndarray, dz: np.ndarray, t: float, lower: float, upper: flo
         x = z[i] + t * dz[i]
         total += (x - _clip(x, lower, upper)) * dz[i]
     return total
+
+
+@_box_slope.otherwise
+def _(z: np.ndarray, dz: np.ndarray, t: float, lower: float, upper: float) -> float:
+    x = z + t * dz
+    return float((x - np.clip(x, lower, upper)) @ dz)
 
 
 def box_slope(z: np.ndarray, dz: np.ndarray, t: float, lower: float, upper: float, beta: float) -> float:
@@ -387,6 +393,16 @@ def box_tile(
             linear += c * z
             x[i, j] = c + y
     return total, linear
+
+
+@box_tile.otherwise
+def _(x, rows, columns, cost, shift, lower, upper, inverse):
+    x, cost, shift = (array[:rows, :columns] for array in (x, cost, shift))
+    shifted = x + shift
+    y = (shifted - np.clip(shifted, lower, upper)) * inverse
+    linear = np.vdot(cost, x)
+    np.add(cost, y, out=x)
+    return np.vdot(y, y), linear
 
 
 def warm_up(kind: type, half: bool, centred: bool) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import affordable, compiled
 from cgm_cli.numerics.deadline import NEVER, Deadline
 
 GAIN = 1e-10
@@ -32,7 +32,7 @@ def improved(points: np.ndarray, labels: np.ndarray, clusters: int, deadline: De
     labels = labels.astype(np.int64)
     n, d = points.shape
     sizes = np.bincount(labels, minlength=clusters).astype(float)
-    rows = max(1, 8 * SLICE // (clusters * (d + 1)))
+    rows = max(1, 8 * affordable(SLICE) // (clusters * (d + 1)))
     still = 0
     start = 0
     means = _means(points, labels, sizes)
@@ -73,6 +73,27 @@ def _visit(points: np.ndarray, labels: np.ndarray, means: np.ndarray, sizes: np.
             for j in range(points.shape[1]):
                 means[a, j] -= (points[i, j] - means[a, j]) / (sizes[a] - 1.0)
                 means[best, j] += (points[i, j] - means[best, j]) / (sizes[best] + 1.0)
+            sizes[a] -= 1.0
+            sizes[best] += 1.0
+            labels[i] = best
+            moves += 1
+    return moves
+
+
+@_visit.otherwise
+def _(points: np.ndarray, labels: np.ndarray, means: np.ndarray, sizes: np.ndarray, start: int, end: int) -> int:
+    moves = 0
+    for i in range(start, end):
+        a = labels[i]
+        if sizes[a] <= 1.0:
+            continue
+        distances = np.square(points[i] - means).sum(axis=1)
+        costs = distances * sizes / (sizes + 1.0)
+        costs[a] = np.inf
+        best = int(costs.argmin())
+        if costs[best] < distances[a] * sizes[a] / (sizes[a] - 1.0) * (1.0 - GAIN):
+            means[a] -= (points[i] - means[a]) / (sizes[a] - 1.0)
+            means[best] += (points[i] - means[best]) / (sizes[best] + 1.0)
             sizes[a] -= 1.0
             sizes[best] += 1.0
             labels[i] = best

@@ -35,6 +35,11 @@ def folded_factor(left: np.ndarray) -> np.ndarray:
     return left[:n] + 1j * left[n:]
 
 
+def unfolded_factor(columns: np.ndarray) -> np.ndarray:
+    """The real F (2n, k) with W F = V, of a complex V (n, k)."""
+    return np.concatenate([np.real(columns), np.imag(columns)])
+
+
 def folded(matrix: np.ndarray) -> np.ndarray:
     """W Z W^*, (n, n), Hermitian to the last bit where Z (2n, 2n) is symmetric so."""
     n = len(matrix) // 2

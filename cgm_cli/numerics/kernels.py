@@ -58,6 +58,23 @@ def _step_bands(step: RankOneStep, cost: np.ndarray, lower: bool, sums: np.ndarr
         sums[band, 0] = pairing
 
 
+@_step_bands.otherwise
+def _(step: RankOneStep, cost: np.ndarray, lower: bool, sums: np.ndarray, first: int, last: int) -> None:
+    x, keep, left, right = step
+    for i in range(first * BAND, min(last * BAND, x.shape[0])):
+        row = x[i, : i + 1] if lower else x[i]
+        row *= keep
+        row += left[i] * right[: row.size]
+        if cost.size > 0:
+            sums[i // BAND, 0] += _paired(cost[i], row, lower)
+
+
+def _paired(cost: np.ndarray, row: np.ndarray, lower: bool) -> float:
+    """What a row of a symmetric matrix, up to the diagonal, adds to <cost, x>, or a whole row of another."""
+    inner = float(cost[: row.size] @ row)
+    return 2.0 * inner - float(cost[row.size - 1] * row[-1]) if lower else inner
+
+
 def blend_low_rank(
     x: np.ndarray,
     eta: float,
@@ -99,6 +116,18 @@ def _add_rows(x: np.ndarray, keep: float, added: np.ndarray, cost: np.ndarray, s
     return pairing
 
 
+@_add_rows.otherwise
+def _(x: np.ndarray, keep: float, added: np.ndarray, cost: np.ndarray, start: int) -> float:
+    changed = x[:, : added.shape[1]]
+    changed *= keep
+    changed += added
+    if cost.size == 0:
+        return 0.0
+    if start < 0:
+        return float(np.vdot(cost, x))
+    return sum(_paired(cost[i], x[i, : start + i + 1], True) for i in range(x.shape[0]))
+
+
 def _step_by_products(
     x: np.ndarray, keep: float, left: np.ndarray, right: np.ndarray, cost: np.ndarray | None, lower: bool
 ) -> float:
@@ -126,6 +155,12 @@ def _complete_bands(x: np.ndarray, sums: np.ndarray, first: int, last: int) -> N
                     x[i, j] = x[j, i]
 
 
+@_complete_bands.otherwise
+def _(x: np.ndarray, sums: np.ndarray, first: int, last: int) -> None:
+    for i in range(first * BAND, min(last * BAND, x.shape[0])):
+        x[i, i + 1 :] = x[i + 1 :, i]
+
+
 def complete(x: np.ndarray) -> None:
     """Write the entries below the diagonal of a square x above it, too, in place."""
     by_bands(_complete_bands, x.shape, 1, x)
@@ -136,6 +171,12 @@ def _single_bands(matrix: np.ndarray, factor: float, out: np.ndarray, sums: np.n
     for i in range(first * BAND, min(last * BAND, matrix.shape[0])):
         for j in range(matrix.shape[1]):
             out[i, j] = factor * matrix[i, j]
+
+
+@_single_bands.otherwise
+def _(matrix: np.ndarray, factor: float, out: np.ndarray, sums: np.ndarray, first: int, last: int) -> None:
+    rows = slice(first * BAND, last * BAND)
+    out[rows] = factor * matrix[rows]
 
 
 def single(matrix: np.ndarray, factor: float) -> np.ndarray:

@@ -102,3 +102,18 @@ def _congruence(starts, rows, columns, values, ends, asked, weights, begins, r, 
                 total += weights[f] * found[asked[f]]
             out[i, j] = total
             out[j, i] = total
+
+
+@_congruence.otherwise
+def _(starts, rows, columns, values, ends, asked, weights, begins, r, c, x, y, first, last, out):
+    later = sp.csr_array((weights, asked, ends), shape=(begins.size, r.size))
+    for i in range(first, last):
+        entries = slice(starts[i], starts[i + 1])
+        where, place = np.unique(rows[entries], return_inverse=True)
+        product = np.zeros((where.size, x.shape[0]))  # the rows of A_i Y
+        np.add.at(product, place, values[entries, None] * y[columns[entries]])
+        before, left, right = x[where], r[begins[i] :], c[begins[i] :]
+        found = np.zeros(r.size)
+        for row, of_row in zip(before, product, strict=True):
+            found[begins[i] :] += row[left] * of_row[right] + row[right] * of_row[left]
+        out[i, i:] = out[i:, i] = (later @ found)[i:]

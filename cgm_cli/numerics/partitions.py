@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.numerics.annealing import FEWEST, HEATS, MOST, NOISE, SLICE, WORK
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import affordable, compiled
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.projections import safe_norm
 
@@ -146,9 +146,9 @@ def _annealed(
 ) -> np.ndarray:
     """The best labels after a sweep, of a round that begins so hot."""
     n = labels.size
-    sweeps = min(MOST, max(FEWEST, WORK // n))
+    sweeps = min(MOST, max(FEWEST, affordable(WORK) // n))
     temperatures = heat * _heat(graph) * (1.0 - np.arange(sweeps) / sweeps)
-    slice_of = max(1, SLICE // (graph.nnz + n))
+    slice_of = max(1, affordable(SLICE) // (graph.nnz + n))
     now, met, best = labels.copy(), labels.copy(), -math.inf
     for first in range(0, sweeps, slice_of):
         if deadline.should_stop():
@@ -181,7 +181,7 @@ def _exchanged(graph: sp.csr_array, labels: np.ndarray, parts: int, deadline: De
     """Exchange pairs of nodes while that is worth anything, until the deadline."""
     now, n, noise = labels.copy(), labels.size, _noise(graph)
     row, links = np.zeros(n), _links(graph, now, parts)
-    slice_of, since = max(1, SLICE // n), 0
+    slice_of, since = max(1, affordable(SLICE) // n), 0
     first = 0
     while since < n and not deadline.should_stop():
         last = min(n, first + slice_of)
@@ -314,5 +314,26 @@ def _exchange(
             for place in range(indptr[other], indptr[other + 1]):
                 links[indices[place], there] -= data[place]
                 links[indices[place], here] += data[place]
+            exchanged += 1
+    return exchanged
+
+
+@_exchange.otherwise
+def _(indptr, indices, data, labels, links, row, first, last, noise):
+    exchanged, everyone = 0, np.arange(labels.size)
+    for i in range(first, last):
+        here, near = labels[i], slice(indptr[i], indptr[i + 1])
+        row[indices[near]] = data[near]
+        gains = links[i, labels] - links[i, here] + links[:, here] - links[everyone, labels] - 2.0 * row
+        row[indices[near]] = 0.0
+        gains[labels == here] = -np.inf
+        other = int(gains.argmax())
+        if gains[other] > noise:
+            there = labels[other]
+            labels[i], labels[other] = there, here
+            for node, sign in ((i, -1.0), (other, 1.0)):
+                near = slice(indptr[node], indptr[node + 1])
+                links[indices[near], here] += sign * data[near]
+                links[indices[near], there] -= sign * data[near]
             exchanged += 1
     return exchanged

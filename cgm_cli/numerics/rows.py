@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.numerics.bands import BAND, by_bands
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import compiled, pays
 from cgm_cli.numerics.conjugate import LineSearchResult
 
 NUMPY_BELOW = 1 << 15
@@ -89,7 +89,7 @@ def line_coefficients(
     """out <- A D for a sparse A (n, n) and the direction D; <D, product>, <D, out>, and the inner products of the rows
     of Z with those of D, and of those of D with themselves, (n,).
     """
-    if factor.size < NUMPY_BELOW:
+    if not pays(factor.size, NUMPY_BELOW):
         out[:] = matrix @ direction
         mixed, squares = np.einsum("ij,ij->i", factor, direction), np.einsum("ij,ij->i", direction, direction)
         return float(np.vdot(direction, product)), float(np.vdot(direction, out)), mixed, squares
@@ -133,7 +133,7 @@ def take_step(
     line: Line, gradient: Gradient, factor: np.ndarray, product: np.ndarray, former: np.ndarray, out: np.ndarray
 ) -> LineSearchResult:
     """factor += t D and product += t A D, in place; out <- the gradient there, beside the former one."""
-    if factor.size < NUMPY_BELOW:
+    if not pays(factor.size, NUMPY_BELOW):
         factor += line.t * line.direction
         product += line.t * line.product
         out[:] = gradient.scale * product + gradient.diagonal[:, None] * factor

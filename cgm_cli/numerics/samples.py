@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import compiled, pays
 from cgm_cli.numerics.threads import allowed, share
 
 NUMPY_BELOW = 1 << 17
@@ -35,7 +35,7 @@ def entries(
 ) -> np.ndarray:
     """Those at (rows_k, columns_k), (k,), for left (m, r), weights (r,) and right (n, r)."""
     out = np.zeros(rows.size)
-    if rows.size * weights.size < NUMPY_BELOW:
+    if not pays(rows.size * weights.size, NUMPY_BELOW):
         for column, weight in enumerate(weights):
             first, second = left[:, column] * weight, np.ascontiguousarray(right[:, column])
             out += first[rows] * second[columns]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.numerics.bands import BAND, by_bands
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import compiled, pays
 
 SCIPY_BELOW = 1 << 20
 """Products of numbers up to which SciPy's is taken: to load compiled code takes half a second."""
@@ -48,7 +48,7 @@ def _multiply_bands(
 
 def product(matrix: sp.csr_array, block: np.ndarray) -> np.ndarray:
     """matrix @ block for a matrix (m, n) and a block (n, r), or a vector (n,)."""
-    if block.ndim == 1 or matrix.nnz * block.shape[1] < SCIPY_BELOW:
+    if block.ndim == 1 or not pays(matrix.nnz * block.shape[1], SCIPY_BELOW):
         return matrix @ block
     out = np.empty((matrix.shape[0], block.shape[1]))
     rows = matrix.data, matrix.indices, matrix.indptr

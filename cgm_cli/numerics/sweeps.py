@@ -55,6 +55,21 @@ def _sweep(
     return gain, turned
 
 
+@_sweep.otherwise
+def _(data, indices, starts, lengths, factor, former, first, last):
+    gain = turned = 0.0
+    for i in range(first, last):
+        entries = slice(starts[i], starts[i + 1])
+        slope = data[entries] @ factor[indices[entries]]
+        size = math.sqrt(slope @ slope)
+        if size > 0.0:
+            gain += slope @ factor[i] + lengths[i] * size
+            new = (-lengths[i] / size) * slope
+            turned += (factor[i] - new) @ (new - former[i])
+            factor[i] = new
+    return gain, turned
+
+
 @compiled
 def _extrapolate(
     lengths: np.ndarray, factor: np.ndarray, former: np.ndarray, share: float, first: int, last: int
@@ -70,6 +85,14 @@ def _extrapolate(
             scale = lengths[i] / np.sqrt(square)
             for j in range(factor.shape[1]):
                 factor[i, j] *= scale
+
+
+@_extrapolate.otherwise
+def _(lengths, factor, former, share, first, last):
+    here, rows = factor[first:last].copy(), slice(first, last)
+    ahead = here + share * (here - former[rows])
+    size = np.sqrt(row_products(ahead, ahead))
+    former[rows], factor[rows] = here, ahead * np.where(size > 0.0, lengths[rows] / size, 1.0)[:, None]
 
 
 def descend(

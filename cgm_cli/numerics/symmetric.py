@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from cgm_cli.numerics.compiled import compiled
+from cgm_cli.numerics.compiled import compiled, pays
 from cgm_cli.numerics.threads import share
 
 STRIP, MOST = 250, 16
@@ -63,6 +63,16 @@ def _multiply(lower: np.ndarray, vector: np.ndarray, cuts: np.ndarray, sums: np.
                 out[j] += lower[i, j] * vector[i]
             out[i] += lower[i, i] * vector[i]
             i += 1
+
+
+@_multiply.otherwise
+def _(lower: np.ndarray, vector: np.ndarray, cuts: np.ndarray, sums: np.ndarray, first: int, last: int) -> None:
+    for strip in range(first, last):
+        start, end, out = cuts[strip], cuts[strip + 1], sums[strip]
+        before, own, corner = lower[start:end, :start], vector[start:end], np.tril(lower[start:end, start:end])
+        out[:start] = own @ before
+        out[start:end] = before @ vector[:start] + corner @ own + own @ corner - corner.diagonal() * own
+        out[end:] = 0.0
 
 
 def product(lower: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -160,7 +170,7 @@ class HalfProduct:
     @property
     def extends(self) -> bool:
         """Whether several steps at once are faster than one after the other."""
-        return self.lower.shape[0] < ONE_THREAD_ORDER
+        return self.lower.shape[0] < ONE_THREAD_ORDER and pays(1, 0)
 
     def extend(
         self, basis: np.ndarray, projected: np.ndarray, new: int, until: int, size: float, twice: bool

@@ -257,15 +257,15 @@ class BuildContext:
         `cgm_cli.readers.graphs`; what was recognised in it becomes a remark.
         """
         name = called(value, "the graph")
-        columns, weight = (value.columns, value.weight) if isinstance(value, GraphFile) else (None, None)
+        asked = (value.columns, value.weight, value.encoding) if isinstance(value, GraphFile) else (None, None, None)
         if isinstance(value, TableArray):
             self.row_names = None
             return Graph(adjacency_of(name, self.matrix(value)), self.row_names or self.headings)
         if not isinstance(value, FileArray):
             return Graph(adjacency_of(name, self.matrix(value)))
-        if columns is None and weight is None and Path(value.file).suffix.lower() in (".mtx", ".mat", ".npz", ".npy"):
+        if not any(asked) and Path(value.file).suffix.lower() in (".mtx", ".mat", ".npz", ".npy"):
             return Graph(adjacency_of(name, self.matrix(value)))
-        found = read_graph(self.find(value.file), name, columns, weight)
+        found = read_graph(self.find(value.file), name, *asked)
         self.remarks += found.remarks
         return replace(found, adjacency=_scaled(found.adjacency, value))
 

@@ -91,7 +91,11 @@ def resembles(head: Head) -> bool:
 
 
 def read_edges(
-    path: Path, name: str, columns: Sequence[ColumnName] | None = None, weight: ColumnName | None = None
+    path: Path,
+    name: str,
+    columns: Sequence[ColumnName] | None = None,
+    weight: ColumnName | None = None,
+    encoding: str | None = None,
 ) -> Graph:
     """The graph of a list of edges, or of a matrix in a table (see `cgm_cli.readers.matrix_table`).
 
@@ -102,7 +106,7 @@ def read_edges(
     if path.suffix.lower() in FRAMES:
         rows = checked_rows(frame_rows(path, name), name)
     else:
-        lines = [_bare(line) for line in read_lines(path, name)]
+        lines = [_bare(line) for line in read_lines(path, name, encoding)]
         check_fits(name, 300 * len(lines))
         rows = checked_rows(rows_of(lines, None, name), name)
     given = columns is not None or weight is not None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from cgm_cli.errors import DataError
+from cgm_cli.readers.text import marked
 
 BYTES = 2**20
 """How much is looked at."""
@@ -28,8 +29,10 @@ class Head:
     MOST: ClassVar[int] = 100
 
     @classmethod
-    def of(cls, path: Path, name: str | None = None) -> Head:
-        """name: what messages call the file. DataError if it cannot be read."""
+    def of(cls, path: Path, name: str | None = None, encoding: str | None = None) -> Head:
+        """name: what messages call the file. encoding: if its beginning does not tell. DataError if it cannot be
+        read.
+        """
         name = name or str(path)
         try:
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -39,8 +42,7 @@ class Head:
         except (OSError, ValueError) as error:
             raise DataError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
         whole = len(raw) <= BYTES
-        wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        decoder = codecs.getincrementaldecoder("utf-16" if wide else "utf-8-sig")()
+        decoder = codecs.getincrementaldecoder(encoding or marked(raw))()
         try:
             text = decoder.decode(raw[:BYTES], final=whole)
         except UnicodeDecodeError:

@@ -18,7 +18,7 @@ from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.table import Table, are_headings, check_width, commas_told, rows_of
 from cgm_cli.readers.text import number_in, read_lines
-from cgm_cli.spec.fields import ColumnName, StrictModel
+from cgm_cli.spec.fields import ColumnName, EncodingField, StrictModel
 from cgm_cli.text import counted, quoted
 
 _RATING_BYTES = 150
@@ -32,13 +32,14 @@ class RatingsFile(StrictModel):
     user: ColumnName = Field(1, description="heading or number of the column of users: the rows of the matrix")
     item: ColumnName = Field(2, description="of the items: its columns")
     value: ColumnName = Field(3, description="of the ratings: its known entries. Of a pair given twice, the last")
+    encoding: EncodingField = None
 
 
 def read_ratings(path: Path, wanted: RatingsFile, name: str) -> tuple[Entries, list[str]]:
     """The ratings in a file, and sentences on what was recognised. DataError with line and column for whatever is none:
     a user or an item without a name, a rating that is no finite number.
     """
-    lines = read_lines(path, name)
+    lines = read_lines(path, name, wanted.encoding)
     check_fits(name, _RATING_BYTES * len(lines))
     rows = rows_of(lines, None, name)
     first = next(rows, None)

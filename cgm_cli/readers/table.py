@@ -195,7 +195,7 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     """The table in a file. asked: single columns that are wanted of it. DataError for what is none: it is empty, or
     its rows are of different lengths.
     """
-    rows = rows_in(path, options.decimal, name)
+    rows = rows_in(path, options.decimal, name, options.encoding)
     first = rows[0][1]
     several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
     ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
@@ -204,11 +204,11 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     return replace(found, named_by=found.place(options.names)) if options.names is not None else found
 
 
-def rows_in(path: Path, decimal: str | None, name: str) -> list[Row]:
+def rows_in(path: Path, decimal: str | None, name: str, encoding: str | None = None) -> list[Row]:
     """All rows of a file, as `checked_rows`."""
     if path.suffix.lower() in FRAMES:
         return checked_rows(frame_rows(path, name), name)
-    return checked_rows(rows_of(read_lines(path, name), decimal, name), name)
+    return checked_rows(rows_of(read_lines(path, name, encoding), decimal, name), name)
 
 
 def checked_rows(found: Iterable[Row], name: str) -> list[Row]:

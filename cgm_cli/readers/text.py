@@ -17,14 +17,23 @@ from cgm_cli.readers.checks import reason
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.text import counted, quoted, visible
 
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NEWLINE = b"\n"
+_SAMPLE = 500
 _LINE_BYTES = 64
 _PIECE = 2**24
 _PAIR = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # what str.splitlines takes for one
 
 
-def read_text(path: Path, name: str) -> str:
-    """The text of a file: UTF-8, or UTF-16 with a byte order mark."""
+def read_text(path: Path, name: str, encoding: str | None = None) -> str:
+    """The text of a file, in an encoding, or as its byte order mark says, else UTF-8."""
     try:
         # Bytes, text and numbers are all in memory for a moment.
         check_fits(name, 4 * path.stat().st_size)
@@ -33,11 +42,35 @@ def read_text(path: Path, name: str) -> str:
         raise DataError(f"{name}: cannot be read: {error.strerror}") from None
     if path.suffix == ".gz":
         raw = _unpacked(raw, name)
-    wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    chosen = encoding or marked(raw)
     try:
-        return raw.decode("utf-16" if wide else "utf-8-sig")
+        text = raw.decode(chosen)
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}: not a text file (byte {error.start} is not UTF-{16 if wide else 8})") from None
+        raise DataError(f"{name}: {_undecoded(raw, error.start, chosen, encoding is not None)}") from None
+    if "\0" in text:
+        raise DataError(f"{name}: {_undecoded(raw, raw.find(0), chosen, encoding is not None)}")
+    return text
+
+
+def marked(raw: bytes) -> str:
+    """The encoding that a byte order mark says, else UTF-8."""
+    return next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), "utf-8")
+
+
+def _undecoded(raw: bytes, at: int, encoding: str, is_asked: bool) -> str:
+    """What a file is that is no text in this encoding, by the byte at fault, and what would be right."""
+    if is_asked:
+        return f"not a text in {encoding}: byte {at} has no meaning there"
+    if encoding == "utf-8" and b"\0" not in raw:
+        return (
+            f"line {raw.count(_NEWLINE, 0, at) + 1}: byte 0x{raw[at]:02x} is not UTF-8: say what a table is in, "
+            "`encoding: windows-1252` beside `file` for one, or rewrite the file, `iconv -f WINDOWS-1252 -t UTF-8`"
+        )
+    half = len(raw[: 2 * _SAMPLE]) // 2
+    for place, order in ((1, "utf-16-le"), (0, "utf-16-be")):  # in western scripts every other byte is zero
+        if half and raw[place : 2 * half : 2].count(0) > half / 2:
+            return f"UTF-16 without a byte order mark: `encoding: {order}` beside `file` says so"
+    return f"not a text file (byte {at} is not {encoding.upper().removesuffix('-SIG')})"
 
 
 def _unpacked(raw: bytes, name: str) -> bytes:
@@ -54,9 +87,9 @@ def _unpacked(raw: bytes, name: str) -> bytes:
     return b"".join(found)
 
 
-def read_lines(path: Path, name: str) -> list[str]:
+def read_lines(path: Path, name: str, encoding: str | None = None) -> list[str]:
     """The lines of a text file."""
-    text = read_text(path, name)
+    text = read_text(path, name, encoding)
     # A short line takes far more memory as a line of its own than in the text.
     check_fits(name, len(text) + _LINE_BYTES * sum(text.count(mark) for mark in _LINE_ENDS))
     return text.splitlines()

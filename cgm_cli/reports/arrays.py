@@ -16,7 +16,7 @@ from cgm_cli.readers.files import FILE, file_kind
 from cgm_cli.readers.images import ALPHA, FORM
 from cgm_cli.reports.conic import slack, trace_dual
 from cgm_cli.reports.csdp import solution_text
-from cgm_cli.reports.images import photo, png
+from cgm_cli.reports.images import lost, photo, png
 from cgm_cli.reports.output import ready
 from cgm_cli.runs.files import replacing, write_fault
 from cgm_cli.runs.load import Run
@@ -78,14 +78,17 @@ def write_array(path: Path, name: str, array: np.ndarray, force: bool = False) -
 
 def write_photo(path: Path, run: Run, force: bool = False) -> str | None:
     """Write the recovered image of a run as the one that it was given: of its channels, bits and transparency. Returns
-    its size, in words; None of a run that is about no image. Raises ProblemError where there is a file and no `force`.
+    its size and what was lost, in words; None of a run that is about no image. Raises ProblemError where there is a
+    file and no `force`.
     """
     form, array, alpha = (run.solution.get(name) for name in (FORM, "recovered", ALPHA))
     if form is None or array is None:
         return None
     channels, bits = (int(each) for each in form)
-    write_new(path, photo(array, channels, bits, alpha, path.suffix.lower()), force)
-    return f"{array.shape[1] // channels} x {len(array)} pixels of {counted(channels, 'channel')}"
+    ending = path.suffix.lower()
+    write_new(path, photo(array, channels, bits, alpha, ending), force)
+    size = f"{array.shape[1] // channels} x {len(array)} pixels of {counted(channels, 'channel')}"
+    return size + lost(channels, bits, alpha, ending)
 
 
 def write_solution(path: Path, run: Run, force: bool = False) -> None:

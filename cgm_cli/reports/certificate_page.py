@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from cgm_cli.certificates.certificate import Certificate
+from cgm_cli.certificates.certificate import Certificate, rounded_up
 from cgm_cli.certificates.clustering import Clustering
 from cgm_cli.display.formatting import duration, number
 from cgm_cli.reports.draw import COLOURS, draw
@@ -31,8 +31,12 @@ DRAWN = 20_000
 MOST_ROWS = 100
 """Clusters in the table: those of which most is open."""
 
-_SIDE = 5.0
-"""Inches of a picture."""
+_SIDE = 3.6
+"""Inches of a picture: as wide as it stands in the page, so that its words are as large as those beside it."""
+
+
+_FEW_DECADES = 1.0
+"""Below which an axis has more numbers than powers of ten."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def _summary(found: Certificate) -> Summary:
     facts = [
         Fact("value", number(found.value, 8)),
         Fact("upper bound" if found.what == "cut" else "lower bound", number(found.bound, 8)),
-        Fact("within", "open" if math.isinf(within) else f"{within:.3g} %", "bad" if math.isinf(within) else "good"),
+        Fact("within", "open", "bad") if math.isinf(within) else Fact("within", f"{rounded_up(within)} %", "good"),
         Fact("failure", "none: certified" if found.failure == 0.0 else f"{found.failure:g}"),
         Fact("by", ways[found.how]),
         Fact("time", duration(found.seconds)),
@@ -142,6 +146,9 @@ def _progress(found: Certificate) -> list[Drawn]:
         axes.step(seconds, percents, where="post", color=COLOURS[0], marker="o", markersize=2.5)
         if (percents > 0.0).all():
             axes.set_yscale("log")
+            least, most = np.log10(percents.min()), np.log10(percents.max())
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}" if most - least < _FEW_DECADES else "")
         axes.set(xlabel="seconds", ylabel="percent between value and bound")
 
     alt = (
@@ -191,7 +198,7 @@ def _png(paint: Callable[[Any], None]) -> str:
         try:
             paint(axes)
             buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
+            figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None})
         finally:
             plt.close(figure)
     return base64.b64encode(buffer.getvalue()).decode()

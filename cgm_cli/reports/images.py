@@ -63,8 +63,7 @@ OPAQUE = (".jpg", ".jpeg", ".bmp")
 
 def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None, suffix: str = ".png") -> bytes:
     """Levels in [0, 1], (rows, columns * channels), as an image of so many channels and bits a level, with
-    transparency. suffix: one of FORMATS or TIFF. 16 bits a level have all of TIFF, and, in a PNG, grey levels without
-    transparency: Pillow writes no others.
+    transparency. suffix: one of FORMATS or TIFF. `lost` tells what it has no room for.
     """
     tiff, alpha = suffix in TIFF, None if suffix in OPAQUE else alpha
     with part("images", "an image"):
@@ -73,10 +72,7 @@ def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None,
     planes = [in_channels(array, channels).reshape(len(array), -1, channels)]
     if alpha is not None:
         planes.append(alpha[..., None])
-    levels, wide = (
-        np.clip(np.concatenate(planes, axis=2), 0.0, 1.0),
-        bits == 16 and (tiff or (suffix == ".png" and channels == 1 and alpha is None)),
-    )
+    levels, wide = np.clip(np.concatenate(planes, axis=2), 0.0, 1.0), bits == 16 and _is_wide(channels, alpha, suffix)
     pixels = np.round(levels * (65535 if wide else 255)).astype(np.uint16 if wide else np.uint8)
     file = io.BytesIO()
     if tiff:
@@ -90,6 +86,21 @@ def photo(array: np.ndarray, channels: int, bits: int, alpha: np.ndarray | None,
     name, options = FORMATS[suffix]
     Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, name, **options)
     return file.getvalue()
+
+
+def _is_wide(channels: int, alpha: np.ndarray | None, suffix: str) -> bool:
+    """Whether there is room for 16 bits a level: in all of TIFF, and, in a PNG, in grey levels without transparency,
+    for Pillow writes no others.
+    """
+    return suffix in TIFF or (suffix == ".png" and channels == 1 and alpha is None)
+
+
+def lost(channels: int, bits: int, alpha: np.ndarray | None, suffix: str) -> str:
+    """What of an image a file of this ending has no room for, in a sentence; or nothing."""
+    parts = ["its transparency is left away"] if alpha is not None and suffix in OPAQUE else []
+    if bits == 16 and not _is_wide(channels, alpha, suffix):
+        parts.append("its levels of 16 bits become ones of 8")
+    return f"; {' and '.join(parts)}, for {suffix} has no room for them (.tif has)" if parts else ""
 
 
 def in_channels(array: np.ndarray, channels: int) -> np.ndarray:

@@ -66,7 +66,7 @@ def summary(entries: Sequence[Entry], faults: Sequence[Unreadable], names_: Sequ
         if winners:
             more = f" and {len(winners) - 1} more" if len(winners) > 1 else ""
             winner = clipped(names_[row[id(winners[0])]], 60) + more
-            facts.append(Fact(f"best {name}", figure(name, winners[0]), winner=winner))
+            facts.append(Fact(f"best {_in_plain(name)}", figure(name, winners[0]), winner=winner))
     return Summary(facts, missing)
 
 
@@ -75,9 +75,13 @@ def _single(entry: Entry) -> list[Fact]:
     facts = [Fact("status", entry.state, status=ended)]
     for name in names.figures([entry]):
         bound_is = _in_words(entry) if name == "bound" and entry.bound_is != "none" else ""
-        label = name.removeprefix("metric_").replace("_", " ")
-        facts.append(Fact(label, figure(name, entry), bound_is=bound_is))
+        facts.append(Fact(_in_plain(name), figure(name, entry), bound_is=bound_is))
     return facts
+
+
+def _in_plain(name: str) -> str:
+    """A figure by its name without underscores."""
+    return name.removeprefix("metric_").replace("_", " ")
 
 
 def _in_words(entry: Entry) -> str:

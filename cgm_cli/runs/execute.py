@@ -16,6 +16,7 @@ from cgm_cli.errors import CgmError, DataError, NumericalError, wrapped
 from cgm_cli.methods.recorder import Observer
 from cgm_cli.methods.status import Leave, Status
 from cgm_cli.methods.stopping import StopRules
+from cgm_cli.numerics import compiled
 from cgm_cli.numerics.threads import threads
 from cgm_cli.readers.kinds import MadeSpec
 from cgm_cli.runs import provenance
@@ -181,6 +182,8 @@ def _solve(
     checkpointer = Checkpointer(folder.path / "checkpoint.h5", every, before=lambda: log.made.synchronise())
     for family, choice in instance.choice.policies.items():
         logger.info("%s: %s, %s", family, choice.policy.name, choice.why)
+    if not compiled.available():
+        logger.warning("%s", compiled.MISSING)
     logger.info("x is kept as %s: %s", instance.form.kind, instance.form.reason)
     logger.info("%s in %s", "started" if checkpoint is None else f"goes on from iteration {at}", folder.path)
 

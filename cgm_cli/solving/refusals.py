@@ -13,7 +13,16 @@ from cgm_cli.spec.model import SolverSpec
 SOLVERS = {
     "local-descent": "multipliers",
     **dict.fromkeys(
-        ("primal-dual", "mixing", "splitting", "interior-point", "projection-newton", "universal", "composite-oracle"),
+        (
+            "primal-dual",
+            "mixing",
+            "splitting",
+            "interior-point",
+            "projection-newton",
+            "universal",
+            "composite-oracle",
+            "mirror-prox",
+        ),
         "adopted",
     ),
 }
@@ -70,7 +79,7 @@ def _refuse_unsmoothed(solver: SolverSpec, problem: CompositeProblem, kinds: Map
         raise ProblemError(f"{cause} has no way to handle a constraint ({sets}): {_instead(solver, 'hcgm')}", (place,))
 
 
-SEARCHED = ("none", "fully-corrective", "pairwise")
+SEARCHED = ("none", "fully-corrective", "away-step", "blended", "pairwise")
 """Corrections that compare values of the objective, and need no constant of its gradient."""
 
 

@@ -15,8 +15,12 @@ RIVALS: Mapping[str, Mapping[str, str]] = {
     "ial": {"smoothing": "constant", "step": "line-search", "duals": "inexact"},
     "saddle-fw": {"smoothing": "constant", "duals": "best-response"},
     "upd": {"smoothing": "constant", "correction": "universal", "duals": "adopted"},
+    "mirror-prox": {"smoothing": "constant", "correction": "mirror-prox", "duals": "adopted"},
     "gcg": {"smoothing": "constant", "correction": "composite-oracle", "duals": "adopted"},
+    "bcfw": {"correction": "block-coordinate"},
     "shcgm": {"smoothing": "stochastic-homotopy", "correction": "mini-batches"},
+    "h-1sfw": {"smoothing": "sampled-homotopy", "correction": "constraint-batches"},
+    "svrf": {"correction": "variance-reduced"},
 }
 """Families that are left out are as in every spec that says nothing of them."""
 
@@ -25,6 +29,9 @@ DEFAULTS = {"step": "classic", "correction": "none"}
 
 AFFINE = ("diminishing", "inexact")
 """Dual updates whose theorems are about equations, A x = b."""
+
+UNSMOOTHED = ("composite-oracle", "mirror-prox")
+"""Corrections that take penalties as they are."""
 
 
 def chosen_by(solver: SolverSpec, family: str) -> str | None:
@@ -44,8 +51,9 @@ def refuse_rival(solver: SolverSpec, problem: CompositeProblem, kinds: Mapping[s
         others = ", ".join(term.name for term in problem.terms if term.penalty.only_point is None)
         if others:
             raise ProblemError(f"{cause} is for equations A x = b, and these terms are none: {others}", place)
-    if kinds["correction"] == "composite-oracle" and kinds["step"] != "classic":
-        raise ProblemError("`correction: composite-oracle` smooths nothing to search along: `step: classic`", ("step",))
+    correction = kinds["correction"]
+    if correction in UNSMOOTHED and kinds["step"] != "classic":
+        raise ProblemError(f"`correction: {correction}` smooths nothing to search along: `step: classic`", ("step",))
     if duals == "best-response":
         sets = ", ".join(term.name for term in problem.terms if term.penalty.is_set)
         if sets:

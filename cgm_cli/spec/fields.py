@@ -6,6 +6,7 @@ there in YAML is validated by the schema that its `kind` names in the registry, 
 
 from __future__ import annotations
 
+import codecs
 from functools import cache
 from itertools import islice
 from types import UnionType
@@ -23,6 +24,7 @@ from typing import (
 )
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -272,6 +274,20 @@ class FileArray(StrictModel):
     scale: Positive = Field(1.0, description="what every entry is multiplied by, such as 1e-4 where that is their unit")
 
 
+def _known_encoding(name: str) -> str:
+    try:
+        codecs.lookup(name)
+        "".encode(name)
+    except (LookupError, ValueError):
+        raise ValueError("no text encoding that Python knows: utf-8, utf-16, latin-1, windows-1252 ...") from None
+    return name
+
+
+EncodingField = Annotated[
+    Annotated[str, AfterValidator(_known_encoding)] | None,
+    Field(description="of its text, such as windows-1252; left out: as its byte order mark says, else utf-8"),
+]
+
 ColumnName = str | Size
 """A heading, or a number from 1; of several columns also a range: `a..e`, `1..5`."""
 
@@ -292,6 +308,7 @@ class TableOptions(StrictModel):
     missing: Literal["refuse", "drop"] = Field(
         "refuse", description="rows with an empty cell, NA, NaN or ? among these columns: an error, or left out"
     )
+    encoding: EncodingField = None
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -313,15 +330,18 @@ class TableArray(FileArray, TableOptions):
 
 
 class GraphFile(FileArray):
-    """A graph in a file; of a list of edges in a table also which columns it is in."""
+    """A graph in a file; of a list of edges in a table also which columns it is in, and what its weights are."""
 
     columns: Annotated[list[ColumnName], Field(min_length=2, max_length=2)] | None = Field(
         None,
         description="of a list of edges: headings or numbers of the two columns of nodes; left out: as they are seen",
     )
     weight: ColumnName | None = Field(
-        None, description="and of that of the weights; left out beside `columns`: every edge weighs 1"
+        None,
+        description="and of that of the weights; left out beside `columns`: every edge weighs 1. In GML and GraphML: "
+        "what the weights of edges are called; left out: `weight`, else `value`",
     )
+    encoding: EncodingField = None
 
 
 # Strings such as "nan" never get here: the YAML reader yields floats or strings, and strings are refused.

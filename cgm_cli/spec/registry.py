@@ -24,12 +24,14 @@ DOMAINS = {
     "fantope": "cgm_cli.blocks.domains.fantope:Fantope",
     "fantope-face": "cgm_cli.blocks.domains.fantope_face:FantopeFace",
     "birkhoff": "cgm_cli.blocks.domains.birkhoff:Birkhoff",
+    "chain-marginals": "cgm_cli.blocks.domains.chain_marginals:ChainMarginals",
     "polytope": "cgm_cli.blocks.domains.polytope:Polytope",
     "product": "cgm_cli.blocks.domains.product:Product",
 }
 LOSSES = {
     "linear": "cgm_cli.blocks.losses.linear:Linear",
     "quadratic": "cgm_cli.blocks.losses.quadratic:Quadratic",
+    "factored-quadratic": "cgm_cli.blocks.losses.factored_quadratic:FactoredQuadratic",
     "least-squares": "cgm_cli.blocks.losses.least_squares:LeastSquares",
     "logistic": "cgm_cli.blocks.losses.logistic:Logistic",
     "log-det": "cgm_cli.blocks.losses.log_det:LogDet",
@@ -90,14 +92,20 @@ TEMPLATES = {
     "matrix-game": "cgm_cli.templates.matrix_game:MatrixGame",
     "spectrahedron-game": "cgm_cli.templates.spectrahedron_game:SpectrahedronGame",
     "max-margin": "cgm_cli.templates.max_margin:MaxMargin",
+    "covariance-estimation": "cgm_cli.templates.covariance_estimation:CovarianceEstimation",
+    "multi-task-regression": "cgm_cli.templates.multi_task_regression:MultiTaskRegression",
+    "structured-svm": "cgm_cli.templates.structured_svm:StructuredSVM",
     "standard-sdp": "cgm_cli.templates.standard_sdp:StandardSDP",
     "lovasz-theta": "cgm_cli.templates.lovasz_theta:LovaszTheta",
     "quadratic-assignment": "cgm_cli.templates.quadratic_assignment:QuadraticAssignment",
+    "graph-matching": "cgm_cli.templates.graph_matching:GraphMatching",
     "transport": "cgm_cli.templates.transport:Transport",
     "sparse-pca": "cgm_cli.templates.sparse_pca:SparsePCA",
     "nearest-correlation": "cgm_cli.templates.nearest_correlation:NearestCorrelation",
     "kernel-learning": "cgm_cli.templates.kernel_learning:KernelLearning",
     "optimal-power-flow": "cgm_cli.templates.optimal_power_flow:OptimalPowerFlow",
+    "phase-retrieval": "cgm_cli.templates.phase_retrieval:PhaseRetrieval",
+    "blind-deconvolution": "cgm_cli.templates.blind_deconvolution:BlindDeconvolution",
     "linear-program": "cgm_cli.templates.linear_program:LinearProgram",
 }
 
@@ -105,6 +113,7 @@ SMOOTHINGS = {
     "homotopy": "cgm_cli.methods.smoothing.homotopy:Homotopy",
     "constant": "cgm_cli.methods.smoothing.constant:Constant",
     "stochastic-homotopy": "cgm_cli.methods.smoothing.stochastic_homotopy:StochasticHomotopy",
+    "sampled-homotopy": "cgm_cli.methods.smoothing.sampled_homotopy:SampledHomotopy",
     "fixed-target": "cgm_cli.methods.smoothing.fixed_target:FixedTarget",
     "none": "cgm_cli.methods.smoothing.none:Subgradient",
 }
@@ -124,6 +133,8 @@ CORRECTIONS = {
     "fully-corrective": "cgm_cli.methods.corrections.fully_corrective:FullyCorrective",
     "local-descent": "cgm_cli.methods.corrections.local_descent:LocalDescent",
     "pairwise": "cgm_cli.methods.corrections.pairwise:Pairwise",
+    "away-step": "cgm_cli.methods.corrections.away_step:AwayStep",
+    "blended": "cgm_cli.methods.corrections.blended:Blended",
     "accelerated": "cgm_cli.methods.corrections.accelerated:Accelerated",
     "interior-point": "cgm_cli.methods.corrections.interior_point:InteriorPoint",
     "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
@@ -132,6 +143,10 @@ CORRECTIONS = {
     "splitting": "cgm_cli.methods.corrections.splitting:Splitting",
     "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
+    "block-coordinate": "cgm_cli.methods.corrections.block_coordinate:BlockCoordinate",
+    "mirror-prox": "cgm_cli.methods.corrections.mirror_prox:MirrorProx",
+    "variance-reduced": "cgm_cli.methods.corrections.variance_reduced:VarianceReduced",
+    "constraint-batches": "cgm_cli.methods.corrections.constraint_batches:ConstraintBatches",
     "mini-batches": "cgm_cli.methods.corrections.mini_batches:MiniBatches",
 }
 DUALS = {
@@ -164,7 +179,22 @@ FAMILIES = {
     "duals": DUALS,
 }
 
-MethodName = Literal["auto", "hcgm", "cgal", "cgm", "fw-al", "ial", "saddle-fw", "shcgm", "upd", "gcg"]
+MethodName = Literal[
+    "auto",
+    "hcgm",
+    "cgal",
+    "cgm",
+    "fw-al",
+    "ial",
+    "saddle-fw",
+    "shcgm",
+    "h-1sfw",
+    "svrf",
+    "upd",
+    "gcg",
+    "mirror-prox",
+    "bcfw",
+]
 
 # Presets of the policies above, with the line that `cgm list methods` prints of each.
 METHODS: dict[str, str] = {
@@ -181,10 +211,17 @@ METHODS: dict[str, str] = {
     "and Lacoste-Julien 2017)",
     "shcgm": "hcgm by mini-batches of rows of the objective, bounded now and then by the whole of it (Locatello, "
     "Yurtsever, Fercoq and Cevher 2019)",
+    "h-1sfw": "hcgm by mini-batches of constraints, too (Vladarean, Alacaoglu, Hsieh and Cevher 2020)",
+    "svrf": "cgm by mini-batches of rows of the objective, beside a whole gradient now and then: an objective alone "
+    "(Hazan and Luo 2016)",
     "upd": "universal primal-dual gradient: searched gradient steps on the dual, for a target accuracy: linear "
     "objectives (Yurtsever, Tran-Dinh and Cevher 2015)",
     "gcg": "generalised conditional gradient: the oracle takes a penalty whole, where that has a closed form (Nesterov "
     "2018; Xu 2017)",
+    "mirror-prox": "semi-proximal mirror-prox: extragradient steps on x and the duals of finite penalties, projections "
+    "left to the oracle (He and Harchaoui 2015)",
+    "bcfw": "block-coordinate Frank-Wolfe: searched steps on one block of a product at a time: a smooth objective "
+    "alone (Lacoste-Julien, Jaggi, Schmidt and Pletscher 2013)",
 }
 
 

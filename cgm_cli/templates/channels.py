@@ -48,16 +48,31 @@ class Channels:
     def apart(self) -> bool:
         return self.each and self.count > 1
 
-    def ball(self, radius: float | np.ndarray) -> Domain:
-        """|X|_* <= r, of every channel where they are apart. radius: r, or an image whose nuclear norms it is."""
-        shapes = [self._plane] * self.count if self.apart else [self.shape]
-        if isinstance(radius, np.ndarray):
-            parts = np.split(self.point(radius), len(shapes))
-            radii = [float(np.linalg.norm(part.reshape(shapes[0]), "nuc")) for part in parts]
-        else:
-            radii = [radius] * len(shapes)
-        balls = tuple(map(NuclearBall, shapes, radii))
+    def radii(self, radius: float | np.ndarray) -> tuple[float, ...]:
+        """Those of the balls: r of each, or the nuclear norms of an image."""
+        if not isinstance(radius, np.ndarray):
+            return (radius,) * (self.count if self.apart else 1)
+        return tuple(self._norms(self.point(radius)))
+
+    def ball(self, radii: tuple[float, ...]) -> Domain:
+        """|X|_* <= r, of every channel where they are apart."""
+        balls = tuple(NuclearBall(self._matrix, radius) for radius in radii)
         return Product(balls) if self.apart else balls[0]
+
+    def shrunk(self, point: np.ndarray, radii: tuple[float, ...]) -> np.ndarray:
+        """Each matrix of a point towards zero, as far as its ball asks: what is in [0, 1] stays there."""
+        norms = self._norms(point)
+        factors = [min(1.0, radius / norm) if norm > 0.0 else 1.0 for radius, norm in zip(radii, norms, strict=True)]
+        matrices = point.reshape(len(radii), *self._matrix)
+        return (matrices * np.reshape(factors, (-1, 1, 1))).reshape(point.shape)
+
+    def _norms(self, point: np.ndarray) -> list[float]:
+        return [float(np.linalg.norm(matrix, "nuc")) for matrix in point.reshape(-1, *self._matrix)]
+
+    @property
+    def _matrix(self) -> tuple[int, int]:
+        """The shape of each matrix of a point."""
+        return self._plane if self.apart else self.shape
 
     def variation(self, scale: float, isotropic: bool) -> tuple[Term, ...]:
         """scale * TV, a term for every channel where they are apart; none where it is zero."""

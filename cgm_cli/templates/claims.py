@@ -102,13 +102,15 @@ class IndependentSet:
 class FeasibleObjective:
     """The objective at a point of the domain that meets every constraint, which is an upper bound on the optimum.
 
-    array: the point. nuclear_radius: if given, the point is the array times the largest factor of at most 1 that leaves
-    its nuclear norm no larger than that, and the array meets the constraints as well.
+    array: the point. nuclear_radii: if given, the point is the array times the largest factor of at most 1 that leaves
+    its nuclear norm no larger than that, and the array meets the constraints as well. Of several radii, each is that of
+    a channel: the array (m, n c) has the c channels of a pixel beside each other, the point their matrices one after
+    the other.
     """
 
     problem: CompositeProblem
     array: str
-    nuclear_radius: float | None = None
+    nuclear_radii: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,18 @@ class AssignmentBound:
     flow: np.ndarray
     distance: np.ndarray
     slack: float
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """sum_ij (a_ij - b_p(i)p(j))^2 / 2 of a permutation p.
+
+    first, second: A and B, symmetric (n, n). places: an array (n,), p(i) from 0.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    places: str
 
 
 @dataclass(frozen=True)
@@ -212,6 +226,7 @@ Statement = (
     | LargestEntry
     | AssignmentValue
     | AssignmentBound
+    | Mismatch
     | ExplainedVariance
     | CorrelationDistance
     | DistanceBound

@@ -65,6 +65,11 @@ class CommunityDetection(Template):
             " of the nodes",
         )
         trials: Size = Field(100, description="random partitions tried at the end")
+        inequalities: Literal["none", "triangle"] = Field(
+            "none",
+            description="triangle: Y_ij + Y_ik <= 1 + Y_jk, and of two communities Y_ij + Y_ik + Y_jk >= -1, as well, "
+            "of which those join in that Y violates: a tighter bound for graphs of up to a thousand nodes or so",
+        )
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {
@@ -84,6 +89,11 @@ class CommunityDetection(Template):
                     [0, 0, 0, 1, 1, 0],
                 ],
                 "labels": [0, 0, 0, 1, 1, 1],
+            },
+            {
+                "template": "community-detection",
+                "graph": {"nodes": 20, "communities": 3, "inside": 0.6, "outside": 0.2},
+                "inequalities": "triangle",
             },
             {
                 "template": "community-detection",
@@ -119,11 +129,19 @@ class CommunityDetection(Template):
                 raise ProblemError(f"{self.communities} communities of {n} nodes: each needs a node", ("communities",))
             dense = 8 * n * n if self.criterion == "modularity" else 0
             context.reserve("modularity of all pairs", 3 * dense)
-            context.reserve("bounds on all entries", memory(n, self.communities))
+            triangles = self.inequalities == "triangle"
+            context.reserve("bounds on all entries", memory(n, self.communities, triangles))
             with located("trials"):
                 context.reserve("trials", 8 * n * most_tried(n, self.communities) * self.trials)
             return CommunityDetection(
-                found.adjacency, self.communities, self.criterion, self.resolution, labels, self.trials, found.labels
+                found.adjacency,
+                self.communities,
+                self.criterion,
+                self.resolution,
+                labels,
+                self.trials,
+                found.labels,
+                triangles,
             )
 
     measures = (
@@ -157,9 +175,11 @@ class CommunityDetection(Template):
         labels: np.ndarray | None = None,
         trials: int = 100,
         names: list[str] | None = None,
+        triangles: bool = False,
     ):
         """adjacency: symmetric (n, n), the weight of edge i-j at both places, none on the diagonal. labels (n,): the
-        true communities, integers from 0. names: what the nodes are called.
+        true communities, integers from 0. names: what the nodes are called. triangles: whether Y has to meet the
+        triangle inequalities, too.
         """
         self.adjacency, self.communities, self.criterion, self.resolution = (
             adjacency,
@@ -177,7 +197,7 @@ class CommunityDetection(Template):
             # <B, X> / 2m, and the weight within is <W, X> / 2.
             weights = (adjacency.toarray() - np.outer(self.expected, self.expected)) * (2.0 / degrees.sum())
         self.quick = Quick("modularity" if criterion == "modularity" else "weight")
-        self.problem = relaxation(weights, communities, criterion == "equal-sizes")
+        self.problem = relaxation(weights, communities, criterion == "equal-sizes", triangles)
 
     def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
         equal = self.criterion == "equal-sizes"

@@ -124,7 +124,7 @@ class LowRankDenoising(Template):
         if l1 > 0.0:
             terms.append(Term("l1", Identity(shape), L1Norm(shape, l1)))
         fit = LeastSquares(Identity(shape), target)
-        self.problem = CompositeProblem(self.channels.ball(radius), fit, tuple(terms))
+        self.problem = CompositeProblem(self.channels.ball(self.channels.radii(radius)), fit, tuple(terms))
 
     def metrics(self, iterate: DenseIterate) -> Mapping[str, float]:
         """psnr: of the iterate, clipped to [0, 1], against the clean image, where there is one, in dB."""

@@ -84,7 +84,7 @@ class MaxMargin(Template):
         shape = (classes, size)
         loss = (np.arange(classes) != labels[:, None]).astype(float).reshape(-1)
         inner = SupportOfSet(SimplexSet(loss.shape, 1.0 / count, length=classes))
-        margins = MatrixMap(_margins(self.points, labels, classes), shape)
+        margins = MatrixMap(label_margins(self.points, labels, classes), shape)
         self.problem = CompositeProblem(L2Ball(shape, radius), terms=(Term("margins", margins, Shifted(inner, -loss)),))
 
     def round(
@@ -95,7 +95,7 @@ class MaxMargin(Template):
         return Rounding({"errors": float(np.mean(chosen != self.labels))}, {"classes": chosen})
 
 
-def _margins(points: np.ndarray, labels: np.ndarray, classes: int) -> sp.csr_array:
+def label_margins(points: np.ndarray, labels: np.ndarray, classes: int) -> sp.csr_array:
     """W -> <w_c - w_(c_i), a_i> at row i * classes + c, of the raveled W."""
     count, size = points.shape
     chosen = np.tile(np.arange(classes), count)

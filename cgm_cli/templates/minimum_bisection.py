@@ -44,10 +44,16 @@ class MinimumBisection(Template):
             description="a graph in a file, {file: edges.csv}, a matrix of weights, or {nodes, edges} of a random one"
         )
         hyperplanes: Size = Field(100, description="random hyperplanes tried at the end")
+        inequalities: Literal["none", "triangle"] = Field(
+            "none",
+            description="triangle: X_ij + X_ik + X_jk >= -1 and X_jk - X_ij - X_ik >= -1 as well, of which those join "
+            "in that X violates: a tighter bound for graphs of up to a thousand nodes or so, X written out",
+        )
 
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "minimum-bisection", "graph": {"nodes": 50, "edges": 150}},
             {"template": "minimum-bisection", "graph": [[0, 2, 0], [2, 0, 1], [0, 1, 0]], "hyperplanes": 5},
+            {"template": "minimum-bisection", "graph": {"nodes": 20, "edges": 60}, "inequalities": "triangle"},
         ]
 
         def build(self, context: BuildContext) -> MinimumBisection:
@@ -61,7 +67,7 @@ class MinimumBisection(Template):
                     raise ProblemError("the graph has one node, and two halves need two")
             with located("hyperplanes"):
                 context.reserve("hyperplanes", 8 * 2 * 4 * nodes * self.hyperplanes)
-            return MinimumBisection(found.adjacency, self.hyperplanes, found.labels)
+            return MinimumBisection(found.adjacency, self.hyperplanes, found.labels, self.inequalities == "triangle")
 
     quick = Quick("cut")
     measures = (
@@ -84,13 +90,21 @@ class MinimumBisection(Template):
         ),
     )
 
-    def __init__(self, adjacency: sp.csr_array, hyperplanes: int = 100, labels: list[str] | None = None):
-        """adjacency: symmetric (n, n), the weight of edge i-j at both places. labels: what the nodes are called."""
+    def __init__(
+        self,
+        adjacency: sp.csr_array,
+        hyperplanes: int = 100,
+        labels: list[str] | None = None,
+        triangles: bool = False,
+    ):
+        """adjacency: symmetric (n, n), the weight of edge i-j at both places. labels: what the nodes are called.
+        triangles: whether X has to meet the triangle inequalities, too.
+        """
         self.adjacency, self.hyperplanes, self.labels = adjacency, hyperplanes, labels
         n = adjacency.shape[0]
         degrees: np.ndarray = np.asarray(adjacency.sum(axis=1)).reshape(-1)
         self.laplacian = sp.csr_array(sp.diags_array(degrees) - adjacency)
-        whole = relaxation(adjacency, 2, equal=True)
+        whole = relaxation(adjacency, 2, equal=True, triangles=triangles)
         self.problem = CompositeProblem(whole.domain, Linear(sp.csr_array(0.25 * self.laplacian), (n, n)), whole.terms)
 
     def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:

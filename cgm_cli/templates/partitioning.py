@@ -6,6 +6,9 @@ numbers is at most k times the sum of their squares (Frieze and Jerrum, Algorith
 is s s^T, of signs, whose entries the diagonal bounds already; with any number of them Y = X >= 0. Where all have n / k
 nodes, Y 1 = 0; where k does not divide n, and sizes differ by one, <1 1^T, Y> is known (Karisch and Rendl, 1998).
 
+Where j is with i, and i with k, j is with k: Y meets the triangle inequalities of clusterings, and of two communities
+those of cuts (cgm_cli.templates.triangles).
+
 To maximise <W, X> / 2, the weight within communities, is to maximise <W, Y> (k - 1) / 2 k, and a constant, which the
 diagonal takes: <I, Y> = n.
 """
@@ -29,12 +32,14 @@ from cgm_cli.numerics.arrays import Matrix
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.partitions import evened, worth
 from cgm_cli.templates.gaussian import gaussian_samples
+from cgm_cli.templates.triangles import ClusteringTriangles, CutTriangles
 
 
-def relaxation(weights: Matrix, parts: int | None, equal: bool = False) -> CompositeProblem:
+def relaxation(weights: Matrix, parts: int | None, equal: bool = False, triangles: bool = False) -> CompositeProblem:
     """max <W, X> / 2 over partitions into `parts` communities at most, any number of them if None, in terms of Y.
 
-    weights (n, n): symmetric, dense or sparse. equal: whether sizes differ by no more than one.
+    weights (n, n): symmetric, dense or sparse. equal: whether sizes differ by no more than one. triangles: whether Y
+    has to meet the triangle inequalities, too.
     """
     n = weights.shape[0]
     share = 1.0 if parts is None else (parts - 1.0) / parts
@@ -52,9 +57,19 @@ def relaxation(weights: Matrix, parts: int | None, equal: bool = False) -> Compo
     if parts != 2:
         least = 0.0 if parts is None else -1.0 / (parts - 1.0)
         terms.append(Term("separate", Identity(shape), BoxSet(shape, np.array(least), np.array(np.inf))))
+    if triangles and n > 2:
+        family = CutTriangles(n) if parts == 2 else ClusteringTriangles(_costs(weights))
+        terms.append(Term.of_family("triangles", family, family.first))
     return CompositeProblem(
         PSDTrace(n, float(n), fixed_trace=True), Linear(cost, shape), tuple(terms), sense="maximise"
     )
+
+
+def _costs(weights: Matrix) -> np.ndarray:
+    """Of two nodes that are together, in a matrix of its own; of a node and itself none is as small."""
+    costs = -np.asarray(weights if isinstance(weights, np.ndarray) else weights.toarray())
+    np.fill_diagonal(costs, -np.inf)
+    return costs
 
 
 def _sizes(n: int, parts: int) -> Term:
@@ -66,9 +81,9 @@ def _sizes(n: int, parts: int) -> Term:
     return Term("sizes", QuadraticForms(np.ones((1, n)), (n, n)), Equals((1,), np.array([total])))
 
 
-def memory(n: int, parts: int | None) -> int:
-    """Bytes of bounds on all entries, where there are any."""
-    return 0 if parts == 2 else 8 * n * n
+def memory(n: int, parts: int | None, triangles: bool = False) -> int:
+    """Bytes of bounds on all entries, where there are any, and of what triangles begin with."""
+    return 0 if parts == 2 else (2 if triangles else 1) * 8 * n * n
 
 
 def glimpsed(

@@ -163,7 +163,8 @@ class RobustPCA(Template):
         """
         self.truth, self.known, self.noisy, self.form = truth, known, noisy, form or Photo(noisy)
         self.channels = Channels((noisy.shape[0], noisy.shape[1]), self.form.channels, each)
-        domain = self.channels.ball(radius)
+        self.radii = self.channels.radii(radius)
+        domain = self.channels.ball(self.radii)
         shape, places = domain.shape, np.flatnonzero(self.channels.point(known))
         sampled, target = Sampling(places, shape), self.channels.point(noisy).reshape(-1)[places]
         fit_loss: Loss | None = None
@@ -194,16 +195,15 @@ class RobustPCA(Template):
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
     ) -> Rounding:
         """The images, and the objective at a feasible point: an upper bound on the optimum, where the iterate leaves
-        [0, 1]. Of channels that are solved each by itself there is none.
+        [0, 1].
 
         feasible_gap: how far that is above a certified lower bound, relative to the larger of the two, as the gap is.
         """
-        recovered, metrics = self._recovered(iterate), dict[str, float]()
-        if not self.channels.apart:
-            value = self.objective(self.feasible(recovered))
-            metrics["feasible_objective"] = value
-            if bound is not None:
-                metrics["feasible_gap"] = self.problem.relative(value - bound, value, bound)
+        recovered = self._recovered(iterate)
+        value = self.objective(self.feasible(recovered))
+        metrics = {"feasible_objective": value}
+        if bound is not None:
+            metrics["feasible_gap"] = self.problem.relative(value - bound, value, bound)
         arrays = {
             "recovered": recovered,
             "observed": np.where(self.known, self.noisy, np.nan),
@@ -213,18 +213,15 @@ class RobustPCA(Template):
         return Rounding(metrics, arrays if self.truth is None else {**arrays, "truth": self.truth})
 
     def claims(self) -> Sequence[Claim]:
-        if self.channels.apart:
-            return ()
-        value = FeasibleObjective(self.problem, "recovered", nuclear_radius=self.problem.domain.radius)
+        value = FeasibleObjective(self.problem, "recovered", nuclear_radii=self.radii)
         return (
             Claim("feasible_objective", value, limit=1.0),
             Claim("feasible_gap", AgainstBound(value, "relative", unit=self.problem.unit)),
         )
 
     def feasible(self, clipped: np.ndarray) -> np.ndarray:
-        """A matrix in [0, 1], shrunk towards zero as far as the ball asks: that keeps it in [0, 1]."""
-        norm = float(np.linalg.norm(clipped, "nuc"))
-        return clipped * min(1.0, self.problem.domain.radius / norm) if norm > 0.0 else clipped
+        """The point of levels in [0, 1] (m, n c), shrunk towards zero as far as the balls ask: it stays in [0, 1]."""
+        return self.channels.shrunk(self.channels.point(clipped), self.radii)
 
     def objective(self, x: np.ndarray) -> float:
         """loss(A x - b) + tv TV(x)."""

@@ -60,7 +60,7 @@ class RandomGenes(StrictModel):
             deviation = self.strength * 0.9**number
             signs = rng.choice([-1.0, 1.0], size=self.active)
             points[:, genes] += deviation * rng.standard_normal((self.samples, 1)) * signs
-        return _covariance(points, standardise=False)
+        return covariance_of(points, standardise=False)
 
 
 class SparsePCA(Template):
@@ -138,7 +138,7 @@ class SparsePCA(Template):
                     if points.ndim != 2:
                         raise ProblemError(f"points are a matrix, one a row, not {named(points.shape)}")
                     context.reserve("covariance", 8 * points.shape[1] ** 2)
-                    return _covariance(points, self.standardise), None
+                    return covariance_of(points, self.standardise), None
             with located("covariance"):
                 if isinstance(self.covariance, RandomGenes):
                     context.reserve("covariance", 8 * self.covariance.genes**2)
@@ -228,7 +228,7 @@ class SparsePCA(Template):
         )
 
 
-def _covariance(points: np.ndarray, standardise: bool) -> np.ndarray:
+def covariance_of(points: np.ndarray, standardise: bool) -> np.ndarray:
     """Of points (m, n), one per row: (n, n), the mean of products of deviations from the means."""
     centred = points - points.mean(axis=0)
     if standardise:

@@ -98,14 +98,14 @@ class SampleTable:
 
     def standardised(self, classes: bool) -> SampleTable:
         """By the means and deviations of the training samples; a constant feature becomes 0."""
-        features, test_features = _standardised(self.features, self.test_features)
+        features, test_features = standardised(self.features, self.test_features)
         target, test_target = self.target, self.test_target
         if not classes:
-            target, test_target = _standardised(target, test_target)
+            target, test_target = standardised(target, test_target)
         return replace(self, features=features, target=target, test_features=test_features, test_target=test_target)
 
 
-def _standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def standardised(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     # What is left of a constant by rounding is no variation.
     scale = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)

@@ -24,14 +24,16 @@ class ClusteringTriangles:
 
     They hold for X = sum_C 1_C 1_C^T / |C|: where i and j are in C, X_ij = X_ii = 1 / |C| and X_ik = X_jk; else X_ij is
     zero, and X_ik <= X_ii as X_jk >= 0. Peng and Wei, SIAM J. Optim. 18, 2007, section 3; separated as by Piccialli,
-    Sudoso and Wiegele (SOS-SDP, INFORMS J. Comput. 34, 2022).
+    Sudoso and Wiegele (SOS-SDP, INFORMS J. Comput. 34, 2022). They hold for X = sum_C 1_C 1_C^T in the
+    same way, and so for a X + b 1 1^T with a > 0, as both sides have two entries (Groetschel and Wakabayashi, "A
+    cutting plane algorithm for a clustering problem", Math. Program. 45, 1989).
     """
 
-    def __init__(self, distances: np.ndarray):
-        """distances (n, n) between the points."""
-        self.n = distances.shape[0]
-        # Points far from each other are in clusters of their own: X_ii >= X_ij is met with all of X_ii to spare.
-        self._farthest = distances.argmax(axis=1)
+    def __init__(self, costs: np.ndarray):
+        """costs (n, n): what it costs to have two points together, as their distance."""
+        self.n = costs.shape[0]
+        # Points that are better apart are in clusters of their own: X_ii >= X_ij is met with all of X_ii to spare.
+        self._farthest = costs.argmax(axis=1)
 
     @property
     def first(self) -> np.ndarray:
@@ -45,11 +47,18 @@ class ClusteringTriangles:
         return symmetric_rows(entries, self.n), Nonnegative((i.size,))
 
     def violated(self, x: np.ndarray) -> np.ndarray:
-        values, third = worst_at_apices(x)
-        i, j = np.nonzero(values > VIOLATED * x.diagonal().max())
-        k = third[i, j]
-        order = np.argsort(-values[i, j], kind="stable")[: max(FEWEST, AT_ONCE * self.n)]
-        return np.column_stack([i, j, k])[order]
+        return most_violated(x, VIOLATED)
+
+
+def most_violated(x: np.ndarray, least: float) -> np.ndarray:
+    """The places (m, 3) of the inequalities of `ClusteringTriangles` that X (n, n) violates most, worst first, each by
+    this part of the largest diagonal entry at the least.
+    """
+    values, third = worst_at_apices(x)
+    i, j = np.nonzero(values > least * x.diagonal().max())
+    k = third[i, j]
+    order = np.argsort(-values[i, j], kind="stable")[: max(FEWEST, AT_ONCE * len(x))]
+    return np.column_stack([i, j, k])[order]
 
 
 class CutTriangles:

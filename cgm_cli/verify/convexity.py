@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.chain_marginals import ChainMarginals
 from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
@@ -131,6 +132,11 @@ def _permutations(domain: Birkhoff) -> float:
     return math.sqrt(2.0 * n) if n > 1 else 0.0
 
 
+def _labellings(domain: ChainMarginals) -> float:
+    """Of two labellings of T places and T - 1 pairs that agree nowhere, which one label does not allow."""
+    return math.sqrt(2.0 * (2 * domain.length - 1)) if domain.labels > 1 else 0.0
+
+
 DIAMETERS: dict[type, Callable[..., float]] = {
     Simplex: _corners,
     PSDTrace: _corners,
@@ -147,6 +153,7 @@ DIAMETERS: dict[type, Callable[..., float]] = {
     Fantope: lambda domain: _projections(domain.shape[0], domain.rank),
     FantopeFace: lambda domain: _projections(domain.shape[0] - 1, domain.rank - 1),
     Birkhoff: _permutations,
+    ChainMarginals: _labellings,
     Polytope: lambda domain: float(norm(domain.upper - domain.lower)),
     Product: lambda domain: math.hypot(*map(diameter, domain.blocks)),
     GivenDomain: lambda domain: domain.diameter,

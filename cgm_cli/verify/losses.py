@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.losses.base import Loss
+from cgm_cli.blocks.losses.factored_quadratic import FactoredQuadratic
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.losses.log_det import LogDet
@@ -49,6 +50,13 @@ def _quadratic(loss: Quadratic, z: np.ndarray) -> LossView:
         image = product(sp.csr_array(loss.matrix), z.reshape(-1)).reshape(z.shape)
     linear = extended(loss.linear)
     return LossView(total(0.5 * z * image, linear * z), image + linear, total(-0.5 * z * image))
+
+
+def _factored_quadratic(loss: FactoredQuadratic, z: np.ndarray) -> LossView:
+    """|z|^2 / 2 + t; the constant is -|z|^2 / 2."""
+    rest, t = z[:-1], z[-1:]
+    squares = 0.5 * rest * rest
+    return LossView(total(squares, t), np.append(rest, np.longdouble(1)), total(-squares))
 
 
 def _least_squares(loss: LeastSquares, z: np.ndarray) -> LossView:
@@ -101,6 +109,7 @@ FORMED = 10**9
 LOSSES: dict[type, Callable[..., LossView]] = {
     Linear: _linear,
     Quadratic: _quadratic,
+    FactoredQuadratic: _factored_quadratic,
     LeastSquares: _least_squares,
     Logistic: _logistic,
     LogDet: _log_det,

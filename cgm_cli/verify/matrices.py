@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.directions import SparseDirection
 from cgm_cli.blocks.factored_direction import FactoredDirection
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.bilinear_convolution import BilinearConvolution
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
 from cgm_cli.blocks.maps.column_sums import ColumnSums
@@ -20,6 +21,7 @@ from cgm_cli.blocks.maps.congruence import Congruence
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.diagonal import Diagonal
 from cgm_cli.blocks.maps.differences import Differences
+from cgm_cli.blocks.maps.diffraction import CodedDiffraction
 from cgm_cli.blocks.maps.given import GivenMap
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import InnerProduct
@@ -149,6 +151,33 @@ def _quadratic_forms(linear: QuadraticForms) -> sp.csr_array:
     return sp.csr_array(np.array([np.outer(v, v).reshape(-1) for v in linear.vectors]))
 
 
+def _coded_diffraction(linear: CodedDiffraction) -> sp.csr_array:
+    """Row (l, k): E(a a^*) (cgm_cli.numerics.hermitian), a_j = conj(exp(-2 pi i <k, j / N>) d_l(j))."""
+    if math.prod(linear.out_shape) * math.prod(linear.in_shape) > WRITTEN_OUT:
+        raise Unchecked("intensities of so many entries are too large to be written out")
+    places = np.indices(linear.shape).reshape(len(linear.shape), -1)
+    turns = sum(np.outer(axis, axis) / length for axis, length in zip(places, linear.shape, strict=True))
+    rows = list[np.ndarray]()
+    for mask in linear.masks:
+        for each in np.exp(-2j * np.pi * turns) * mask.reshape(-1):
+            form = np.outer(each.conj(), each)
+            real, imaginary = np.real(form), np.imag(form)
+            rows.append(np.block([[real, -imaginary], [imaginary, real]]).reshape(-1))
+    return sp.csr_array(np.array(rows))
+
+
+def _bilinear_convolution(linear: BilinearConvolution) -> sp.csr_array:
+    """Columns (k, K + n) and (K + n, k): half of the sum of B_lk times C_n, shifted by l."""
+    if math.prod(linear.out_shape) * math.prod(linear.in_shape) > WRITTEN_OUT:
+        raise Unchecked("convolutions of so many entries are too large to be written out")
+    (length, k), n = linear.left.shape, linear.right.shape[1]
+    shifts = (np.arange(length)[:, None] - np.arange(length)) % length
+    found = np.zeros((length, k + n, k + n))
+    for j in range(n):
+        found[:, :k, k + j] = found[:, k + j, :k] = 0.5 * linear.right[shifts, j] @ linear.left
+    return sp.csr_array(found.reshape(length, -1))
+
+
 def _block(linear: Block) -> sp.coo_array:
     """The matrix of the inner map, with its columns where the block begins."""
     inner = sp.coo_array(_written_out(linear.inner))
@@ -217,5 +246,7 @@ MATRICES: dict[type, Callable] = {
     BlockDifference: lambda linear: _written_out(linear.plus) - _written_out(linear.minus),
     Matrices: _matrices,
     QuadraticForms: _quadratic_forms,
+    CodedDiffraction: _coded_diffraction,
+    BilinearConvolution: _bilinear_convolution,
     GivenMap: _given,
 }

@@ -15,6 +15,7 @@ import scipy.linalg
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.chain_marginals import ChainMarginals
 from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
@@ -195,6 +196,16 @@ def _birkhoff(domain: Birkhoff, point: SavedPoint) -> float:
     return max(-x.min(), *(np.abs(x.sum(axis=axis) - 1.0).max() for axis in (0, 1)))
 
 
+def _chain(domain: ChainMarginals, point: SavedPoint) -> float:
+    """Below zero; or how far the labels of a place are from a sum of one, and its pairs from their own sums."""
+    x = _entries(point)
+    places, pairs = domain.split(x)
+    gaps = [np.abs(places.sum(axis=1) - 1.0).max(), -x.min()]
+    if pairs.size:
+        gaps += [np.abs(pairs.sum(axis=2) - places[:-1]).max(), np.abs(pairs.sum(axis=1) - places[1:]).max()]
+    return max(gaps)
+
+
 def _polytope(domain: Polytope, point: SavedPoint) -> float:
     """The largest distance from a row's half-space or hyperplane, and from the box."""
     x, given = _entries(point), domain.program
@@ -237,6 +248,7 @@ MEMBERSHIP: dict[type, Callable[..., float]] = {
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,
+    ChainMarginals: _chain,
     Polytope: _polytope,
     Product: _product,
     GivenDomain: _given,

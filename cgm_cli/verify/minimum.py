@@ -11,6 +11,7 @@ import scipy.linalg
 from cgm_cli.blocks.domains.base import Domain
 from cgm_cli.blocks.domains.birkhoff import Birkhoff
 from cgm_cli.blocks.domains.box import Box
+from cgm_cli.blocks.domains.chain_marginals import ChainMarginals
 from cgm_cli.blocks.domains.diagonal_blocks import DiagonalBlocks
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
@@ -157,6 +158,17 @@ def _row_potentials(cost: np.ndarray) -> np.ndarray:
     return u
 
 
+def _chain(domain: ChainMarginals, v: np.ndarray) -> Minimum:
+    """What the rest of a labelling costs at the least, label by label, from the end of the chain to its beginning."""
+    places, pairs = domain.split(v)
+    rest = places[-1]
+    for own, ways in zip(places[-2::-1], pairs[::-1], strict=True):
+        rest = own + (ways + rest).min(axis=1)
+    return _exact(
+        Total(float(rest.min()), float(np.abs(places).max(axis=1).sum() + np.abs(pairs).max(axis=(1, 2)).sum()))
+    )
+
+
 def _polytope(domain: Polytope, v: np.ndarray) -> Minimum:
     """By the dual problem, posed as a linear program of its own: max l s - u t - <b, y> - <d, w> over y, s, t >= 0 with
     v + A^T y + C^T w = s - t, whose y and w are then taken as they are.
@@ -217,6 +229,7 @@ MINIMA: dict[type, Callable[..., Minimum]] = {
     Fantope: _fantope,
     FantopeFace: _fantope_face,
     Birkhoff: _birkhoff,
+    ChainMarginals: _chain,
     Polytope: _polytope,
     Product: _product,
     GivenDomain: _given,

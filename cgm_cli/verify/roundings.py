@@ -30,6 +30,7 @@ from cgm_cli.templates.claims import (
     FeasibleObjective,
     IndependentSet,
     LargestEntry,
+    Mismatch,
     Modularity,
     Reported,
     Statement,
@@ -210,14 +211,19 @@ def _independent_set(independent: IndependentSet, saved: Saved) -> Figure:
 def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
     """f and the finite g_i at the point; none if it is outside of the domain, or misses a constraint."""
     problem, array = feasible.problem, saved.array(feasible.array)
-    if array.shape != problem.domain.shape or not is_finite(array):
+    radii, shape = feasible.nuclear_radii, problem.domain.shape
+    fits = array.shape == shape if len(radii) < 2 else array.ndim == 2 and (array.size,) == shape
+    if not fits or not is_finite(array):
         return NONE
-    point, points = extended(array), [extended(array)]
-    if feasible.nuclear_radius is not None:
-        size = float(scipy.linalg.svdvals(array).sum())
-        point = point * min(1.0, feasible.nuclear_radius / size if size > 0.0 else 1.0)
-        points.append(point)
-    outside = violation(problem.domain, SavedPoint(array.shape, np.asarray(point, dtype=float), None))
+    planes = [extended(array[..., place :: len(radii)]) for place in range(len(radii))] or [extended(array)]
+    points = [_one_after_the_other(planes, shape)]
+    if radii:
+        sizes = [float(scipy.linalg.svdvals(plane.astype(float)).sum()) for plane in planes]
+        factors = [min(1.0, radius / size) if size > 0.0 else 1.0 for radius, size in zip(radii, sizes, strict=True)]
+        shrunk = [factor * plane for factor, plane in zip(factors, planes, strict=True)]
+        points.append(_one_after_the_other(shrunk, shape))
+    point = points[-1]
+    outside = violation(problem.domain, SavedPoint(shape, np.asarray(point, dtype=float), None))
     if outside > RELATIVE * problem.domain.radius or not all(_meets(problem, each) for each in points):
         return NONE
     value = error = 0.0
@@ -233,6 +239,10 @@ def _feasible_objective(feasible: FeasibleObjective, saved: Saved) -> Figure:
             value += found.value
             error += RELATIVE * float(found.size) + term.penalty.lipschitz * RELATIVE * float(norm(image))
     return Figure(problem.sense_sign * float(value), error)
+
+
+def _one_after_the_other(planes: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    return np.concatenate([plane.reshape(-1) for plane in planes]).reshape(shape)
 
 
 def _meets(problem: CompositeProblem, point: np.ndarray) -> bool:
@@ -261,6 +271,20 @@ def _assignment(assignment: AssignmentValue, saved: Saved) -> Figure:
     i, j = np.nonzero(assignment.flow)
     value = total(extended(assignment.flow[i, j]) * assignment.distance[places[i], places[j]])
     return Figure(float(value.value), RELATIVE * float(value.size))
+
+
+def _mismatch(mismatch: Mismatch, saved: Saved) -> Figure:
+    """Entry by entry, the permutation written out as a matrix P: |A - P B P^T|^2 / 2."""
+    places, n = saved.array(mismatch.places), len(mismatch.first)
+    if places.ndim != 1 or not is_finite(places) or not np.array_equal(np.sort(places), np.arange(n)):
+        return NONE
+    permutation = np.zeros((n, n))
+    permutation[np.arange(n), places.astype(int)] = 1.0
+    gaps = mismatch.first - permutation @ mismatch.second @ permutation.T
+    value = total(0.5 * extended(gaps) ** 2)
+    # The template adds up what both graphs have, and takes off what they share.
+    size = float(np.square(mismatch.first).sum() + np.square(mismatch.second).sum())
+    return Figure(float(value.value), RELATIVE * size)
 
 
 def _assignment_bound(bound: AssignmentBound, saved: Saved) -> Figure:
@@ -357,6 +381,7 @@ FORMULAS: dict[type, Formula] = {
     FeasibleObjective: Formula(_feasible_objective),
     LargestEntry: Formula(_largest_entry),
     AssignmentValue: Formula(_assignment),
+    Mismatch: Formula(_mismatch),
     AssignmentBound: Formula(_assignment_bound),
     ExplainedVariance: Formula(_explained_variance),
     CorrelationDistance: Formula(_correlation_distance),

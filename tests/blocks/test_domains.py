@@ -4,7 +4,7 @@ Oracles in closed form are held to rounding; an iterative one (`answer.exact` fa
 relative to the size of the direction and of the domain.
 """
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -259,6 +259,9 @@ def value_twin(example, g):
         return -radius * max(sum(g[i] ** 2 for i in group) ** 0.5 for group in example["groups"])
     if kind == "psd-blocks":
         return radius * min(blocks_twin(example["sizes"], g), np.inf if example.get("trace") == "equal" else 0.0)
+    if kind == "chain-marginals":
+        x, labels = domain(**example), range(example["labels"])
+        return min(float(g @ x.vertex(np.array(y)).dense()) for y in product(labels, repeat=example["length"]))
     if kind == "product":
         total, start = 0.0, 0
         for block in example["blocks"]:

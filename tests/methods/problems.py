@@ -12,6 +12,7 @@ from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.norm_balls import L1Ball, L2Ball
+from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.psd import PSDTrace
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.iterates import DenseIterate
@@ -151,6 +152,22 @@ def shrinkage() -> tuple[CompositeProblem, float]:
     terms = (Term("l1", Identity((5,)), L1Norm((5,), 0.5)),)
     problem = CompositeProblem(Box(-np.ones(5), np.ones(5)), LeastSquares(Identity((5,)), t), terms)
     return problem, 0.5 * float(np.square(x - t).sum()) + 0.5 * float(np.abs(x).sum())
+
+
+def simplices(count: int = 6, size: int = 4) -> tuple[CompositeProblem, float]:
+    """min |M x - b|^2 / 2 over a product of simplices: x has two weights in each, and b = M x - M^-T g with g constant
+    on them and larger elsewhere.
+    """
+    rng = np.random.default_rng(8)
+    n = count * size
+    matrix = rng.standard_normal((n, n)) / np.sqrt(n) + np.eye(n)
+    weights = np.zeros((count, size))
+    weights[:, :2] = rng.dirichlet(np.ones(2), count)
+    gradient = np.repeat(rng.standard_normal((count, 1)), size, axis=1)
+    gradient[:, 2:] += rng.uniform(0.1, 1.0, (count, size - 2))
+    gap = np.linalg.solve(matrix.T, gradient.reshape(-1))
+    loss = LeastSquares(MatrixMap(matrix, (n,)), matrix @ weights.reshape(-1) - gap)
+    return CompositeProblem(Product((Simplex(size),) * count), loss), 0.5 * float(gap @ gap)
 
 
 def cycle(n: int = 5) -> tuple[CompositeProblem, float]:

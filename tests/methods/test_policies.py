@@ -20,7 +20,7 @@ from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
 from cgm_cli.templates.clustering import partition_matrix
-from tests.methods.problems import KNOWN, Keep, boundary, cycle, shrinkage, solve
+from tests.methods.problems import KNOWN, Keep, boundary, cycle, shrinkage, simplices, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
 POLICIES = [
@@ -51,8 +51,16 @@ def subject(family, example):
         return *boundary(), {"method": "cgal"}
     if name == "composite-oracle":
         return *shrinkage(), {"method": "gcg"}
+    if name == "mirror-prox":
+        return *KNOWN["minimax"](), {"method": "mirror-prox"}
     if name == "universal":
         return *KNOWN["linear-programme"](), {"method": "upd"}
+    if name == "block-coordinate":
+        return *simplices(), {"method": "hcgm"}
+    if name in ("constraint-batches", "sampled-homotopy"):
+        return *KNOWN["linear-programme"](), {"method": "h-1sfw"}
+    if name == "variance-reduced":
+        return *KNOWN["lasso"](), {"method": "svrf"}
     if name == "mini-batches":
         return *KNOWN["lasso"](), {"method": "shcgm"}
     if name == "fixed-target":
@@ -63,7 +71,9 @@ def subject(family, example):
         return *cycle(71), {"method": "cgal"}
     if family == "duals":
         return *KNOWN["linear-programme"](), {"method": "cgal"}
-    return *KNOWN["minimax" if name == "pairwise" else "linear-programme"](), {"method": "hcgm"}
+    return *KNOWN["minimax" if name in ("pairwise", "away-step", "blended") else "linear-programme"](), {
+        "method": "hcgm"
+    }
 
 
 SPECS = {
@@ -203,13 +213,13 @@ def test_pairwise_steps_need_a_tenth_of_the_calls(domain):
     from cgm_cli.blocks.problem import CompositeProblem
 
     rng = np.random.default_rng(0)
-    matrix, x = rng.standard_normal((80, 50)), np.zeros(50)
+    matrix, x = rng.standard_normal((32, 20)), np.zeros(20)
     x[:6] = rng.dirichlet(np.ones(6))
-    target = matrix @ x + 0.1 * rng.standard_normal(80)
-    points = {"simplex": Simplex(50), "l1-ball": L1Ball((50,), 0.9)}[domain]
-    problem = CompositeProblem(points, LeastSquares(MatrixMap(matrix, (50,)), target))
-    found = solve_problem(problem, {"method": "hcgm", "correction": "pairwise", "iterations": 1000}, {"gap": 1e-8})
+    target = matrix @ x + 0.1 * rng.standard_normal(32)
+    points = {"simplex": Simplex(20), "l1-ball": L1Ball((20,), 0.9)}[domain]
+    problem = CompositeProblem(points, LeastSquares(MatrixMap(matrix, (20,)), target))
+    found = solve_problem(problem, {"method": "hcgm", "correction": "pairwise", "iterations": 1000}, {"gap": 1e-5})
     assert found.status.value == "converged" and found.bound_is == "certified"
     for step in ("classic", "line-search"):
         plain = {"method": "hcgm", "step": step, "iterations": 10 * found.record.k}
-        assert solve_problem(problem, plain, {"gap": 1e-8}).record.gap > 1e-8
+        assert solve_problem(problem, plain, {"gap": 1e-5}).record.gap > 1e-5

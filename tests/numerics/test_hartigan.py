@@ -9,6 +9,8 @@ from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.hartigan import improved
 from cgm_cli.templates.clustering import kmeans_value, polished
 
+pytestmark = pytest.mark.usefixtures("either")
+
 
 def moves_of_one(labels, clusters):
     """Every clustering that is one move away."""

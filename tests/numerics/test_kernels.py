@@ -8,6 +8,8 @@ from cgm_cli.numerics import kernels
 from cgm_cli.numerics.compiled import compiled
 from cgm_cli.numerics.threads import threads
 
+pytestmark = pytest.mark.usefixtures("either")
+
 
 def test_kernels_work_where_no_cache_can_be_written(monkeypatch):
     def nowhere(function):

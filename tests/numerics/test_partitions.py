@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.partitions import equally_regrouped, evened, regrouped, worth
 from cgm_cli.templates.max_cut import RandomGraph, random_graph
+from tests.partitions import partitions
 
 
 def graph(n, edges, seed, signed=False):
@@ -20,13 +21,6 @@ def graph(n, edges, seed, signed=False):
 def worth_by_pairs(adjacency, expected, labels):
     dense = adjacency.toarray() - np.outer(expected, expected)
     return sum(dense[i, j] for i, j in itertools.combinations(range(labels.size), 2) if labels[i] == labels[j])
-
-
-def partitions(n, most):
-    """The labels of every partition into so many communities at most, each once."""
-    for labels in itertools.product(range(most), repeat=n):
-        if all(label <= max(labels[:place], default=-1) + 1 for place, label in enumerate(labels)):
-            yield np.array(labels)
 
 
 @settings(deadline=None, max_examples=25)
@@ -39,7 +33,8 @@ def test_small_graphs_are_parted_as_well_as_they_can_be(n, seed, unit, any_numbe
     degrees = np.asarray(abs(adjacency).sum(axis=1)).reshape(-1)
     expected = degrees / np.sqrt(degrees.sum()) if seed % 2 else np.zeros(n)
     start = rng.integers(0, most, n)
-    assert worth(adjacency, expected, start) == pytest.approx(worth_by_pairs(adjacency, expected, start), rel=1e-9)
+    by_pairs = worth_by_pairs(adjacency, expected, start)
+    assert worth(adjacency, expected, start) == pytest.approx(by_pairs, rel=1e-9, abs=1e-12 * unit)
     found = regrouped(adjacency, expected, start, most, seed)
     assert found.min() >= 0 and found.max() < most
     best = max(worth_by_pairs(adjacency, expected, each) for each in partitions(n, most))

@@ -8,6 +8,8 @@ from cgm_cli.numerics.eigen import _extend, smallest_eigenpairs
 from cgm_cli.numerics.symmetric import HalfProduct
 from cgm_cli.numerics.threads import threads
 
+pytestmark = pytest.mark.usefixtures("either")
+
 
 def symmetric_matrix(n, kind=float):
     """A random one, exactly representable in `kind`, and its lower half with what must not be read above it."""

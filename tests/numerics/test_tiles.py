@@ -6,6 +6,8 @@ import pytest
 from cgm_cli.numerics.tiles import TILE, FactoredBox
 from tests.numerics.test_kernels import both
 
+pytestmark = pytest.mark.usefixtures("either")
+
 # One entry, less than a tile, one less and one more than a tile, and several with a rest.
 SIZES = [1, 5, TILE - 1, TILE + 1, 400]
 LIMITS = [(0.0, np.inf), (-np.inf, 0.2), (-0.5, 0.25)]

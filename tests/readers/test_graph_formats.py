@@ -114,6 +114,46 @@ def test_columns_that_are_refused(tmp_path, name, fields, message):
         BuildContext((tmp_path,)).graph(GraphFile(file=name, **fields))
 
 
+def graphml(*edges, key="strength", kind="double"):
+    nodes = "".join(f'<node id="n{i}"/>' for i in range(3))
+    weights = ("" if each is None else f'<data key="w">{each}</data>' for each in edges)
+    lines = "".join(f'<edge source="n{i}" target="n{i + 1}">{weight}</edge>' for i, weight in enumerate(weights))
+    return (
+        f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="w" for="edge" attr.name="{key}" '
+        f'attr.type="{kind}"/><graph edgedefault="undirected">{nodes}{lines}</graph></graphml>'
+    )
+
+
+def test_weights_of_other_names_are_told_and_taken_where_they_are_asked_for(tmp_path):
+    path = tmp_path / "g.graphml"
+    path.write_text(graphml(2, 3))
+    (remark,) = read_graph(path, "g").remarks
+    assert remark.startswith("g: every edge weighs 1; its edges have `strength`: `weight: strength` takes that")
+    np.testing.assert_array_equal(read_graph(path, "g", weight="strength").adjacency.data, [2, 2, 3, 3])
+    assert not read_graph(path, "g", weight="strength").remarks
+    with pytest.raises(DataError, match=r"g: no `strenth` in 2 of 2 edges; did you mean `strength`"):
+        read_graph(path, "g", weight="strenth")
+    with pytest.raises(DataError, match="in a graph in GraphML: `weight` is one"):
+        read_graph(path, "g", weight=1)
+    path.write_text(graphml(2, None))
+    with pytest.raises(DataError, match="g: no `strength` in 1 of 2 edges"):
+        read_graph(path, "g", weight="strength")
+
+
+@pytest.mark.parametrize(
+    ("text", "remarks"),
+    [
+        (graphml(2, 3, key="weight"), ()),
+        (graphml(2, None, key="weight"), ("g: 1 of 2 edges have no `weight`, and weigh 1.",)),
+        (graphml("near", "far", kind="string"), ()),
+        (graphml(None, None), ()),
+    ],
+)
+def test_only_numbers_that_are_passed_over_are_told(tmp_path, text, remarks):
+    (tmp_path / "g.graphml").write_text(text)
+    assert read_graph(tmp_path / "g.graphml", "g").remarks == remarks
+
+
 def test_what_was_taken_without_a_heading_that_says_so_is_told(tmp_path):
     (tmp_path / "g.csv").write_text("a,b,year\nann,bob,2019\nbob,cat,2020\n")
     assert read_graph(tmp_path / "g.csv", "g.csv").remarks == ("g.csv: edges from `a` to `b`, with weights `year`.",)

@@ -102,7 +102,7 @@ def test_decimal_commas_are_told(tmp_path):
         ("u,i,r\n", {}, "has headings, and no rows"),
         ("# nothing\n", {}, "is empty"),
         ('a,x,1\n"a,x,2\n', {}, "line 2: "),
-        (b"a,x,1\n\xff,x,2\n", {}, "not a text file"),
+        (b"a,x,1\n\xff,x,2\n", {}, "line 2: byte 0xff is not UTF-8"),
     ],
 )
 def test_faults_are_told_with_their_place(tmp_path, text, columns, message):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from cgm_cli.certificates.points import certify
+from cgm_cli.reports.certificate_page import certificate_page
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.html import page
 from tests.reports.browser import chromium, errors, needs_browser, open_page, wait
@@ -32,6 +35,9 @@ def pages(three, sweep, tmp_path_factory):
     for name, place in (("one", three / "beta1"), ("sweep", sweep)):
         found = collect([place])
         (folder / f"{name}.html").write_text(page(found.entries[:40], found.faults), encoding="utf-8")
+    points = np.random.default_rng(0).standard_normal((40, 2)) + 3.0 * (np.arange(40) % 2)[:, None]
+    certificate = certify(points, clusters=2)
+    (folder / "certificate.html").write_text(certificate_page(certificate, points, "points.csv"), encoding="utf-8")
     return folder
 
 
@@ -41,17 +47,20 @@ def audit(driver) -> list[str]:
 
 
 @needs_browser
-@pytest.mark.parametrize("name", ["one", "sweep"])
+@pytest.mark.parametrize("name", ["one", "sweep", "certificate"])
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1300), ("dark", 1300), ("light", 400)])
 def test_a_page_breaks_no_rule(driver, pages, name, scheme, width):
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     metrics = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    open_page(driver, pages / f"{name}.html")
-    # Everything is drawn, as for someone who has read to the end.
-    driver.execute_script("figures.forEach(draw); document.getElementById('pictures')?.scrollIntoView()")
-    wait(driver, "return figures.every((figure) => figure.dataset.drawn)")
+    if name == "certificate":  # it has no script
+        driver.get((pages / f"{name}.html").as_uri())
+    else:
+        open_page(driver, pages / f"{name}.html")
+        # Everything is drawn, as for someone who has read to the end.
+        driver.execute_script("figures.forEach(draw); document.getElementById('pictures')?.scrollIntoView()")
+        wait(driver, "return figures.every((figure) => figure.dataset.drawn)")
     if name == "sweep":
         driver.execute_script("document.getElementById('plot-first').click()")
         driver.execute_script("document.getElementById('parameters').scrollIntoView()")

@@ -22,6 +22,8 @@ def test_of_clusters_that_are_told_apart_nothing_is_open():
     found = certify(points, clusters=3)
     text = certificate_page(found, points, "points.csv <b>")
     assert found.how == "structure" and not found.left_out.any()
+    (within,) = re.findall(r"within ([^ ]+) % of", found.sentence) or ["0"]
+    assert f"{within} %</" in text, "rounded up, as in the sentence"
     assert found.sentence in text and "Nothing: every point is in the cluster" in text
     assert "points.csv &lt;b&gt;" in text
     assert "300 points in 3 clusters, by their first two principal components." in text
@@ -45,7 +47,7 @@ def test_what_is_left_open_is_told_cluster_by_cluster():
 
 def test_the_gap_over_time_never_grows(tmp_path):
     points = np.random.default_rng(1).standard_normal((80, 2))
-    found = certify(points, clusters=4)
+    found = certify(points, clusters=4, within=0.02, time=4)
     seconds, bounds = np.array(found.history).T
     assert (np.diff(seconds) >= 0.0).all() and (np.diff(bounds) > 0.0).all()
     assert bounds[-1] == pytest.approx(found.bound)

@@ -225,6 +225,43 @@ def correlation_by_newton(target, tolerance=1e-7) -> float:
     return float(np.linalg.norm(near / np.outer(scale, scale) - target))
 
 
+def phase_lift(built) -> float:
+    """Of a template `phase-retrieval`, by Clarabel, with the vectors of all intensities written out."""
+    import cvxpy as cp
+
+    masks, (n,) = built.map.masks, built.map.shape
+    fourier = np.exp(-2j * np.pi * np.outer(range(n), range(n)) / n)
+    vectors = np.vstack([fourier * mask for mask in masks])
+    x = cp.Variable((n, n), hermitian=True)
+    seen = cp.real(cp.diag(vectors @ x @ vectors.conj().T))
+    met = cp.norm(seen - built.intensities) <= built.error if built.error else seen == built.intensities
+    program = cp.Problem(cp.Minimize(cp.real(cp.trace(x))), [x >> 0, met])
+    return float(program.solve(solver="CLARABEL"))
+
+
+def energy(built) -> float:
+    """|x|^2 of the true signal of a template `phase-retrieval`: the optimum, where X has rank one."""
+    return float(np.vdot(built.target, built.target).real)
+
+
+def least_nuclear_norm(built) -> float:
+    """Of a template `blind-deconvolution`, by Clarabel, with all convolutions written out as sums of shifts."""
+    import cvxpy as cp
+
+    kernels, codes = built.map.left, built.map.right
+    k, n = kernels.shape[1], codes.shape[1]
+    x = cp.Variable((k, n))
+    shifts = [np.array([np.roll(code, place) for place in range(len(code))]).T for code in codes.T]
+    seen = sum(shifts[j] @ kernels @ x[:, j] for j in range(n))
+    return float(cp.Problem(cp.Minimize(cp.normNuc(x)), [seen == built.y]).solve(solver="CLARABEL"))
+
+
+def product_of_lengths(built) -> float:
+    """|h| |m| of the true signals of a template `blind-deconvolution`: the optimum, where X has rank one."""
+    h, m = built.truth
+    return float(np.linalg.norm(h) * np.linalg.norm(m))
+
+
 def kernel_margin(built) -> float:
     """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
     import cvxpy as cp
@@ -235,6 +272,90 @@ def kernel_margin(built) -> float:
     constraints = [cp.norm(factor.T @ cp.multiply(signs, a)) <= t for factor in factors]
     constraints += [cp.sum(a[signs > 0.0]) == 1.0, cp.sum(a[signs < 0.0]) == 1.0]
     return float(cp.Problem(cp.Minimize(t), constraints).solve(solver="CLARABEL"))
+
+
+def crammer_singer(points, labels, regularisation) -> float:
+    """Of a template `structured-svm` of points by themselves, by scikit-learn. It minimises |w|^2 / 2 + C sum, C times
+    n t of what the template does. points (n, d) with their last entry 1.
+    """
+    from sklearn.svm import LinearSVC
+
+    n = len(labels)
+    machine = LinearSVC(
+        C=1.0 / (regularisation * n), multi_class="crammer_singer", fit_intercept=False, tol=1e-10, max_iter=10**6
+    ).fit(points, labels)
+    scores = points @ machine.coef_.T
+    own = scores[np.arange(n), labels]
+    wrong = np.arange(scores.shape[1]) != labels[:, None]
+    slacks = (scores + wrong).max(axis=1) - own
+    return 0.5 * regularisation * float(np.square(machine.coef_).sum()) + float(slacks.mean())
+
+
+def labelled_sequences(built) -> float:
+    """Of a template `structured-svm`, by Clarabel: the best labelling of a sequence up to a point and its label is a
+    number of the program, above what it is by those of the point before (Taskar, Guestrin and Koller 2003).
+    """
+    import cvxpy as cp
+
+    train, classes = built.train, built.classes
+    points = np.column_stack([train.points, np.ones(len(train.points))])
+    weights, transitions = cp.Variable((classes, points.shape[1])), cp.Variable((classes, classes))
+    slacks, best = cp.Variable(train.count), cp.Variable(built.costs.shape)
+    scores = points @ weights.T + built.costs
+    constraints = []
+    for i, (start, length) in enumerate(zip(train.starts, train.lengths, strict=True)):
+        own = train.labels[start : start + length]
+        truth = cp.sum(cp.multiply(weights, np.eye(classes)[own].T @ points[start : start + length]))
+        if length > 1:
+            counts = np.zeros((classes, classes))
+            np.add.at(counts, (own[:-1], own[1:]), 1.0)
+            truth += cp.sum(cp.multiply(counts, transitions))
+        constraints += [best[start] >= scores[start], slacks[i] >= best[start + length - 1] - truth]
+        for t in range(start + 1, start + length):
+            before = cp.reshape(best[t - 1], (classes, 1), order="C") @ np.ones((1, classes))
+            here = np.ones((classes, 1)) @ cp.reshape(best[t] - scores[t], (1, classes), order="C")
+            constraints.append(here >= before + transitions)
+    squares = cp.sum_squares(weights) + (0.0 if train.are_single else cp.sum_squares(transitions))
+    objective = 0.5 * built.regularisation * squares + cp.sum(slacks) / train.count
+    return float(cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL"))
+
+
+def tasks_together(built) -> float:
+    """Of a template `multi-task-regression`, task by task, by Clarabel."""
+    import cvxpy as cp
+
+    features, targets = built.train.features, built.train.targets
+    w, known = cp.Variable((features.shape[1], targets.shape[1])), ~np.isnan(targets)
+    errors = [cp.sum_squares(features[rows] @ w[:, task] - targets[rows, task]) for task, rows in enumerate(known.T)]
+    objective = 0.5 * cp.sum(errors) / known.sum()
+    inside = [cp.normNuc(w) <= built.problem.domain.radius]
+    return float(cp.Problem(cp.Minimize(objective), inside).solve(solver="CLARABEL"))
+
+
+def covariance_optimum(built) -> float:
+    """Of a template `covariance-estimation`, with both matrices of a sum, by Clarabel."""
+    import cvxpy as cp
+
+    c, n = built.covariance, len(built.covariance)
+    x = cp.Variable((n, n), PSD=True)
+    constraints = [cp.trace(x) <= built.problem.domain.radius]
+    if built.structure == "both":
+        found, size = x, cp.sum(cp.abs(x))
+    else:
+        s = cp.Variable((n, n), symmetric=True)
+        found, size = x + s, cp.sum(cp.abs(cp.multiply(1.0 - np.eye(n), s)))
+        constraints.append(cp.diag(x) <= c.diagonal())
+    objective = 0.5 * cp.sum_squares(found - c) + built.penalty * size
+    return float(cp.Problem(cp.Minimize(objective), constraints).solve(solver="CLARABEL"))
+
+
+def matching_relaxation(first, second) -> float:
+    """min |A P - P B|^2 / 2 over doubly stochastic P, by Clarabel."""
+    import cvxpy as cp
+
+    p = cp.Variable(first.shape, nonneg=True)
+    sums = [cp.sum(p, axis=0) == 1.0, cp.sum(p, axis=1) == 1.0]
+    return float(cp.Problem(cp.Minimize(0.5 * cp.sum_squares(first @ p - p @ second)), sums).solve(solver="CLARABEL"))
 
 
 def completion(places, target, shape, radius, largest) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,21 @@ def bodies() -> list[Body]:
                 lengths=0,
             ),
         ]
+    for length, labels in ((1, 2), (2, 1), (2, 2)):
+        paths = itertools.product(range(labels), repeat=length)
+        found.append(
+            _hull(
+                f"chain-marginals {length} of {labels}",
+                lambda r, size=(length, labels): {"kind": "chain-marginals", "length": size[0], "labels": size[1]},
+                [
+                    np.concatenate(
+                        [np.eye(labels)[list(y)].ravel(), *(np.eye(labels**2)[labels * a + b] for a, b in pairwise(y))]
+                    )
+                    for y in paths
+                ],
+                lengths=0,
+            )
+        )
     for rows, columns in ((1, 1), (1, 2), (2, 1), (2, 2)):
         found.append(
             _ball(
@@ -318,6 +334,23 @@ def losses() -> list[Case]:
                     (0, 0),
                 )
             )
+    # |x|^2 / 2 - 2 x_1, which is least at a vertex.
+    found.append(
+        Case(
+            "simplex, factored quadratic",
+            lambda u, r: {
+                "domain": {"kind": "simplex", "size": 2, "radius": r},
+                "objective": {
+                    "kind": "factored-quadratic",
+                    "factor": (np.sqrt(u) * np.eye(2)).tolist(),
+                    "linear": [-2.0 * u * r, 0.0],
+                },
+            },
+            -1.5,
+            2.0,
+            (1, 2),
+        )
+    )
     # -log(x_1 x_2), which other units move and do not multiply.
     found.append(
         Case(
@@ -1312,6 +1345,172 @@ def kernels() -> list[Case]:
     return found
 
 
+def labellings() -> list[Case]:
+    """Structured support vector machines of two points a = (x, 1): with D the difference of the weights of two labels,
+    t |D|^2 / 4 and the mean of max(0, 1 - D a_0), max(0, 1 + D a_1). Data in another unit are other data.
+    """
+    found = []
+    for name, points, regularisation, optimum in [
+        ("equal points", [[1.0], [1.0]], 1.0, 1.0),  # D = 0
+        ("opposite points, much regularised", [[1.0], [-1.0]], 4.0, 0.75),  # D = (1/2, 0)
+        ("opposite points", [[1.0], [-1.0]], 0.5, 0.125),  # D = (1, 0)
+    ]:
+        found.append(
+            Case(
+                f"structured-svm, {name}",
+                lambda u, r, points=points, regularisation=regularisation: {
+                    "template": "structured-svm",
+                    "points": points,
+                    "labels": [0, 1],
+                    "regularisation": regularisation,
+                },
+                optimum,
+                1.0,
+                (0, 0),
+                sense=-1,
+            )
+        )
+    found.append(
+        Case(
+            "structured-svm, one label",
+            lambda u, r: {"template": "structured-svm", "points": [[1.0]], "labels": [0]},
+            np.nan,
+            1.0,
+            (0, 0),
+            refused="one label only",
+        )
+    )
+    return found
+
+
+def tasks() -> list[Case]:
+    """One sample: the point of a ball that is nearest to its targets."""
+    found = []
+    for name, features, targets, radius, optimum in [
+        ("one task", [[1.0]], [[1.0]], 0.5, 0.125),
+        ("one task, met", [[1.0]], [[1.0]], 2.0, 0.0),
+        ("two tasks", [[1.0]], [[3.0, 4.0]], 2.0, 2.25),
+        ("two features", [[3.0, 4.0]], [[15.0]], 2.0, 12.5),
+        ("a feature of no value", [[0.0]], [[1.0]], 1.0, 0.5),
+    ]:
+        found.append(
+            Case(
+                f"multi-task-regression, {name}",
+                lambda u, r, features=features, targets=targets, radius=radius: {
+                    "template": "multi-task-regression",
+                    "data": {"features": features, "targets": (r * np.array(targets)).tolist()},
+                    "standardise": False,
+                    "radius": r * radius,
+                },
+                optimum,
+                max(1.0, optimum),
+                (0, 2 * int(optimum > 0.0)),
+            )
+        )
+    return found
+
+
+def covariances() -> list[Case]:
+    """Estimates of one or two variables."""
+    off, found = [[2.0, 1.0], [1.0, 2.0]], []
+    for name, covariance, penalty, fields, optimum in [
+        ("one variable", [[2.0]], 0.5, {}, 0.875),  # x = 3/2
+        ("a bound on the variance", [[2.0]], 0.5, {"radius": 1.0}, 1.0),
+        ("a penalty as large as the variance", [[2.0]], 3.0, {}, 2.0),
+        ("two variables apart", [[2.0, 0.0], [0.0, 1.0]], 0.5, {"radius": 1.0}, 1.5),  # x = diag(1, 0)
+        # x_12 is half the trace at the most.
+        ("a sum, all of low rank", off, 1.0, {"structure": "sum", "radius": 10.0}, 0.0),
+        ("a sum, squares", off, 1.0, {"structure": "sum", "radius": 1.0}, 0.25),
+        ("a sum, moved to zero", off, 0.25, {"structure": "sum", "radius": 1.0}, 0.1875),
+    ]:
+        found.append(
+            Case(
+                f"covariance-estimation, {name}",
+                lambda u, r, covariance=covariance, penalty=penalty, fields=fields: {
+                    "template": "covariance-estimation",
+                    "covariance": (r * np.array(covariance)).tolist(),
+                    "penalty": r * penalty,
+                    **{key: r * value if key == "radius" else value for key, value in fields.items()},
+                },
+                optimum,
+                max(1.0, optimum),
+                (0, 2 * int(optimum > 0.0)),
+            )
+        )
+    return found
+
+
+def matchings() -> list[Case]:
+    """Two nodes and an edge: of weights w and v, (w - v)^2 |P|^2 / 2, which is least where all entries are 1/2."""
+    found = []
+    for name, first, second, optimum in [("the same edge", 1.0, 1.0, 0.0), ("other weights", 1.0, 3.0, 2.0)]:
+        found.append(
+            Case(
+                f"graph-matching, {name}",
+                lambda u, r, first=first, second=second: {
+                    "template": "graph-matching",
+                    "first": [[0.0, r * first], [r * first, 0.0]],
+                    "second": [[0.0, r * second], [r * second, 0.0]],
+                },
+                optimum,
+                max(1.0, optimum),
+                (0, 2 * int(optimum > 0.0)),
+            )
+        )
+    return found
+
+
+def intensities() -> list[Case]:
+    """Of one number, b = |x|^2 for each mask of 1, or of two, where b = (|x_1 + x_2|^2, |x_1 - x_2|^2)."""
+    found = []
+    for name, masks, seen, optimum in [
+        ("one number", [[1.0]], [[3.0]], 3.0),
+        ("a number seen twice", [[1.0], [2.0]], [[3.0], [12.0]], 3.0),
+        ("two numbers behind one mask", [[1.0, 1.0]], [[4.0, 0.0]], 2.0),
+        ("two masks", [[1.0, 1.0], [1.0, 0.0]], [[4.0, 0.0], [1.0, 1.0]], 2.0),
+        ("a number that no mask shows", [[1.0, 0.0]], [[2.0, 2.0]], 2.0),
+    ]:
+        found.append(
+            Case(
+                f"phase-retrieval, {name}",
+                lambda u, r, masks=masks, seen=seen: {
+                    "template": "phase-retrieval",
+                    "masks": masks,
+                    "intensities": (r * np.array(seen)).tolist(),
+                },
+                optimum,
+                optimum,
+                (0, 1),
+            )
+        )
+    return found
+
+
+def convolutions() -> list[Case]:
+    """Of one number and another, and of a number with two, which are then known."""
+    found = []
+    for name, signal, kernels, codes, optimum in [
+        ("two numbers", [3.0], [[1.0]], [[1.0]], 3.0),
+        ("two numbers, one seen twice", [3.0, 3.0], [[1.0], [0.0]], [[1.0], [1.0]], 3.0),
+        ("one tap", [3.0, 4.0], [[1.0], [0.0]], [[1.0, 0.0], [0.0, 1.0]], 5.0),
+    ]:
+        found.append(
+            Case(
+                f"blind-deconvolution, {name}",
+                lambda u, r, signal=signal, kernels=kernels, codes=codes: {
+                    "template": "blind-deconvolution",
+                    "signal": (r * np.array(signal)).tolist(),
+                    "kernels": kernels,
+                    "codes": codes,
+                },
+                optimum,
+                optimum,
+                (0, 1),
+            )
+        )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1338,6 +1537,12 @@ def templates(folder: Path) -> list[Case]:
         *assignments(),
         *components(),
         *correlations(),
+        *intensities(),
+        *convolutions(),
         *kernels(),
+        *labellings(),
+        *tasks(),
+        *covariances(),
+        *matchings(),
         *networks(folder),
     ]

@@ -11,7 +11,8 @@ import pytest
 from cgm_cli import solve
 from cgm_cli.errors import CgmError
 from cgm_cli.templates.max_cut import RandomGraph, random_graph
-from tests.numerics.test_partitions import partitions
+from cgm_cli.verify.check import verify
+from tests.partitions import partitions
 from tests.templates.programs import partition_relaxation
 from tests.templates.support import template
 
@@ -109,6 +110,14 @@ def test_graphs_that_networkx_ships(tmp_path, name, communities, known):
         others = [nx.community.greedy_modularity_communities(graph, weight=weight)]
         others += [nx.community.louvain_communities(graph, weight=weight, seed=seed) for seed in range(5)]
         assert found >= max(nx.community.modularity(graph, each, weight=weight) for each in others) - 1e-9
+
+
+def test_triangle_inequalities_prove_that_no_communities_are_better(tmp_path):
+    adjacency = nx.to_numpy_array(nx.florentine_families_graph())
+    answer = detected(tmp_path, adjacency, inequalities="triangle")
+    assert answer.bound_is == "certified"
+    assert 0.0 <= answer.bound - modularity(adjacency, answer.solution["community"]) < 1e-4
+    assert not [row for row in verify(answer.run).rows if row.verdict.value == "fails"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from cgm_cli import load_run, solve
 from cgm_cli.blocks.maps.differences import Differences
 from cgm_cli.errors import CgmError
 from cgm_cli.readers.images import read_picture
+from cgm_cli.reports.images import lost
 from tests.templates.support import template
 from tests.templates.test_linear_models import total
 
@@ -107,6 +108,9 @@ def test_channels_each_by_itself_are_three_images(tmp_path, cgm, fields):
         for k in range(3)
     ]
     assert "3 channels are solved each by itself" in whole.message
+    if fields["template"] == "robust-pca":
+        feasible = [answer.metrics["feasible_objective"] for answer in (whole, *apart)]
+        assert whole.bound <= feasible[0] == pytest.approx(sum(feasible[1:]), rel=1e-4, abs=1e-5)
     assert whole.objective == pytest.approx(sum(answer.objective for answer in apart), rel=1e-5, abs=1e-6)
     if fields["template"] == "low-rank-denoising":
         planes = np.stack([answer.solution["recovered"] for answer in apart], axis=2)
@@ -216,6 +220,25 @@ def test_an_array_of_three_dimensions_is_an_image(tmp_path, cgm, dtype):
     assert cgm("verify", tmp_path / "run")[0] == 0
     with pytest.raises(CgmError, match="has 3 dimensions"):
         solve({"problem": {"template": "kmeans-sdp", "clusters": 2, "points": given}})
+
+
+@pytest.mark.parametrize(
+    ("channels", "bits", "opaque", "suffix", "said"),
+    [
+        (3, 8, False, ".jpg", "its transparency is left away, for .jpg"),
+        (1, 16, False, ".bmp", "its transparency is left away and its levels of 16 bits become ones of 8, for .bmp"),
+        (1, 16, False, ".png", "its levels of 16 bits become ones of 8, for .png"),
+        (3, 16, True, ".png", "its levels of 16 bits become ones of 8, for .png"),
+        (1, 16, True, ".png", ""),
+        (3, 16, False, ".tif", ""),
+        (3, 8, False, ".png", ""),
+        (3, 8, True, ".jpg", ""),
+    ],
+)
+def test_what_is_lost_is_told(channels, bits, opaque, suffix, said):
+    alpha = None if opaque else np.full((4, 4), 0.5)
+    assert lost(channels, bits, alpha, suffix)[2:].startswith(said)
+    assert bool(lost(channels, bits, alpha, suffix)) == bool(said)
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".bmp", ".webp", ".gif"])

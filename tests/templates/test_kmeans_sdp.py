@@ -28,6 +28,7 @@ from cgm_cli.templates.clustering import (
 )
 from cgm_cli.templates.digits import digit_features
 from tests.data import needs_data
+from tests.partitions import partitions
 
 PAIRS = st.integers(1, 4).flatmap(
     lambda k: st.lists(st.tuples(st.just(k), st.integers(0, k - 1), st.integers(0, k - 1)), min_size=1, max_size=12)
@@ -49,11 +50,6 @@ def instance(points, clusters, iterations=100, seed=0, method="hcgm", **more):
     tree = {"name": "test", "problem": problem, "stop": {"gap": None}, "seed": seed}
     tree["solver"] = {"method": method, "iterations": iterations}
     return build(loads(yaml.safe_dump(tree)))
-
-
-def partitions(n, k):
-    """Every way to label n points with at most k clusters."""
-    return (np.array(labels) for labels in itertools.product(range(k), repeat=n))
 
 
 def matrix_of(labels, k):

@@ -8,7 +8,7 @@ import pytest
 from cgm_cli import solve
 from cgm_cli.errors import CgmError
 from cgm_cli.templates.max_cut import RandomGraph, random_graph
-from tests.numerics.test_partitions import partitions
+from tests.partitions import partitions
 
 
 def bisected(folder, graph):

@@ -13,10 +13,12 @@ from cgm_cli.solving.solve import ROWS
 from cgm_cli.templates.clustering import kmeans_value, squared_distances
 from cgm_cli.templates.kmeans_sdp import relaxation
 from cgm_cli.templates.max_cut import MaxCut, RandomGraph, random_graph
+from cgm_cli.templates.partitioning import relaxation as partition_relaxation
 from cgm_cli.templates.triangles import ClusteringTriangles, CutTriangles
 from cgm_cli.verify.check import verify
+from tests.partitions import partitions
 from tests.runs.test_resume import check
-from tests.templates.test_kmeans_sdp import instance, matrix_of, partitions
+from tests.templates.test_kmeans_sdp import instance, matrix_of
 from tests.templates.test_max_cut import maximum_cut
 
 POINTS = np.random.default_rng(0).standard_normal((30, 2))
@@ -66,7 +68,7 @@ def test_other_places_are_refused(places):
 def test_the_bound_lies_between_that_without_and_the_best_clustering(n, k, seed):
     points = np.random.default_rng(seed).standard_normal((n, 2))
     best = min(kmeans_value(points, labels, k) for labels in partitions(n, k))
-    distances, stop = squared_distances(points), {"gap": 1e-5, "time": 5}
+    distances, stop = squared_distances(points), {"gap": 1e-5, "time": 60}
     plain, tight = (solve_problem(relaxation(distances, k, triangles=more), stop=stop) for more in (False, True))
     assert plain.bound_is == tight.bound_is == "certified"
     assert 0.5 * tight.record.bound <= best * (1.0 + 1e-12)
@@ -146,11 +148,11 @@ def test_violated_triangles_of_a_cut_are_all_kinds_of_the_worst():
 def test_the_bound_on_cuts_lies_between_that_without_and_the_largest(seed):
     adjacency = random_graph(RandomGraph(nodes=9, edges=24, signed=seed == 2), seed)
     best = maximum_cut(adjacency)
-    stop = {"gap": 1e-5, "time": 5}
+    stop = {"gap": 1e-4, "time": 60}
     plain, tight = (
         solve_problem(MaxCut(adjacency, triangles=more).problem, stop=stop).record.bound for more in (False, True)
     )
-    assert best * (1.0 - 1e-12) <= tight <= plain * (1.0 + 2e-5)
+    assert best * (1.0 - 1e-12) <= tight <= plain * (1.0 + 2e-4)
     assert tight <= best * (1.0 + 1e-3)  # of graphs this small they leave little or nothing open
 
 
@@ -159,3 +161,35 @@ def test_a_cut_in_rounds_is_resumed_and_verified(tmp_path):
     check({"problem": problem, "stop": {"gap": 1e-9}}, [], tmp_path, ks=(10, 13))
     assert len(load_run(tmp_path / "whole").solution[ROWS]) > 1
     assert not [row for row in verify(tmp_path / "whole").rows if row.verdict.value == "fails"]
+
+
+# Communities and halves.
+
+
+@pytest.mark.parametrize("parts", [None, 2, 3])
+def test_every_place_is_valid_at_every_partition(parts):
+    n = 5
+    family = partition_relaxation(np.ones((n, n)), parts, triangles=True).terms[-1].family
+    places = everywhere(n)
+    if parts == 2:
+        places = np.array([(*triple, apex) for triple in places for apex in (0, 1)])
+    linear, penalty = family.rows(places)
+    for labels in partitions(n, parts or n):
+        together = (labels[:, None] == labels).astype(float)
+        image = linear.forward(together if parts is None else (parts * together - 1.0) / (parts - 1.0))
+        np.testing.assert_allclose(image, penalty.project(image), atol=1e-12)
+
+
+@pytest.mark.parametrize(("parts", "equal"), [(None, False), (2, False), (3, False), (2, True), (3, True)])
+def test_the_bound_on_partitions_lies_between_that_without_and_the_best(parts, equal):
+    n = 7 if parts else 6  # of which there are more
+    weights = random_graph(RandomGraph(nodes=n, edges=15, signed=True), 6).toarray()
+    allowed = [
+        labels for labels in partitions(n, parts or n) if not equal or np.ptp(np.bincount(labels, minlength=parts)) <= 1
+    ]
+    best = max(0.5 * float(weights[labels[:, None] == labels].sum()) for labels in allowed)
+    plain, tight = (
+        solve_problem(partition_relaxation(weights, parts, equal, more), stop={"gap": 1e-4, "time": 60}).record.bound
+        for more in (False, True)
+    )
+    assert best * (1.0 - 1e-9) <= tight <= min(plain, best) + 3e-4 * best  # they leave nothing open here

@@ -1,4 +1,7 @@
-"""Honest runs verify: of every template, every domain, loss, penalty, set and map, in every form of the iterate."""
+"""Honest runs verify: of every domain, loss, penalty, set and map, in every form of the iterate.
+
+(Of every template and every spec that is shipped: tests/test_configs.py.)
+"""
 
 from __future__ import annotations
 
@@ -7,47 +10,13 @@ import pytest
 
 from cgm_cli.errors import CgmError
 from cgm_cli.spec import registry
-from cgm_cli.spec.load import load
 from cgm_cli.verify.report import Report, Verdict
 from tests.blocks.support import SHAPES, domain, examples
-from tests.data import has_data
-from tests.test_configs import CONFIGS, EXAMPLES, PROJECT, files_of
-from tests.verify.support import composed, row, verified
+from tests.verify.support import composed, row, sure, verified
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 PRODUCT = registry.lookup("domain", "product").Spec.examples[0]
-
-
-def sure(report: Report, bound: Verdict = Verdict.HOLDS) -> None:
-    """Nothing fails, and nothing about the point and the bound is left open."""
-    core = [row for row in report.rows if not (row.note.startswith("a figure of the template") or row.beyond)]
-    for each in core:
-        expected = bound if "bound (" in each.quantity else Verdict.HOLDS
-        if "(probable)" in each.quantity and each.verdict is Verdict.CONSISTENT:
-            continue  # which nothing but a factorisation could prove
-        assert each.verdict is expected, (each, report.sentence())
-    assert report.holds
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_every_template(example, tmp_path):
-    for name in files_of(example):
-        if not has_data(name):
-            pytest.skip(f"{name} is in no folder of CGM_DATA")
-    report = verified({"name": "example", "problem": example}, tmp_path / "run", short=["solver.iterations=6"])
-    sure(report)
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(PROJECT / "configs")))
-def test_every_shipped_spec(path, tmp_path, monkeypatch):
-    spec = load(path).model_dump(by_alias=True)
-    for name in files_of(spec):
-        if not has_data(name) and not (path.parent / name).is_file():
-            pytest.skip(f"{name} is in no folder of CGM_DATA")
-    fewer = ["problem.restarts=3"] if spec["problem"].get("restarts") else []
-    monkeypatch.chdir(tmp_path)
-    sure(verified(path, tmp_path / "run", *fewer, short=["solver.iterations=4", "log.metrics_every=1000"]))
 
 
 def cost(shape: tuple[int, ...]) -> list:

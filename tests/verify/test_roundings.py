@@ -45,6 +45,7 @@ PROBLEMS = {
     "lovasz-theta": {"graph": {"cycle": 7}},
     "theta, weighted": {"template": "lovasz-theta", "graph": {"cycle": 7}, "weights": [1, 2, 3, 4, 5, 6, 7]},
     "matrix-game": {"payoff": {"rows": 4, "columns": 5}},
+    "graph-matching": {"first": SQUARE, "second": [[0, 1, 0, 0], [1, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]]},
     "quadratic-assignment": {"flow": [[0, 5, 2, 1], [5, 0, 3, 0], [2, 3, 0, 4], [1, 0, 4, 0]], "distance": SQUARE},
 }
 """A small problem of every template that claims something, by its name or by that of a variant."""
@@ -162,6 +163,8 @@ def test_the_limit_of_a_figure_is_what_the_relaxation_says_of_it(tmp_path, name)
         ("robust-pca", "recovered", lambda x: x.T[:-1], {"feasible_objective", "feasible_gap"}),
         ("matrix-game", "x", lambda x: np.roll(x, 1), {"exploitability"}),
         ("matrix-game", "x", lambda x: x[:-1], {"exploitability"}),
+        ("graph-matching", "permutation", lambda p: p[:-1], {"mismatch"}),
+        ("graph-matching", "permutation", lambda p: p + 0.5, {"mismatch"}),
         ("quadratic-assignment", "permutation", lambda p: p[[1, 0, 2, 3]], {"assignment", "certified_gap"}),
         ("quadratic-assignment", "permutation", lambda p: p[:-1], {"assignment", "certified_gap"}),
         ("quadratic-assignment", "permutation", lambda p: p[:, None], {"assignment", "certified_gap"}),
@@ -190,7 +193,7 @@ def test_a_point_that_misses_a_constraint_has_no_feasible_objective(runs):
     recovered, radius = run.solution["recovered"], problem.domain.radius
 
     def value(array: np.ndarray, radius: float | None = radius) -> float:
-        statement = FeasibleObjective(problem, "recovered", radius)
+        statement = FeasibleObjective(problem, "recovered", () if radius is None else (radius,))
         return recomputed(statement, Saved({"recovered": array}, read_claims(run))).value
 
     assert np.isfinite(value(recovered)) and np.isfinite(value(0.5 * recovered, None))

@@ -201,6 +201,11 @@ class Domain(ABC):
         return min(self.shape) if self.spectral else 0
 
     @property
+    def product(self) -> tuple[Domain, ...] | None:
+        """X as a product: the domains of blocks that, raveled, follow each other in a point; None where it is none."""
+        return None
+
+    @property
     def lift(self) -> Lift | None:
         """X, whose points are flat, as the image of a domain that projects where X does not; None where there is none,
         or no need.

@@ -19,7 +19,7 @@ class Factorable(Protocol):
     trace: the largest sum of singular values of a point; with `fixed_trace`, of every point. count: the rank of the
     extreme points. known: orthonormal columns (n, p) that are eigenvectors of the eigenvalue one of every point; None:
     there are none. on_whole_sphere: whether what factors of the right size stand for is a point of it, or near one,
-    whatever else they are.
+    whatever else they are. likely_rank: of solutions, where a problem is made to have it; None: nobody says.
     """
 
     @property
@@ -38,6 +38,9 @@ class Factorable(Protocol):
     def known(self) -> np.ndarray | None: ...
     @property
     def on_whole_sphere(self) -> bool: ...
+
+    @property
+    def likely_rank(self) -> int | None: ...
 
     @property
     def rest(self) -> Factorable:

@@ -57,6 +57,10 @@ class Product(Domain):
         self.diameter = float(np.linalg.norm([block.diameter for block in blocks]))
         self.projects = all(block.projects for block in blocks)
 
+    @property
+    def product(self) -> tuple[Domain, ...]:
+        return self.blocks
+
     @cached_property
     def lift(self) -> Lift | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Block by block; a block that has none stays as it is."""

@@ -35,6 +35,7 @@ class SpectralDomain(Domain):
     fixed_trace: bool
     count: int = 1
     on_whole_sphere: bool = False
+    likely_rank: int | None = None
     known: np.ndarray | None = None
     limits: CertificateLimits = LIMITS
     """Up to which sizes minima are certified."""

@@ -44,6 +44,16 @@ class ActiveSet:
         weights[target] += eta
         return self.weighed(weights)
 
+    def without(self, place: int) -> ActiveSet:
+        """The same mixture of the others."""
+        weights = self.weights / (1.0 - self.weights[place])
+        weights[place] = 0.0
+        return self.weighed(weights / weights.sum())
+
+    def mixed(self, other: ActiveSet, share: float) -> ActiveSet:
+        """(1 - share) x + share y, with y another combination of the same atoms."""
+        return self.weighed((1.0 - share) * self.weights + share * other.weights)
+
     def weighed(self, weights: np.ndarray) -> ActiveSet:
         """Another combination of the same atoms."""
         return ActiveSet(self.atoms, weights)

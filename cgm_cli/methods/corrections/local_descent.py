@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cgm_cli.methods.state import State
 
 SPARE = 10
-"""How many columns more than the extreme points have are kept at the least."""
+"""How many columns more than the extreme points have are kept at the least, unless there are to be fewer at first."""
 
 WEIGHTLESS = 1e-5
 """Part of |R|^2 below which a column leaves. Without one that counts, X would have too few columns to be the best of
@@ -279,7 +279,7 @@ class LocalDescent:
     ) -> np.ndarray:
         """The last factor, at first noise, and an atom in new columns, as heavy as a line search makes it."""
         known = memory.factor
-        columns = max(self.columns, chart.domain.count + SPARE)
+        columns = max(self.columns, chart.domain.count + min(SPARE, self.columns))
         if known is None:
             known = chart.noise(state.rng, min(columns, *chart.domain.shape))
         # Those of no weight go before the descent, which makes up for them; after it a constraint would miss them.

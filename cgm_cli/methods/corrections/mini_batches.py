@@ -13,21 +13,18 @@ no step.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
-import scipy.sparse as sp
 from pydantic import Field
 
 from cgm_cli.blocks.atoms import DenseAtom
 from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.domains.base import OracleRequest, WarmStart
 from cgm_cli.blocks.iterates import DenseIterate
-from cgm_cli.blocks.losses.base import Loss
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.errors import ProblemError
+from cgm_cli.methods.corrections.row_batches import TOLERANCE, Batches, drawn
 from cgm_cli.methods.evaluation import assembled, piece_of, slope_of
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing
 from cgm_cli.methods.setting import Setting
@@ -37,48 +34,6 @@ from cgm_cli.spec.fields import Size
 
 if TYPE_CHECKING:
     from cgm_cli.methods.state import State
-
-TOLERANCE = 1e-3
-"""Of an iterative oracle: far below what a batch leaves open."""
-
-
-@dataclass(frozen=True)
-class Batches:
-    """f(x) = h(M x) by rows of M: matrix (m, n), on the entries of x in C order."""
-
-    loss: Loss
-    matrix: np.ndarray | sp.csr_array
-
-    @classmethod
-    def of(cls, loss: Loss | None) -> Batches:
-        """Raises ProblemError where f is no sum over rows that are known."""
-        none = np.zeros(0)
-        if loss is None or loss.entries_of_gradient(none, none.astype(int)) is None:
-            raise _refusal("and there is no such objective")
-        if loss.map.is_identity:
-            return cls(loss, sp.csr_array(sp.eye_array(math.prod(loss.map.in_shape))))
-        explicit = loss.map.explicit
-        matrix = explicit if isinstance(explicit, np.ndarray) else loss.map.rows()
-        if matrix is None:
-            raise _refusal("and the matrix of its map is not known")
-        return cls(loss, matrix)
-
-    @property
-    def count(self) -> int:
-        return self.matrix.shape[0]
-
-    def gradient(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """(m / |B|) M_B^T h'(M x)_B, an estimate of grad f(x), of the shape of x."""
-        rows = self.matrix[places]
-        entries = self.loss.entries_of_gradient(rows @ x.reshape(-1), places)
-        return (self.count / places.size * (rows.T @ cast(np.ndarray, entries))).reshape(x.shape)
-
-
-def _refusal(reason: str) -> ProblemError:
-    return ProblemError(
-        f"`correction: mini-batches` draws rows of an objective that is a sum over them, as least squares, {reason}",
-        ("correction",),
-    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +65,9 @@ class MiniBatches:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> MiniBatches:
             """Raises ProblemError where the objective is no sum over rows that are known."""
-            return MiniBatches(Batches.of(problem.loss), self.rows, self.steps, StochasticHomotopy(setting.beta0))
+            return MiniBatches(
+                Batches.of(problem.loss, self.kind), self.rows, self.steps, StochasticHomotopy(setting.beta0)
+            )
 
     batches: Batches
     rows: int
@@ -139,8 +96,7 @@ class MiniBatches:
         estimate, warm = memory.estimate, memory.warm
         for k in range(memory.step + 1, memory.step + self.steps + 1):
             deadline.check()
-            count = self.batches.count
-            places = np.sort(state.rng.choice(count, min(self.rows, count), replace=False))
+            places = drawn(state.rng, self.batches.count, self.rows)
             found, rho = self.batches.gradient(x, places), min(1.0, 4.0 / (k + 7) ** (2 / 3))
             estimate = found if estimate is None else (1.0 - rho) * estimate + rho * found
             direction = _direction(problem, estimate, images, self.smoothing.at(k))

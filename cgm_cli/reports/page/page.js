@@ -158,8 +158,12 @@ function draw(figure) {
   }
   figure.querySelector(".note").textContent = lost ? `${lost} ${lost === 1 ? "value" : "values"} of zero or less ${lost === 1 ? "is" : "are"} not on the logarithmic axis.` : "";
   const x = { title: { text: state.x === "k" ? "iteration k" : "seconds" }, type: state.logx ? "log" : "linear" };
-  const y = { type: log ? "log" : "linear", title: { text: plain(quantity.name), standoff: 6 } };
+  const words = quantity.name.replace(/^metric_/, "").replaceAll("_", " ");
+  const y = { type: log ? "log" : "linear", title: { text: plain(words), standoff: 6 } };
   if (log || Object.keys(quantity.beside).length) y.range = range(lines, log);
+  // Between a decade and three there is room for 1, 2 and 5, and not for every digit.
+  const decades = log && y.range ? y.range[1] - y.range[0] : 0;
+  if (decades > 1 && decades < 3) y.nticks = Math.floor(decades / 0.35);
   Plotly.react(plot, lines, layout(x, y), CONFIG);
   describe(figure, plot, quantity, lines);
   if (!figure.dataset.drawn) performance.mark("cgm-plots");
@@ -397,7 +401,7 @@ function drawParallel() {
   Plotly.react(plot, lines, layout(
     { tickvals: keys.map((key, at) => at), ticktext: keys.map((key) => plain(clip(heading(key), 22))), showgrid: false, zeroline: false,
       range: [-0.45, keys.length - 0.4], side: "top" },
-    { visible: false, range: [-0.06, 1.06] }, { shapes, annotations, margin: { l: 20, r: 40, t: 40, b: 10 } }), CONFIG);
+    { visible: false, range: [-0.06, 1.06] }, { shapes, annotations, margin: { l: 20, r: 40, t: 64, b: 10 } }), CONFIG);
   plot.setAttribute("aria-label", `Parallel coordinates of ${runs.length} runs over ${keys.map(heading).join(", ")}. The table above has the same values.`);
 }
 
