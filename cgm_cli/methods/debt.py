@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.repair import Repair, repair
+from cgm_cli.methods.repair import Repair, is_mendable, repair
 from cgm_cli.methods.state import State
 from cgm_cli.methods.turn import Turn
 
@@ -22,9 +22,9 @@ class Debt:
         """What it takes to mend x, looked at once; None without constraints, and where x is too large."""
         state = self._state
         if self._mended[0] != state.k:
-            images = state.point.images
             found = None
-            if self._problem.has_constraints:
+            if self._problem.has_constraints and is_mendable(self._problem):
+                images = state.point.images
                 found = repair(self._problem, state.point.iterate, images.loss, images.terms)
             self._mended = state.k, found
         return self._mended[1]

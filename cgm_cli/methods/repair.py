@@ -90,14 +90,19 @@ class Repair:
 NONE_NEEDED = Repair(0.0, 0.0, 0.0)
 
 
+def is_mendable(problem: CompositeProblem) -> bool:
+    """Whether that takes no longer than a second."""
+    work = sum(term.map.work for term in problem.terms if term.penalty.is_set)
+    return math.prod(problem.domain.shape) <= ENTRIES and work <= WORK
+
+
 def repair(
     problem: CompositeProblem, iterate: Iterate, loss_image: np.ndarray | None, images: Sequence[np.ndarray]
 ) -> Repair | None:
     """The way from x, with the images M x and A_i x, onto its constraints; None where that would take too long, or x is
     not kept.
     """
-    work = sum(term.map.work for term in problem.terms if term.penalty.is_set)
-    if math.prod(problem.domain.shape) > ENTRIES or work > WORK or (atom := iterate.atom()) is None:
+    if not is_mendable(problem) or (atom := iterate.atom()) is None:
         return None
     first = _residual(problem, images)
     whole = float(np.linalg.norm(first.values))

@@ -19,6 +19,7 @@ from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_it
 from cgm_cli.methods.corrections.interior_point import InteriorPoint, steps_for
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.corrections.projection_newton import takes as is_projection
+from cgm_cli.methods.corrections.splitting import splits
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.methods.policies import Correction, CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
@@ -219,6 +220,13 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         if accuracy.tolerance is None:
             update["oracle"] = accuracy.model_copy(update={"tolerance": MIXING_TOLERANCE})
         return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
+    if as_it_is and _splits(solver, problem):
+        why = "auto: the cost is known by its factors, and with X >= 0 one matrix in single precision is enough"
+        update = {"method": "cgal", "correction": _policy("correction", "splitting")}
+        accuracy = accuracy_of(solver)
+        if accuracy.tolerance is None:
+            update["oracle"] = accuracy.model_copy(update={"tolerance": DESCENT_TOLERANCE})
+        return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
     if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
         few = {} if factors.likely_rank is None else {"columns": factors.likely_rank}
@@ -331,6 +339,14 @@ def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:
     sparse = problem.start is None or not problem.start.is_dense
     as_factor = solver.iterate in ("auto", "factored") and sparse and not accuracy_of(solver).perturb
     return is_open and as_factor and problem.domain.shape[0] >= MIXED_FROM and mixes(problem)
+
+
+def _splits(solver: SolverSpec, problem: CompositeProblem) -> bool:
+    """Whether steps of the splitting apply, the cost is no array, and no policy is named that they have no use for."""
+    is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
+    as_factor = solver.iterate in ("auto", "factored") and not accuracy_of(solver).perturb
+    cost = splits(problem)
+    return is_open and as_factor and cost is not None and not cost.is_dense and cost.sparse() is None
 
 
 def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:
