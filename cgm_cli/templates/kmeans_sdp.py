@@ -55,8 +55,8 @@ from cgm_cli.templates.triangles import ClusteringTriangles
 from cgm_cli.templates.views import Heatmap, Scatter, X
 from cgm_cli.text import counted
 
-LEAN, FIRST = 5000, 3
-"""Points from which on neither their distances nor X are formed: of so many, ten matrices of doubles are 2 GB; and the
+LEAN, FIRST = 8000, 3
+"""Points from which on neither their distances nor X are formed: of so many, ten matrices of doubles are 5 GB; and the
 runs of k-means whose best clustering the run then starts from.
 """
 

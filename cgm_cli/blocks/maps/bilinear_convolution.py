@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.fft
+import scipy  # which loads scipy.fft when it is first asked for it
 
 from cgm_cli.blocks.atoms import Atom, LowRankAtom
 from cgm_cli.blocks.directions import Direction
