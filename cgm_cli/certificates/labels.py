@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,18 @@ from cgm_cli.spec.fields import FileArray, TableArray
 from cgm_cli.text import visible
 
 
-def read_points(path: Path, options: Mapping[str, Any] | None = None) -> np.ndarray:
-    """A point per row (n, d). options: of a table, `columns`, `except` and `decimal`, as in a spec. Raises DataError
-    with the name of a file that cannot be read.
+def read_points(
+    path: Path, options: Mapping[str, Any] | None = None, tell: Callable[[str], None] | None = None
+) -> np.ndarray:
+    """A point per row (n, d). options: of a table, `columns`, `except` and `decimal`, as in a spec. tell: what takes
+    the remarks on what was read. Raises DataError with the name of a file that cannot be read.
     """
-    field = TableArray if options else FileArray
-    return _context().array(field.model_validate({"file": str(path.absolute()), **(options or {})}), copies=4)
+    field, context = TableArray if options else FileArray, _context()
+    found = context.array(field.model_validate({"file": str(path.absolute()), **(options or {})}), copies=4)
+    if tell is not None:
+        for remark in context.remarks:
+            tell(remark)
+    return found
 
 
 def read_labels(path: Path) -> np.ndarray:

@@ -88,7 +88,7 @@ def certify(
             if cut is not None:
                 found, subject = certify_cut(data, cut, share, seconds, seed, asked)
             else:
-                subject = read_points(data, table)
+                subject = read_points(data, table, tell)
                 found = certify_points(
                     subject,
                     None if labels is None else read_labels(labels),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,8 @@ from cgm_cli.readers.functions import UserCode, user_code
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
+from cgm_cli.readers.names import places_of
+from cgm_cli.readers.numbered_headings import told_numbered_heading
 from cgm_cli.readers.numpy_files import dimensions
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
@@ -43,6 +45,14 @@ from cgm_cli.text import WHOLE, counted, quoted, visible
 _Array = TypeVar("_Array", np.ndarray, sp.csr_array, np.ndarray | sp.csr_array)
 
 _PROJECT = Path(__file__).parents[2]
+
+
+class NamedArray(NamedTuple):
+    """An array, and what its rows and its columns are called; None where nothing says so."""
+
+    array: np.ndarray
+    rows: list[str] | None
+    columns: list[str] | None
 
 
 @dataclass
@@ -121,6 +131,11 @@ class BuildContext:
             return array.toarray()
         return array
 
+    def named_array(self, value: ArrayField) -> NamedArray:
+        """Like `array`, with the names that a table has."""
+        self.row_names = self.headings = None
+        return NamedArray(self.array(value), self.row_names, self.headings)
+
     def matrix(self, value: ArrayField, copies: int = 1, takes_nan: bool = False) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse. takes_nan: whether an entry may be nan, for one
         that is not known: so written in a file, or missing in a column of a table.
@@ -130,6 +145,8 @@ class BuildContext:
         if isinstance(value, FileArray):
             path = self.find(value.file)
             found = read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
+            if path.suffix.lower() in SUFFIXES and isinstance(found, np.ndarray):
+                self.remarks += told_numbered_heading(called(value), found.T if value.transpose else found)
             return _scaled(found, value)
         _check_rows(value)
         array = np.array(value, dtype=float)
@@ -174,17 +191,12 @@ class BuildContext:
         return np.unique(table.classes(place), return_inverse=True)[1].astype(float)
 
     def labelled(self, points: ArrayField, labels: ArrayField) -> tuple[np.ndarray, np.ndarray]:
-        """Points, and their classes in numbers, by the fields `points` and `labels`. Of columns of one file a row is
-        dropped from both or from none; ProblemError where rows would be dropped of one alone.
+        """Points, and their classes in numbers, by the fields `points` and `labels`: by name where both have names. Of
+        columns of one file a row is dropped from both or from none; ProblemError where rows would be dropped of one
+        alone.
         """
         if not any(isinstance(each, TableArray) and each.missing == "drop" for each in (points, labels)):
-            faults, found = ErrorCollector(), list[np.ndarray]()
-            with faults.part("points"):
-                found.append(self.array(points))
-            with faults.part("labels"):
-                found.append(self.classes(labels))
-            faults.raise_all()
-            return found[0], found[1]
+            return self._apart(points, labels)
         match points, labels:
             case TableArray(), TableArray() if labels.column is not None and labels.file == points.file:
                 return self._together(points, labels.column)
@@ -194,6 +206,22 @@ class BuildContext:
                     "the same file",
                     ("labels",),
                 )
+
+    def _apart(self, points: ArrayField, labels: ArrayField) -> tuple[np.ndarray, np.ndarray]:
+        """Points and their classes, each read by itself."""
+        faults, found, names = ErrorCollector(), list[np.ndarray](), list[list[str] | None]()
+        for name, read, value in (("points", self.array, points), ("labels", self.classes, labels)):
+            self.row_names = None
+            with faults.part(name):
+                found.append(read(value))
+            names.append(self.row_names)
+        faults.raise_all()
+        (array, classes), (ours, theirs) = found, names
+        if ours is not None and theirs is not None:
+            with located("labels"):
+                classes = classes[places_of(theirs, ours, called(labels), "row", "the points have")]
+        self.row_names = ours or theirs
+        return array, classes
 
     def _together(self, points: TableArray, column: ColumnName) -> tuple[np.ndarray, np.ndarray]:
         """Points and their classes, without the rows that miss a cell of either."""
@@ -231,9 +259,14 @@ class BuildContext:
         if not takes_nan or value.missing == "drop":
             table, remarks = table.known(places, value.missing == "drop")
             self.remarks += remarks
-        self.row_names = table.row_names or self.row_names
-        self.headings = None if value.transpose else table.titles(places)
-        found = finished(called(value), table.numbers(places), value.transpose, takes_nan=takes_nan)
+        rows, columns = table.row_names, table.titles(places)
+        if value.transpose:
+            rows, columns = (None if rows is None else columns), rows
+        self.row_names, self.headings = rows or self.row_names, columns
+        numbers = table.numbers(places)
+        if table.headings is None:
+            self.remarks += told_numbered_heading(called(value), numbers)
+        found = finished(called(value), numbers, value.transpose, takes_nan=takes_nan)
         assert isinstance(found, np.ndarray)
         return found.reshape(-1) if asked else found
 

@@ -176,8 +176,7 @@ class Table:
 
     def _range(self, wanted: ColumnName) -> list[int]:
         if isinstance(wanted, str) and ".." in wanted and wanted not in (self.headings or []):
-            ends = [each.strip() for each in wanted.split("..", 1)]
-            first, last = (self.place(int(each) if each.isdecimal() else each) for each in ends)
+            first, last = (self.place(each) for each in _ends(wanted, self.width))
             if first > last:
                 raise DataError(f"{self.name}: the range `{quoted(wanted)}` runs backwards")
             return list(range(first, last + 1))
@@ -198,10 +197,23 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     rows = rows_in(path, options.decimal, name, options.encoding)
     first = rows[0][1]
     several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
-    ends = [end.strip() for each in several if isinstance(each, str) for end in each.split("..")]
+    ends = [end for each in several if isinstance(each, str) for end in _ends(each, len(first))]
     named = [] if options.names is None else [options.names]
     found = table_of(name, rows, are_headings(first, (*asked, *several, *ends, *named)), options.decimal)
     return replace(found, named_by=found.place(options.names)) if options.names is not None else found
+
+
+def _ends(wanted: str, width: int) -> list[ColumnName]:
+    """The columns at the ends of a range, or the one that is no range: numbers are those of columns, unless one of both
+    is beyond the last column, as of `2019..2024`: then they are headings.
+    """
+    ends = [end.strip() for end in wanted.split("..", 1)]
+    if len(ends) == 1:
+        return [wanted]
+    numbers = [int(end) if end.isdecimal() else 0 for end in ends]
+    if all(end.isdecimal() for end in ends) and not all(1 <= number <= width for number in numbers):
+        return list(ends)
+    return [number if end.isdecimal() else end for end, number in zip(ends, numbers, strict=True)]
 
 
 def rows_in(path: Path, decimal: str | None, name: str, encoding: str | None = None) -> list[Row]:

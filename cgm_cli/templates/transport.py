@@ -15,7 +15,8 @@ from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ErrorCollector, ProblemError
-from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.context import BuildContext, NamedArray, called
+from cgm_cli.readers.names import places_of
 from cgm_cli.spec.fields import ArrayField, TemplateSpec
 from cgm_cli.templates.base import Template
 
@@ -33,7 +34,10 @@ class Transport(Template):
 
     class Spec(TemplateSpec):
         template: Literal["transport"]
-        costs: ArrayField = Field(description="C, a row for each place of supply, a column for each of demand")
+        costs: ArrayField = Field(
+            description="C, a row for each place of supply, a column for each of demand. Of tables with columns of "
+            "`names`, supplies go with rows, and demands with headings, that are called the same"
+        )
         supplies: ArrayField = Field(description="a, at least 0, one number per row of C; a number: the same for all")
         demands: ArrayField = Field(
             description="b, at least 0, one number per column of C; a number: the same for all. Both have one sum"
@@ -50,27 +54,38 @@ class Transport(Template):
         ]
 
         def build(self, context: BuildContext) -> Transport:
-            faults, parts = ErrorCollector(), dict[str, np.ndarray]()
+            faults, parts = ErrorCollector(), dict[str, NamedArray]()
             for name in ("costs", "supplies", "demands"):
                 with faults.part(name):
-                    parts[name] = context.array(getattr(self, name))
+                    parts[name] = context.named_array(getattr(self, name))
             faults.raise_all()
-            costs = parts["costs"]
+            costs, fitted = parts["costs"].array, dict[str, np.ndarray]()
             with faults.part("costs"):
                 if costs.ndim != 2:
                     raise ProblemError(f"costs are a matrix, not {named(costs.shape)}")
             faults.raise_all()
             context.reserve("rows and columns of the plan", 3 * 2 * 12 * costs.size)
-            for name, length, host in (
-                ("supplies", costs.shape[0], "a column of the costs"),
-                ("demands", costs.shape[1], "a row of the costs"),
+            for name, length, host, places in (
+                ("supplies", costs.shape[0], "a column of the costs", parts["costs"].rows),
+                ("demands", costs.shape[1], "a row of the costs", parts["costs"].columns),
             ):
                 with faults.part(name):
-                    parts[name] = fit(parts[name], (length,), f"the array of {name}", host)
-                    if (parts[name] < 0.0).any():
-                        raise ProblemError(f"{name} are at least 0, and one is {parts[name].min():g}")
+                    amounts = self._in_order(context, name, parts[name], places)
+                    fitted[name] = fit(amounts, (length,), f"the array of {name}", host)
+                    if (amounts < 0.0).any():
+                        raise ProblemError(f"{name} are at least 0, and one is {amounts.min():g}")
             faults.raise_all()
-            return Transport(costs, parts["supplies"], parts["demands"])
+            return Transport(costs, fitted["supplies"], fitted["demands"])
+
+        def _in_order(self, context: BuildContext, name: str, told: NamedArray, places: list[str] | None) -> np.ndarray:
+            """Supplies or demands, by the names of the places where both they and the costs have names."""
+            if told.rows is None:
+                return told.array
+            source = called(getattr(self, name))
+            if places is None:
+                context.remarks.append(f"{source}: taken in the order of the file: the costs have no names of places.")
+                return told.array
+            return told.array[places_of(told.rows, places, source, "place", "the costs have")]
 
     def __init__(self, costs: np.ndarray, supplies: np.ndarray, demands: np.ndarray):
         """costs (m, n), supplies (m,), demands (n,). Raises ProblemError unless the latter have one sum, and not 0."""

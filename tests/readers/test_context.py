@@ -271,3 +271,14 @@ def test_available_memory(tmp_path, monkeypatch):
 )
 def test_human(nbytes, text):
     assert human(nbytes) == text
+
+
+def test_labels_of_another_table_go_by_name(tmp_path):
+    (tmp_path / "points.csv").write_text("who,x,y\nb,1,2\na,3,4\n")
+    (tmp_path / "labels.csv").write_text("who,kind\na,u\nb,v\n")
+    context = BuildContext((tmp_path,))
+    points = TableArray(file="points.csv", names="who")
+    labels = TableArray(file="labels.csv", column="kind", names="who")
+    found, kinds = context.labelled(points, labels)
+    assert found.tolist() == [[1.0, 2.0], [3.0, 4.0]] and kinds.tolist() == [1.0, 0.0]
+    assert context.row_names == ["b", "a"]

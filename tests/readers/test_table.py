@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
+import yaml
 
 from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.kinds import recognise
 from cgm_cli.readers.table import read_named
-from cgm_cli.spec.fields import TableArray, TableOptions
+from cgm_cli.spec.fields import FileArray, TableArray, TableOptions
 from cgm_cli.spec.load import dump, load, loads
 from cgm_cli.templates.build import build
 
@@ -179,3 +180,35 @@ def test_bars_between_cells(tmp_path):
     found = read_named(tmp_path / "t.csv", TableOptions(names="name"), (), "t.csv")
     assert found.row_names == ["a", "b|c"]
     assert found.numbers(found.places(TableOptions(names="name"))).tolist() == [[1.5, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("2019,2020,2021\n1,4,3\n0,2,5\n", "'2019..2021'"),
+        ("0 1 2\n.5 1.5 2.5\n3 4 5\n", "'0..2'"),
+        ("1,2\n.5,1.5\n3,4\n", "['1', '2']"),
+    ],
+)
+def test_a_first_row_that_looks_like_a_heading_is_told(tmp_path, text, columns):
+    whole, remarks = read(tmp_path, text, columns=[*range(1, len(text.split("\n")[0].replace(",", " ").split()) + 1)])
+    assert remarks[0].endswith(f"was taken for numbers; if it is a heading, `columns: {columns}` says so.")
+    plain = BuildContext((tmp_path,))
+    np.testing.assert_array_equal(plain.array(FileArray(file="t.csv")), whole)
+    assert plain.remarks == remarks
+    found, remarks = read(tmp_path, text, columns=yaml.safe_load(columns))
+    np.testing.assert_array_equal(found, whole[1:])
+    assert remarks == []
+
+
+@pytest.mark.parametrize("text", ["2019;2020\n2021;2022\n", "0;1\n1;0\n", "1,2\n3,4.5\n", "2,3\n.5,.5\n", "1\n.5\n"])
+def test_a_first_row_like_the_others_is_not_told(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    context = BuildContext((tmp_path,))
+    context.array(FileArray(file="t.csv"))
+    assert context.remarks == []
+
+
+def test_a_range_of_numbers_is_of_columns_whatever_the_first_row_says(tmp_path):
+    found, _ = read(tmp_path, "1,2.5,3\n4,5,6.5\n", columns="1..3")
+    np.testing.assert_array_equal(found, [[1, 2.5, 3], [4, 5, 6.5]])

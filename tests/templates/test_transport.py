@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cgm_cli import load_run, solve
-from cgm_cli.errors import ProblemError
+from cgm_cli.errors import DataError, ProblemError
 from tests.templates.programs import transport_optimum
 from tests.templates.support import template
 
@@ -77,3 +77,25 @@ def test_what_does_not_fit(fields, message, path):
     with pytest.raises(ProblemError, match=message) as error:
         template("transport", **given)
     assert error.value.path == path
+
+
+def test_tables_go_together_by_the_names_of_the_places(tmp_path):
+    (tmp_path / "costs.csv").write_text(",Oslo,Rom,Prag\nBern,17,4,3\nChur,11,13,7\n")
+    (tmp_path / "turned.csv").write_text("to,Bern,Chur\nOslo,17,11\nRom,4,13\nPrag,3,7\n")
+    (tmp_path / "bare.csv").write_text("17,4,3\n11,13,7\n")
+    (tmp_path / "supplies.csv").write_text("place,supply\nChur,20\nBern,10\n")
+    (tmp_path / "demands.csv").write_text("place,demand\nPrag,15\nOslo,5\nRom,10\n")
+    (tmp_path / "others.csv").write_text("place,demand\nPrague,15\nOslo,5\nRom,10\n")
+
+    def built(costs, demands="demands.csv"):
+        fields = {"supplies": ("supplies.csv", "supply"), "demands": (demands, "demand")}
+        amounts = {name: {"file": file, "column": column, "names": "place"} for name, (file, column) in fields.items()}
+        return template("transport", tmp_path, costs=costs, **amounts)
+
+    for costs in ({"file": "costs.csv", "names": 1}, {"file": "turned.csv", "names": "to", "transpose": True}):
+        found = built(costs)
+        assert found.supplies.tolist() == [10.0, 20.0] and found.demands.tolist() == [5.0, 10.0, 15.0]
+    assert built({"file": "bare.csv"}).demands.tolist() == [15.0, 5.0, 10.0]
+    with pytest.raises(DataError, match="the costs have no place `Prague`; did you mean `Prag`") as error:
+        built({"file": "costs.csv", "names": 1}, "others.csv")
+    assert error.value.path == ("demands",)
