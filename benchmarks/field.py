@@ -168,6 +168,10 @@ def energy(built: Any) -> Known:
     return Known(programs.energy(built), "the true signal")
 
 
+def lengths(built: Any) -> Known:
+    return Known(programs.product_of_lengths(built), "the true signals")
+
+
 GENES = {"genes": 2000, "samples": 200, "factors": 3, "active": 20}
 RATIO = ("certified_ratio", "{:.4f}")
 CASES = [
@@ -303,6 +307,13 @@ CASES = [
         fixed(template="phase-retrieval", signal="camera", size=24, masks={"across": 5, "radius": 0.2}),
         "24 x 24",
         energy,
+        rounded=("error", "{:.0e}"),
+    ),
+    Case(
+        "blind deconvolution, photograph",
+        fixed(template="blind-deconvolution", signal={"length": 2048, "taps": 20, "message": "camera", "size": 16}),
+        "20 x 256",
+        lengths,
         rounded=("error", "{:.0e}"),
     ),
     network("case9", 5296.69),

@@ -106,10 +106,11 @@ Oracle calls / seconds until max(gap, infeasibility) is at most so large, and st
 each run {seconds:g} s at the most. The bound at the end is certified unless it is marked, `*` probable, `~` estimated.
 Methods with a target accuracy have {last:g}. What a method is refused for stands in its row.
 
-The rows in italics share no code with the solver, and prove nothing: SCS, begun anew for every accuracy, which is its
-own criterion; SketchyCGAL, written down in benchmarks/rival_peers.py from its paper; and alternating directions on the
-dual of clustering, begun anew as well. SDPNAL+ begins with a variant of these; it wants MATLAB and was not run, and no
-published figure of it for a problem below was found.
+The rows in italics share no code with the solver, and prove nothing: SCS, begun anew for every accuracy, whose setup
+comes on top of the limit, and which says itself that it is there, by a criterion that is in part absolute, so that
+small objectives may be far off; SketchyCGAL, written down in benchmarks/rival_peers.py from its paper; and alternating
+directions on the dual of clustering, begun anew as well. SDPNAL+ begins with a variant of these; it wants MATLAB and
+was not run, and no published figure of it for a problem below was found.
 
 """
 

@@ -197,6 +197,7 @@ CASES = [
     Case("sparse-pca", "sparse-pca.yaml", lambda built: programs.largest_component(built.covariance, 5), "Clarabel"),
     # Where X has rank one, the optimum is |x|^2.
     Case("phase-retrieval", "phase-retrieval.yaml", programs.energy, "the true signal"),
+    Case("blind-deconvolution", "blind-deconvolution.yaml", programs.product_of_lengths, "the true signals"),
     Case("nearest-correlation", "nearest-correlation.yaml", programs.correlation_optimum, "Clarabel"),
     Case("covariance-estimation", "covariance-estimation.yaml", programs.covariance_optimum, "Clarabel"),
     # Splitting

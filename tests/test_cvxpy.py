@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,19 @@ def test_no_inner_point():
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(w, 1 - x)) / 4), [cp.diag(x) == 1, cp.sum(x) == 0])
     expected = problem.solve(solver=cp.CLARABEL)
     assert problem.solve(solver=CGM()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_has_no_inner_point_is_not_unbounded(seed):
+    """Of trace one, with a diagonal entry of zero: what tests a direction along which it falls ends early, anywhere."""
+    s = symmetric(np.random.default_rng(seed), 4)
+    y = cp.Variable((4, 4), PSD=True)
+    problem = cp.Problem(cp.Maximize(cp.trace(s @ y)), [cp.trace(y) == 1, y[0, 0] == 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is not accurate
+        value = problem.solve(solver=CGM())
+    assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+    assert value == pytest.approx(np.linalg.eigvalsh(s[1:, 1:])[-1], abs=2e-3)
 
 
 def test_complex_matrices():

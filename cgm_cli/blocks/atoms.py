@@ -57,7 +57,7 @@ class Atom(ABC):
         return left.T @ self.dense() @ right
 
     def times(self, vector: np.ndarray) -> np.ndarray:
-        """atom vector, of a matrix and a vector (n,)."""
+        """atom vector, of a matrix and a vector (n,), or the columns of a block (n, r)."""
         return self.dense() @ vector
 
     @abstractmethod
@@ -183,7 +183,8 @@ class LowRankAtom(Atom):
         return ((left.T @ self.left) * self.weights) @ (self.right.T @ right)
 
     def times(self, vector: np.ndarray) -> np.ndarray:
-        return self.left @ (self.weights * (self.right.T @ vector))
+        inner = self.right.T @ vector
+        return self.left @ (self.weights * inner if vector.ndim == 1 else self.weights[:, None] * inner)
 
     def blend_into(self, x: np.ndarray, eta: float) -> None:
         kernels.blend_low_rank(x, eta, self.left, self.weights, self.right)

@@ -34,6 +34,8 @@ class Direction(ABC):
 
     is_dense: bool = False
     symmetric: bool = False
+    keeps_array: bool = False
+    """`dense` may return an array that it keeps, which is not to be written to."""
 
     @property
     @abstractmethod
@@ -86,7 +88,7 @@ class Direction(ABC):
         """factor * direction."""
 
     def dense(self) -> np.ndarray:
-        """A new array; a DenseDirection returns its own array, not to be written to."""
+        """A new array, but for directions that keep one."""
         out = np.zeros(self.shape)
         self.add_to(out)
         return out
@@ -110,6 +112,7 @@ class DenseDirection(Direction):
     symmetric: bool = False
     known_peak: float | None = None
     is_dense = True
+    keeps_array = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -173,6 +176,7 @@ class DeferredDirection(Direction):
     """
 
     array: np.ndarray
+    keeps_array = True
 
     @cached_property
     def whole(self) -> Direction:
@@ -434,9 +438,13 @@ class ComplementDirection(Direction):
         return rows - 1, columns - 1
 
     def add_to(self, out: np.ndarray) -> None:
+        out += self.dense()
+
+    def dense(self) -> np.ndarray:
+        """In the place of V, written out: its rows lie apart, and no other matrix is needed."""
         whole = np.zeros(self.whole.shape)
         self.whole.add_to(whole)
-        out += self.reflection.compress(whole)
+        return self.reflection.compress(whole)
 
     def peak(self) -> float:
         return self.whole.size()

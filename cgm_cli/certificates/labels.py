@@ -13,7 +13,7 @@ from cgm_cli.errors import DataError
 from cgm_cli.readers.cells import is_number
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.node_labels import is_node, places_of_nodes
-from cgm_cli.readers.table import SUFFIXES, rows_in
+from cgm_cli.readers.table import MISSING, SUFFIXES, rows_in
 from cgm_cli.readers.text import read_text
 from cgm_cli.runs.files import write_atomically
 from cgm_cli.spec.fields import FileArray, TableArray
@@ -38,11 +38,15 @@ def read_labels(path: Path) -> np.ndarray:
     """What each line of a file says, words or numbers (n,); or the entries of a vector in a .npy, .mat, ... file."""
     if path.suffix.lower() not in ("", ".csv", ".txt", ".tsv", ".labels"):
         return _context().array(FileArray.model_validate({"file": str(path.absolute())})).reshape(-1)
-    lines = read_text(path, visible(str(path))).split()
+    name = visible(str(path))
+    lines = read_text(path, name).split()
     if not lines:
-        raise DataError(f"{visible(str(path))}: the file is empty")
-    if odd := next((number for number, line in enumerate(lines, 1) if "," in line or ";" in line), None):
-        raise DataError(f"{visible(str(path))}: line {odd} has several cells, and one label a line is expected")
+        raise DataError(f"{name}: the file is empty")
+    for number, line in enumerate(lines, 1):
+        if "," in line or ";" in line:
+            raise DataError(f"{name}: line {number} has several cells, and one label a line is expected")
+        if line.casefold() in MISSING:
+            raise DataError(f"{name}: line {number} is `{line}`, and every point needs a label")
     return np.array(lines[1:] if _is_heading(lines) else lines)
 
 

@@ -21,18 +21,14 @@ from collections.abc import Callable
 import numpy as np
 
 from cgm_cli.certificates.clustering import Clustering
-from cgm_cli.certificates.dual import closed_form
-from cgm_cli.certificates.splitting import RELAXED, capped
+from cgm_cli.certificates.splitting import capped
+from cgm_cli.methods.corrections.splitting import PENALTY, PRODUCTS, RELAXED, ROUGH, SPARE
 from cgm_cli.numerics.bands import CACHED, by_slabs
+from cgm_cli.numerics.clustering_dual import closed_form
 from cgm_cli.numerics.deadline import Deadline, seconds_of
 from cgm_cli.numerics.definite import dense_floor, dense_seconds
 from cgm_cli.numerics.eigen import Eigenpairs, smallest_eigenpairs
 from cgm_cli.numerics.folded import Folded, negative
-
-PENALTY = 0.04
-"""rho in units of |C|_F / |X|_F, to the nearest power of two. (Twenty clusters that overlap, how near ten steps come,
-with half as much, with that, with twice as much: 2000 points 0.61 %, 0.67 %, 0.81 %; 6000 points 0.62 %, 0.50 %.)
-"""
 
 BETWEEN = 5
 """Steps between two looks at the bound, each of which takes about as long as a step."""
@@ -40,16 +36,8 @@ BETWEEN = 5
 GAIN = 1e-4
 """So many steps have to make the bound better by this part of the value."""
 
-ROUGH, PRODUCTS = 1e-3, 4
-"""How exact the eigenvectors of a step are, relative, and after how many products of each they are taken as they are:
-those of the last step are nearly right.
-"""
-
 FINE, MORE = 1e-4, 8
-"""The same for those that the proof starts from, and looks at the bound: what they miss is lost (k - 1)-fold."""
-
-SPARE = 4
-"""Eigenvectors more than X has, besides a quarter of those: its rank may grow from step to step."""
+"""How exact those are that the proof starts from, and looks at the bound: what they miss is lost (k - 1)-fold."""
 
 LOST = 5e-5
 """The part of the value that the proof may lose for one factorisation to do."""

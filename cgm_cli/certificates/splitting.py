@@ -9,10 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from cgm_cli.certificates.dual import centred, dual_value, multipliers_of
+from cgm_cli.methods.corrections.splitting import RELAXED
 from cgm_cli.numerics.deadline import NEVER, Deadline
-
-RELAXED = 1.6
-"""Of the steps; between 1 and 2."""
 
 BETWEEN = 5
 """Steps between two values of the dual."""

@@ -38,8 +38,10 @@ SWEEPS = 5
 BETWEEN = 10
 """Steps between two looks at the bound and at what is violated."""
 
-VIOLATED = 1e-3
-"""Part of the largest entry of X from which on an inequality is."""
+VIOLATED, LEAST = 1e-3, 1e-5
+"""Part of the largest entry of X from which on an inequality is, at first, and a tenth of it where the bound comes no
+further, down to the latter.
+"""
 
 SPARE = 10
 """Eigenvectors more than the last X had."""
@@ -74,12 +76,12 @@ class TightRelaxation:
         self._met, self._floor = met(moved, self.places, self._weights, SWEEPS)
         self._dual = moved - self._met
 
-    def exchange(self) -> None:
+    def exchange(self, violated: float = VIOLATED) -> None:
         """Those that X violates most join, and those leave that no multiplier rests on."""
         rests = self._weights > 0.0
         kept = self.places[rests]
         held = set(map(tuple, kept.tolist()))
-        new = [each for each in most_violated(self.x, VIOLATED).tolist() if tuple(each) not in held]
+        new = [each for each in most_violated(self.x, violated).tolist() if tuple(each) not in held]
         self.places = np.vstack([kept, np.array(new, dtype=np.int64).reshape(-1, 3)])
         self._weights = np.append(self._weights[rests], np.zeros(len(new)))
 
@@ -110,7 +112,7 @@ def by_triangles(
     enough.
     """
     relaxation, best, count = TightRelaxation(clustering), 0.0, 0
-    looks = [-math.inf] * LOOKS
+    looks, violated = [-math.inf] * LOOKS, VIOLATED
     while True:
         relaxation.step()
         count += 1
@@ -119,7 +121,9 @@ def by_triangles(
             continue
         best = max(best, relaxation.bound())
         tell(count, best)
-        if ends or best >= wanted or best < looks[-LOOKS] + GAIN * clustering.value:
+        if best < looks[-LOOKS] + GAIN * clustering.value:
+            violated, looks = 0.1 * violated, [-math.inf] * LOOKS
+        if ends or best >= wanted or violated < 0.5 * LEAST:
             return best, relaxation.x
         looks.append(best)
-        relaxation.exchange()
+        relaxation.exchange(violated)

@@ -93,7 +93,7 @@ def by_one_matrix(
     looks_further: bool,
     tell: Callable[[int, float], None] = lambda k, bound: None,
 ) -> tuple[float, np.ndarray]:
-    """The same of many thousand points, with one n x n matrix in single precision, and another for the proof."""
+    """The same of many thousand points, with matrix in single precision, and another for the proof."""
     bound, denoised = by_splitting(clustering, wanted, seed, deadline, tell)
     return bound, _better(clustering, denoised, seed, deadline) if looks_further else clustering.labels
 

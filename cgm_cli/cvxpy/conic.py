@@ -90,11 +90,14 @@ class Setting:
         return solve_problem(problem, self.method, self._stop(self.tolerances), observers=self.observers)
 
     def falls(self, problem: CompositeProblem) -> bool:
-        """Whether the least value of a problem, which is not above zero, is below it, by DESCENT at the least."""
+        """Whether the least value of a problem, which is not above zero, is below it, by DESCENT at the least: at a
+        point that meets the constraints, as its value says nothing at any other.
+        """
         last = _Last()
         stop = self._stop(replace(self.tolerances, gap_absolute=0.1 * DESCENT))
         result = solve_problem(problem, self.method, stop, observers=[last], should_stop=last.is_decided)
-        return result.record.total < -DESCENT
+        is_point = result.record.infeasibility <= self.tolerances.infeasibility
+        return is_point and last.is_decided() is None and result.record.total < -DESCENT
 
     def _stop(self, tolerances: Tolerances) -> dict[str, Any]:
         limit = {} if self.until is None else {"time": max(LEAST_TIME, self.until - time.perf_counter())}
@@ -231,6 +234,8 @@ class _Run:
             return "user_limit"
         if status is Status.INFEASIBLE and not self.form.is_dual:
             return "infeasible"
+        if not result.active_bounds and result.bound_is == "certified" and CLOSE.hold(record):
+            return "optimal_inaccurate"
         if self._descends(setting):
             return "infeasible" if self.form.is_dual else NOTHING_HOLDS
         if status is Status.INFEASIBLE:

@@ -153,8 +153,7 @@ class Certifier:
         if held is None or held.value <= total or not is_worth_another(state.attempts.refuted_at, state.k):
             return
         state.attempts = replace(state.attempts, refuted_at=state.k)
-        images = state.point.images
-        most = held.dual.lagrangian(self._problem, images.loss, images.terms)
+        most = state.point.lagrangian(held.dual)
         if held.value > most + held.dual.margin + held.dual.drift + 1e-9 * max(abs(most), abs(held.value)):
             state.bounds.estimated = None
 

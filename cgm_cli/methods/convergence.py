@@ -21,6 +21,9 @@ from cgm_cli.methods.unboundedness import grown_to, rests_on
 SLACK = 0.02
 """The part of the gap asked for that a certificate may lose where that makes it cheaper."""
 
+SPARE = 0.5
+"""The same of what a bound is more than enough by."""
+
 GROWTH = 1e-6
 """By how much more than this, relatively, an estimate has to have grown since its certificate fell short."""
 
@@ -48,9 +51,11 @@ class Convergence:
         """Whether a turn, with this record, ends the run: the tolerances hold, by a bound that is certified where that
         is possible, at a point that owes little to missing its constraints, and to a radius that is but a guess.
         """
-        if not is_worth_another(self._state.attempts.overtaken_at, turn.k):
+        is_last = self._state.progress.ended
+        if not (is_last or is_worth_another(self._state.attempts.overtaken_at, turn.k)):
             return False
-        holds = self._stop.converged(record) and self._owes_little(turn)
+        would_hold = self._stop.converged(record) or self._stop.fails_by_debt_alone(record)
+        holds = would_hold and self._owes_little(turn)
         confirmed = (holds and self._is_proven(turn, record)) or self._holds_by_proof(turn, record)
         return confirmed and not self._is_held_by_a_guess()
 
@@ -65,7 +70,8 @@ class Convergence:
         last = self._record(turn, True)
         if not self._certifies or (last.certified and is_bounded(last)):
             return True
-        return self._stands_when_certified(turn, record, is_bounded)
+        assert self._stop.bound is not None
+        return self._stands_when_certified(turn, record, is_bounded, SPARE * abs(record.bound - self._stop.bound))
 
     def still_holds(self, turn: Turn) -> bool:
         """Whether the tolerances hold with what was just certified; if not, it is noted when that was."""
@@ -98,13 +104,15 @@ class Convergence:
 
     def _is_proven(self, turn: Turn, record: IterationRecord) -> bool:
         """Whether the tolerances hold with the bound certified, where that is asked for."""
-        return not self._needs_proof or self._stands_when_certified(turn, record, self._stop.converged)
+        allowed = self._allowed(turn)
+        return not self._needs_proof or self._stands_when_certified(turn, record, self._stop.converged, allowed)
 
     def _stands_when_certified(
-        self, turn: Turn, record: IterationRecord, holds: Callable[[IterationRecord], bool]
+        self, turn: Turn, record: IterationRecord, holds: Callable[[IterationRecord], bool], slack: float
     ) -> bool:
         """Whether what holds of a record still does with the bound certified; tried again once the estimate has grown,
-        or where a quarter more of steps was taken: an estimate that is too good does not grow.
+        or where a quarter more of steps was taken: an estimate that is too good does not grow. slack: what the proof
+        may lose of it.
         """
         state = self._state
         held, attempts = state.bounds.estimated, state.attempts
@@ -112,7 +120,8 @@ class Convergence:
             return True
         if held.value <= attempts.estimate and not is_worth_another(attempts.failed_at, turn.k):
             return False
-        certified = self._prove(turn) if state.duals.is_decisive else self._certifier.certify_best()
+        decisive = state.duals.is_decisive
+        certified = self._certifier.prove(turn, slack) if decisive else self._certifier.certify_best()
         if not certified:  # out of reach for this domain: the estimate is all there is; unless time was what it lacked
             return not self._budget.ending.missed
         self._note(estimate=_grown(held.value))
@@ -135,15 +144,15 @@ class Convergence:
         tried = hoped <= attempts.optimistic and (out_of_reach or not is_worth_another(attempts.failed_at, turn.k))
         if tried or not self._stop.converged(would_do) or not self._owes_little(turn):
             return False
-        proven = self._prove(turn)
+        proven = self._certifier.prove(turn, self._allowed(turn))
         if proven and self.still_holds(turn):
             return True
         self._note(optimistic=_grown(hoped) if proven else np.inf)
         return False
 
-    def _prove(self, turn: Turn) -> bool:
-        """Certify the dual of the current point; a small part of the gap that is asked for may be lost on the way."""
-        return self._certifier.prove(turn, SLACK * self._stop.allowed(max(self._problem.unit, abs(turn.total))))
+    def _allowed(self, turn: Turn) -> float:
+        """What the certificate of the current point may lose: a small part of the gap that is asked for."""
+        return SLACK * self._stop.allowed(max(self._problem.unit, abs(turn.total)))
 
     def _note(self, **changes: float) -> None:
         self._state.attempts = replace(self._state.attempts, **changes)

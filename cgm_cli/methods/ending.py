@@ -93,7 +93,7 @@ class Ending:
         self._state.progress = self._state.progress.after(record)
         if self._state.progress.ended:
             return Status.STAGNATED
-        return self._stop.stagnated(record.k - self._state.progress.k, record.k)
+        return self._stop.stagnated(self._state.progress, record.k)
 
     def _is_proven_by_multipliers(self) -> bool:
         """The multipliers of a descent are its best dual: once they prove the end, no other has to be looked at."""

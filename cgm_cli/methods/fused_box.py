@@ -17,6 +17,7 @@ from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.penalties.base import Dual
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.evaluation import Evaluation, Images, Sums, dual_of, piece_of
+from cgm_cli.methods.factored_box import FactoredBoxPoint, place_of_nonnegative
 from cgm_cli.methods.point import ImagePoint, Offset, Point
 from cgm_cli.numerics import box_passes, symmetric
 from cgm_cli.numerics.bands import ONE_THREAD_ENTRIES
@@ -33,6 +34,9 @@ def point_at(problem: CompositeProblem, iterate: Iterate, centred: bool = False,
     likely to be all that directions are wanted for.
     """
     place = _box_of(problem, iterate)
+    in_factors = None if iterate.is_dense or not centred else place_of_nonnegative(problem)
+    if in_factors is not None:
+        return FactoredBoxPoint(problem, iterate, in_factors)
     if place is None or not pays(1, 0):
         return ImagePoint(problem, iterate, centred)
     return FusedBoxPoint(problem, iterate, place, centred, single)

@@ -104,17 +104,19 @@ class InfeasibilityTest:
 
     def _largest(self, minimum: Callable[[Direction], float | None]) -> float:
         """The right-hand sides of the module's head, if `minimum` is a lower bound on <direction, .>."""
-        loss, domain, images = self._problem.loss, self._problem.domain, self._state.point.images
-        parts: list[float] = []
-        for term, at in zip(self._problem.terms, images.terms, strict=True):
-            if not term.penalty.is_set:
-                parts += [term.penalty.value(at), term.penalty.lipschitz * term.map.norm_bound * domain.diameter]
-        if loss is not None and images.loss is not None:
-            gradient = loss.gradient(images.loss)
+        loss, domain, point = self._problem.loss, self._problem.domain, self._state.point
+        parts, image = list[float](), point.loss_image
+        finite = [place for place, term in enumerate(self._problem.terms) if not term.penalty.is_set]
+        images = point.images.terms if finite else []  # which may have to be written out
+        for place in finite:
+            term = self._problem.terms[place]
+            parts += [term.penalty.value(images[place]), term.penalty.lipschitz * term.map.norm_bound * domain.diameter]
+        if loss is not None and image is not None:
+            gradient = loss.gradient(image)
             opposite = loss.map.adjoint(-gradient)
             smallest = minimum(opposite.symmetrised() if domain.symmetric else opposite)
             if smallest is None:
                 return np.inf
-            parts += [loss.value(images.loss), -float(np.vdot(gradient, images.loss)), -smallest]
+            parts += [loss.value(image), -float(np.vdot(gradient, image)), -smallest]
             parts.append(0.5 * loss.lipschitz_bound * domain.diameter**2)
         return sum(parts) + 64 * float(np.finfo(float).eps) * sum(map(abs, parts))

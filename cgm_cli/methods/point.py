@@ -94,6 +94,10 @@ class Point(Protocol):
         """The dual point of an evaluation of x, or (1 - share) mean + share of it, in arrays of its own."""
         ...
 
+    def lagrangian(self, dual: DualPoint) -> float:
+        """At x and a dual point: no less than the bound of that."""
+        ...
+
     def duals_at(self, images: Images, beta: float | None) -> tuple[np.ndarray, ...]:
         """The y_i at these images, in arrays of their own."""
         ...
@@ -187,6 +191,10 @@ class ImagePoint:
         duals = tuple(self._duals(images, evaluation.beta, means, share))
         found = DualPoint(loss_image, duals, evaluation.constant, evaluation.margin, evaluation.drift)
         return found if mean is None else mean.blended(found, share, self.problem.loss, duals)
+
+    def lagrangian(self, dual: DualPoint) -> float:
+        images = self.images
+        return dual.lagrangian(self.problem, images.loss, images.terms)
 
     def duals_at(self, images: Images, beta: float | None) -> tuple[np.ndarray, ...]:
         return tuple(self._duals(images, beta))

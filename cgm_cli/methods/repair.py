@@ -15,7 +15,9 @@ what x owes.
 Where X stands in the way, the last part of the residual takes most of the way: what is left of it is taken to need as
 much, for each part, as what the later half of the rounds has mended. Where constraints are nearly dependent, d is many
 times as long as what it mends, in units of the maps, and x + d likely to be far from X: then the most that F may change
-by over a way of that length is what counts.
+by over a way of that length is what counts. But it may be that no x' is there: equations that nearly depend on each
+other contradict each other once their data are rounded. Where that is proven, F* is infinite and nothing is owed to it;
+the data are known to no more digits than x meets them to, and x is held against all that meet them as closely.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem, Term
+from cgm_cli.methods.contradiction import least_miss
+from cgm_cli.methods.corrections.rests import ROUNDED
 
 ENTRIES = 40_000
 """Largest x that is mended, by its entries: of 200 x 200 it takes a few tenths of a second, nearly all in projections
@@ -49,6 +53,11 @@ ROUNDS, AGAIN, MENDED = 20, 10, 1e-3
 part of the residual that may be left of it.
 """
 
+NEGLIGIBLE = 1e-9
+"""Relative infeasibility that is left as it is where it is amplified by a tenth of CONDITION: equations of which others
+say nearly as much are met no more closely (`cgm_cli.methods.corrections.rests.NOTHING`).
+"""
+
 IMPOSSIBLE = 1e-6
 """Part of a residual up to which what can be mended of it is not looked at: no x would miss its constraints by less."""
 
@@ -60,15 +69,31 @@ AMPLIFIED, NOTICED = 30.0, 1e-3
 class Repair:
     """length: of the way from x to x'. cost: F(x') - F(x), 0 if that is negative; where d is AMPLIFIED, what F changes
     by over its length at the most, to first order. amplification: |d| over the residual that it mends, in units of the
-    maps' norms.
+    maps' norms. left: the part of the residual that is left at x', 1 where nobody went there. unmet: a relative
+    infeasibility that every x has, where x has one of ROUNDED at the most, no x' is there to go to, and the cost is
+    zero; 0 where none is proven.
     """
 
     length: float
     cost: float
     amplification: float
+    left: float = 1.0
+    unmet: float = 0.0
+
+    def owed(self, price: float) -> float:
+        """What x owes, where |y| counts for `price` at it: the duals alone speak where x is not mended, and of what is
+        left of its residual where it is; they may be too small to speak for the rest.
+        """
+        return self.cost + self.left * price if self.left <= MENDED else max(price, self.cost)
 
 
 NONE_NEEDED = Repair(0.0, 0.0, 0.0)
+
+
+def is_mendable(problem: CompositeProblem) -> bool:
+    """Whether that takes no longer than a second."""
+    work = sum(term.map.work for term in problem.terms if term.penalty.is_set)
+    return math.prod(problem.domain.shape) <= ENTRIES and work <= WORK
 
 
 def repair(
@@ -77,8 +102,7 @@ def repair(
     """The way from x, with the images M x and A_i x, onto its constraints; None where that would take too long, or x is
     not kept.
     """
-    work = sum(term.map.work for term in problem.terms if term.penalty.is_set)
-    if math.prod(problem.domain.shape) > ENTRIES or work > WORK or (atom := iterate.atom()) is None:
+    if not is_mendable(problem) or (atom := iterate.atom()) is None:
         return None
     first = _residual(problem, images)
     whole = float(np.linalg.norm(first.values))
@@ -92,6 +116,11 @@ def repair(
     at: list[np.ndarray] = list(images)
     amplification = float(np.linalg.norm(step)) / length
     if amplification > AMPLIFIED:
+        missed = _missed(problem, images, float(np.linalg.norm(x)))
+        if missed <= NEGLIGIBLE and amplification > 0.1 * CONDITION:
+            return NONE_NEEDED
+        if missed <= ROUNDED and (unmet := least_miss(problem)) > 0.0:
+            return Repair(0.0, 0.0, amplification, unmet=unmet)
         gone = float(np.linalg.norm(step))
         return Repair(gone, gone * _steepness(problem, loss_image), amplification)
     here, ways = x, [_Way(0.0, 0.0, 1.0)]
@@ -106,7 +135,18 @@ def repair(
         if left <= MENDED:
             break
     way = ways[-1].extended(ways[len(ways) // 2])
-    return Repair(way.length, max(0.0, way.change), amplification)
+    return Repair(way.length, max(0.0, way.change), amplification, ways[-1].left)
+
+
+def _missed(problem: CompositeProblem, images: Sequence[np.ndarray], length: float) -> float:
+    """The largest relative infeasibility, of an x with this length."""
+    largest = 0.0
+    for term, image in zip(problem.terms, images, strict=True):
+        if term.penalty.is_set:
+            nearest = term.penalty.prox(image, 1.0)
+            scale = problem.image_scale(term, float(np.linalg.norm(nearest)), length)
+            largest = max(largest, float(np.linalg.norm(image - nearest)) / scale)
+    return largest
 
 
 @dataclass(frozen=True)

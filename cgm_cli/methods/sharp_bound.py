@@ -36,7 +36,7 @@ def sharp_bound(problem: CompositeProblem, dual: DualPoint) -> float | None:
     sizes, constant, added, count = np.abs(slopes), np.longdouble(0.0), np.longdouble(0.0), slopes.size
     for term, duals in zip(problem.terms, dual.duals, strict=True):
         intervals, y = term.penalty.intervals, duals.reshape(-1).astype(np.longdouble)
-        if intervals is None or term.map.work > LARGEST or (rows := term.map.rows()) is None:
+        if intervals is None or term.map.work > LARGEST or (rows := term.rows()) is None:
             return None
         columns = sp.csr_array(rows.T.astype(np.longdouble))
         slopes = slopes + columns @ y

@@ -15,6 +15,9 @@ from cgm_cli.methods.status import Status
 PATIENCE = 300
 """The fewest iterations without progress that end a run where nobody says how many."""
 
+ROUNDING, ROUNDED_PATIENCE = 1e-12, 30
+"""max(gap, infeasibility) that is nothing but rounding, about; and the fewest iterations where nothing else is left."""
+
 FINE, FINER = 1e-6, 0.01
 """The gap at which a bound between two numbers that an answer can come to is left there: so small, and this part of the
 gap that was asked for.
@@ -158,18 +161,20 @@ class StopRules:
         """Whether the time is spent."""
         return self.time is not None and seconds >= self.time
 
-    def patience(self, k: int) -> float:
+    def patience(self, progress: Stagnation, k: int) -> float:
         """How many iterations without progress end a run that has come to k. Where nobody says, and a tolerance is to
         be met, it is half of all: even where errors fall as 1 / sqrt(k), a hundredth takes a fiftieth.
         """
         if self.stagnation is not None:
             return self.stagnation
         asked = self.objective is None and (self.allowed(1.0) > 0.0 or self.infeasibility is not None)
-        return max(PATIENCE, 0.5 * k) if asked else np.inf
+        if not asked:
+            return np.inf
+        return ROUNDED_PATIENCE if progress.smallest <= ROUNDING else max(PATIENCE, 0.5 * k)
 
-    def stagnated(self, iterations: int, k: int) -> Status | None:
-        """STAGNATED after so many iterations without progress, of k in all, if that is too many."""
-        return Status.STAGNATED if iterations >= self.patience(k) else None
+    def stagnated(self, progress: Stagnation, k: int) -> Status | None:
+        """STAGNATED after too many iterations without progress, of k in all."""
+        return Status.STAGNATED if k - progress.k >= self.patience(progress, k) else None
 
 
 def _times(value: float, limit: float) -> float:

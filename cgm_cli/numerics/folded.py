@@ -35,6 +35,13 @@ class Folded:
     def __init__(self, n: int):
         self.matrix = np.zeros((n, n), dtype=np.float32)
 
+    @classmethod
+    def copied(cls, matrix: np.ndarray) -> Folded:
+        """With a copy of a matrix (n, n) in single precision, symmetric to the bit."""
+        found = cls(len(matrix))
+        by_slabs(lambda rows: np.copyto(found.matrix[rows], matrix[rows]), matrix.shape, CACHED)
+        return found
+
     def write(self, tile: Tile) -> None:
         """Change all entries, by those of the tiles on and below the diagonal."""
 
@@ -45,8 +52,7 @@ class Folded:
             self.matrix[rows, columns] = new
             self.matrix[columns, rows] = new.T
 
-        starts = range(0, len(self.matrix), TILE)
-        share(work, [(_tile(i), _tile(j)) for i in starts for j in starts if j <= i])
+        share(work, tiles(len(self.matrix)))
 
     def product(self, block: np.ndarray, part: Part = np.abs) -> np.ndarray:
         """part(M) B in single precision, of E + N if nobody says, for a block (n, r) or a vector (n,)."""
@@ -59,12 +65,12 @@ class Folded:
         by_slabs(work, self.matrix.shape, CACHED)
         return out
 
-    def written(self, part: Part, factor: float) -> np.ndarray:
-        """factor * part(M) in double precision (n, n)."""
-        out = np.empty(self.matrix.shape)
+    def written(self, part: Part, factor: float, kind: type = float) -> np.ndarray:
+        """factor * part(M) in double precision, or another (n, n)."""
+        out = np.empty(self.matrix.shape, dtype=kind)
 
         def work(rows: slice) -> None:
-            np.multiply(part(self.matrix[rows]), factor, out=out[rows], dtype=float)
+            np.multiply(part(self.matrix[rows]), factor, out=out[rows], dtype=kind)
 
         by_slabs(work, out.shape, CACHED)
         return out
@@ -80,5 +86,7 @@ class Folded:
         return float(sums.sum())
 
 
-def _tile(start: int) -> slice:
-    return slice(start, start + TILE)
+def tiles(n: int) -> list[tuple[slice, slice]]:
+    """Rows and columns of the tiles on and below the diagonal of a matrix (n, n)."""
+    parts = [slice(start, min(n, start + TILE)) for start in range(0, n, TILE)]
+    return [(rows, columns) for place, rows in enumerate(parts) for columns in parts[: place + 1]]

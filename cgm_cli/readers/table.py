@@ -26,7 +26,7 @@ from cgm_cli.spec.fields import ColumnName, TableOptions
 from cgm_cli.text import counted, did_you_mean, quoted, visible
 
 SUFFIXES = (".csv", ".tsv", ".txt", *FRAMES)
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 _COLONS = "::"  # of MovieLens; csv.reader knows separators of one character only, and such tables have no quotes
@@ -93,12 +93,12 @@ class Table:
         """The table without the rows that miss a cell in these columns, and a remark on them. DataError with the first
         of these cells unless rows may be dropped, or if no row is left.
         """
-        kept = [row for row in self.rows if not any(row[1][place].casefold() in _MISSING for place in places)]
+        kept = [row for row in self.rows if not any(row[1][place].casefold() in MISSING for place in places)]
         dropped = len(self.rows) - len(kept)
         if not dropped:
             return self, ()
         empty = next(
-            (place for place in places if all(row[1][place].casefold() in _MISSING for row in self.rows)), None
+            (place for place in places if all(row[1][place].casefold() in MISSING for row in self.rows)), None
         )
         if empty is not None:
             raise DataError(
@@ -107,7 +107,7 @@ class Table:
             )
         if not drop:
             line, place = next(
-                (line, place) for line, cells in self.rows for place in places if cells[place].casefold() in _MISSING
+                (line, place) for line, cells in self.rows for place in places if cells[place].casefold() in MISSING
             )
             raise DataError(
                 f"{self.at(line, place)}: the value is missing; `missing: drop` leaves such rows out "
@@ -162,7 +162,7 @@ class Table:
         return self.numbers([place])[:, 0]
 
     def _number(self, cell: str) -> float | None:
-        if cell.casefold() in _MISSING:
+        if cell.casefold() in MISSING:
             return math.nan
         if self.decimal == ",":
             # A point may be one between thousands.
@@ -258,7 +258,7 @@ def are_headings(first: list[str], asked: Collection[ColumnName]) -> bool:
     """
     if any(each in first for each in asked):
         return True
-    words = [cell for cell in first if cell.casefold() not in _MISSING]
+    words = [cell for cell in first if cell.casefold() not in MISSING]
     return bool(words) and all(number_in(cell.replace(",", ".")) is None for cell in words)
 
 

@@ -150,7 +150,9 @@ def _refuse(kind: str, solver: SolverSpec, method: Method, problem: CompositePro
 
 
 def _written_out(solver: SolverSpec, method: Method, problem: CompositeProblem) -> bool:
-    dense = problem.needs_array or method.correction.needs_array or problem.growing is not None
+    # Where points of factors take the place of x each time, there is more to the correction than maps of x.
+    asked = problem.needs_array and method.correction.replaces != "always"
+    dense = asked or method.correction.needs_array or problem.growing is not None
     return dense or (problem.start is not None and problem.start.is_dense) or accuracy_of(solver).perturb
 
 

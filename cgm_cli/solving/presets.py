@@ -19,6 +19,7 @@ from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_it
 from cgm_cli.methods.corrections.interior_point import InteriorPoint, steps_for
 from cgm_cli.methods.corrections.mixing import mixes
 from cgm_cli.methods.corrections.projection_newton import takes as is_projection
+from cgm_cli.methods.corrections.splitting import splits
 from cgm_cli.methods.method import Method
 from cgm_cli.methods.oracles.base import accuracy_of
 from cgm_cli.methods.policies import Correction, CorrectionSpec, DualsSpec, SmoothingSpec, StepSpec
@@ -84,7 +85,8 @@ Beside bounds on all entries there are to be EQUATIONS per row: bounds alone lea
 
 
 BLOCKS = 20
-"""The blocks of a product from which `auto` steps on one at a time, where a smooth objective is alone. (Multiclass SVMs
+"""The blocks of a product from which `auto` steps on one at a time, where a smooth objective is alone; of one that does
+not project, any number. (Multiclass SVMs
 and SVMs of sequences to 1e-4: 112 points 0.5 s, by accelerated projected gradients 1 s; 60 sequences 1.3 s, by full
 corrections none after a minute.)
 """
@@ -198,7 +200,11 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         update = {"method": "cgal", "correction": _policy("correction", "projection-newton")}
         why = "auto: the nearest matrix to a given one, under equations"
         return _Resolved(solver.model_copy(update=update), {"correction": why})
-    if as_it_is and solver.iterate in ("auto", "dense") and takes_blocks(problem, BLOCKS):
+    if (
+        as_it_is
+        and solver.iterate in ("auto", "dense")
+        and takes_blocks(problem, BLOCKS if problem.domain.projected.projects else 1)
+    ):
         update = {"method": "bcfw", "correction": _policy("correction", "block-coordinate", corrective=True)}
         return _Resolved(solver.model_copy(update=update), {"correction": "auto: a smooth objective over many blocks"})
     if as_it_is and _projects_cheaply(solver, problem):
@@ -213,6 +219,13 @@ def _resolved(solver: SolverSpec, problem: CompositeProblem) -> _Resolved:
         accuracy = accuracy_of(solver)
         if accuracy.tolerance is None:
             update["oracle"] = accuracy.model_copy(update={"tolerance": MIXING_TOLERANCE})
+        return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
+    if as_it_is and _splits(solver, problem):
+        why = "auto: the cost is known by its factors, and with X >= 0 one matrix in single precision is enough"
+        update = {"method": "cgal", "correction": _policy("correction", "splitting")}
+        accuracy = accuracy_of(solver)
+        if accuracy.tolerance is None:
+            update["oracle"] = accuracy.model_copy(update={"tolerance": DESCENT_TOLERANCE})
         return _Resolved(solver.model_copy(update=update), dict.fromkeys(update.keys() - {"method"}, why))
     if open_to_all and factors is not None and factors.on_whole_sphere:
         why = "auto: points of the domain are matrices of low rank"
@@ -254,7 +267,9 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | Bo
     is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
     if not (is_open and solver.iterate in ("auto", "dense") and problem.terms):
         return None
-    rows, size = sum(math.prod(term.map.out_shape) for term in problem.terms), math.prod(problem.domain.shape)
+    # Bounds on the entries of a vector are no rows.
+    counted = (term for term in problem.terms if problem.domain.cone is not None or not term.map.is_identity)
+    rows, size = sum(math.prod(term.map.out_shape) for term in counted), math.prod(problem.domain.shape)
     # Residuals of least squares are rows, too, and gradients are ahead where there are more of them than entries of x.
     if problem.loss is not None and problem.loss.squares is not None and math.prod(problem.loss.map.out_shape) > size:
         return None
@@ -324,6 +339,14 @@ def _mixes(solver: SolverSpec, problem: CompositeProblem) -> bool:
     sparse = problem.start is None or not problem.start.is_dense
     as_factor = solver.iterate in ("auto", "factored") and sparse and not accuracy_of(solver).perturb
     return is_open and as_factor and problem.domain.shape[0] >= MIXED_FROM and mixes(problem)
+
+
+def _splits(solver: SolverSpec, problem: CompositeProblem) -> bool:
+    """Whether steps of the splitting apply, the cost is no array, and no policy is named that they have no use for."""
+    is_open = solver.smoothing is None and solver.duals is None and solver.dual_bound is None
+    as_factor = solver.iterate in ("auto", "factored") and not accuracy_of(solver).perturb
+    cost = splits(problem)
+    return is_open and as_factor and cost is not None and not cost.is_dense and cost.sparse() is None
 
 
 def _projects_cheaply(solver: SolverSpec, problem: CompositeProblem) -> bool:

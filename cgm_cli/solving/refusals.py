@@ -16,6 +16,7 @@ SOLVERS = {
         (
             "primal-dual",
             "mixing",
+            "splitting",
             "interior-point",
             "projection-newton",
             "universal",

@@ -124,6 +124,12 @@ def remarks(
             f"has to move by {mending.length:.2g}, which may change the objective by {mending.cost:.2g}. Ask for "
             "a smaller `stop.infeasibility`, or leave out what the other constraints nearly say."
         )
+    if mending is not None and mending.unmet > 0.0 and outcome.status is not Status.INFEASIBLE:
+        found.append(
+            f"No point of the domain meets the constraints: each misses them by {mending.unmet:.1e} at least, as those "
+            f"of data that were rounded may. x misses them by {record.infeasibility:.1e}, and is held against those "
+            "that do no better."
+        )
     for name, gain in active.items() if outcome.status is not Status.UNBOUNDED else ():
         better = "lower" if problem.sense_sign > 0.0 else "higher"  # at most: other constraints may be as tight
         further = "larger" if name.endswith("radius") else "further out"

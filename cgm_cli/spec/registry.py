@@ -140,6 +140,7 @@ CORRECTIONS = {
     "projection-newton": "cgm_cli.methods.corrections.projection_newton:ProjectionNewton",
     "primal-dual": "cgm_cli.methods.corrections.primal_dual:PrimalDual",
     "mixing": "cgm_cli.methods.corrections.mixing:Mixing",
+    "splitting": "cgm_cli.methods.corrections.splitting:Splitting",
     "composite-oracle": "cgm_cli.methods.corrections.composite_oracle:CompositeOracle",
     "universal": "cgm_cli.methods.corrections.universal:Universal",
     "block-coordinate": "cgm_cli.methods.corrections.block_coordinate:BlockCoordinate",

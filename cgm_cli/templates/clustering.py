@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.numerics.bands import SLAB, by_slabs
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.hartigan import improved
@@ -59,16 +60,22 @@ def link_and_pick(points: np.ndarray, clusters: int, linking: float) -> np.ndarr
     """
     from scipy.spatial.distance import cdist
 
-    linked = cdist(points, points) < linking
+    def links_to(some: np.ndarray) -> np.ndarray:
+        """How many of some points each is linked to (n,)."""
+        counts = np.zeros(points.shape[0], dtype=int)
+        for start in range(0, len(some), SLAB):
+            counts += (cdist(some[start : start + SLAB], points) < linking).sum(axis=0)
+        return counts
+
     alive = np.ones(points.shape[0], dtype=bool)
-    popularity = linked.sum(axis=0)
+    popularity = links_to(points)
     centres = []
     for _ in range(clusters):
         centre = int(np.argmax(popularity * alive))
         centres.append(centre)
-        taken = alive & linked[centre]
+        taken = alive & (cdist(points[[centre]], points)[0] < linking)
         alive &= ~taken
-        popularity -= linked[taken].sum(axis=0)
+        popularity -= links_to(points[taken])
     return cdist(points, points[centres]).argmin(axis=1)
 
 
@@ -137,6 +144,27 @@ def in_unit_box(points: np.ndarray) -> np.ndarray:
     """Shifted and scaled: distances are squared, and those of points near 1e-170 would vanish."""
     points = points - points.mean(axis=0)
     return points / (np.abs(points).max() or 1.0)
+
+
+def distances_in_factors(points: np.ndarray) -> LowRankAtom:
+    """The same D (n, n) of points (n, d) as U diag(w) U^T with d + 2 columns: with y_i the points less their mean and
+    s_i = |y_i|^2,
+
+        D  =  s 1^T + 1 s^T - 2 Y Y^T,      s 1^T + 1 s^T  =  ((s + t) (s + t)^T - (s - t) (s - t)^T) / 2 t
+
+    for every number t > 0, here the root of the mean of s_i^2.
+    """
+    centred = points - points.mean(axis=0)
+    squares = np.square(centred).sum(axis=1)
+    t = float(np.sqrt(np.square(squares).mean())) or 1.0
+    columns = np.column_stack([squares + t, squares - t, centred])
+    return LowRankAtom.symmetric(columns, np.concatenate([[0.5 / t, -0.5 / t], np.full(points.shape[1], -2.0)]))
+
+
+def partition_matrix(labels: np.ndarray, clusters: int) -> LowRankAtom:
+    """sum_C 1_C 1_C^T / |C| of labels (n,), from 0 below `clusters`, none of them empty."""
+    member = (labels[:, None] == np.arange(clusters)).astype(float)
+    return LowRankAtom.symmetric(member / np.sqrt(member.sum(axis=0)), np.ones(clusters))
 
 
 def squared_distances(points: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.base import Domain
+from cgm_cli.blocks.domains.certificates import LIMITS
 from cgm_cli.blocks.domains.fantope import Fantope
 from cgm_cli.blocks.domains.fantope_face import FantopeFace
 from cgm_cli.blocks.domains.psd import PSDTrace
@@ -19,6 +20,7 @@ from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
+from cgm_cli.blocks.maps.inner_product import Cost
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.box import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
@@ -34,11 +36,13 @@ from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, ClusteringCost, ClusteringMeets, Reported
 from cgm_cli.templates.clustering import (
     KMEANS_BYTES,
+    distances_in_factors,
     kmeans,
     kmeans_value,
     link_and_pick,
     load_kmeans,
     misclassification,
+    partition_matrix,
     point_error,
     polished,
     spread_and_assign,
@@ -50,6 +54,17 @@ from cgm_cli.templates.side_information import SideInformation, pairs_of
 from cgm_cli.templates.triangles import ClusteringTriangles
 from cgm_cli.templates.views import Heatmap, Scatter, X
 from cgm_cli.text import counted
+
+LEAN, FIRST = 8000, 3
+"""Points from which on neither their distances nor X are formed: of so many, ten matrices of doubles are 5 GB; and the
+runs of k-means whose best clustering the run then starts from.
+"""
+
+
+PROVEN = 20_000
+"""Points up to which the bound of those is certified, by one factorisation: there is memory for it where nothing else
+is of that size.
+"""
 
 
 class Weights(StrictModel):
@@ -171,10 +186,16 @@ class KMeansSDP(Template):
                     ("clusters",),
                 )
             known = self._known(context, n)
-            context.reserve("distances", 8 * n * n)
+            if not self._is_lean(n, known):
+                context.reserve("distances", 8 * n * n)
             context.reserve("scikit-learn", KMEANS_BYTES)
             load_kmeans()
-            return KMeansSDP(points, labels, self, context.seed, names, known)
+            return KMeansSDP(points, labels, self, context.seed, names, known, self._is_lean(n, known))
+
+        def _is_lean(self, n: int, known: SideInformation | None) -> bool:
+            """Whether the distances are not formed, nor anything else of that size in double precision."""
+            plain = self.domain == "fantope-face" and self.inequalities == "none" and known is None
+            return plain and n >= LEAN and 1 < self.clusters < n
 
         def _known(self, context: BuildContext, n: int) -> SideInformation | None:
             """What is known of the clusters of n points; None where nothing is. Raises ProblemError."""
@@ -242,11 +263,19 @@ class KMeansSDP(Template):
         seed: int,
         names: list[str] | None = None,
         known: SideInformation | None = None,
+        is_lean: bool = False,
     ):
-        """points (n, d), labels (n,) integers from 0 or None. names: of the points. known: of the clusters."""
+        """points (n, d), labels (n,) integers from 0 or None. names: of the points. known: of the clusters. is_lean:
+        the distances are kept in factors, and so is X.
+        """
         self.names, self.known = names, known
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
         tight = spec.inequalities == "triangle"
+        if is_lean:
+            self.iterate = "auto"
+            labels = kmeans(points, spec.clusters, FIRST, seed)
+            self.problem = relaxation_in_factors(points, labels, spec.clusters, spec.weights)
+            return
         problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights, tight)
         self.problem = problem if known is None else replace(problem, terms=(*problem.terms, *known.terms()))
 
@@ -326,19 +355,34 @@ class KMeansSDP(Template):
 
     def _denoised(self, iterate: Iterate) -> np.ndarray:
         """X P (n, d): row i is the mean of the points that X puts together with point i."""
-        x = iterate.array if isinstance(iterate, DenseIterate) else iterate.point.dense()
-        return x @ self.points
+        if isinstance(iterate, DenseIterate):
+            return iterate.array @ self.points
+        return iterate.point.times(self.points)
+
+
+def relaxation_in_factors(
+    points: np.ndarray, labels: np.ndarray, clusters: int, weights: Weights | None = None
+) -> CompositeProblem:
+    """The relaxation for points (n, d), whose distances are not formed; it starts at a clustering, labels (n,), if that
+    has all of the clusters, two or more.
+    """
+    names, own = np.unique(labels, return_inverse=True)
+    start = partition_matrix(own.reshape(-1), clusters) if names.size == clusters else None
+    problem = relaxation(distances_in_factors(points), clusters, weights=weights)
+    domain = problem.domain
+    assert isinstance(domain, FantopeFace)
+    return replace(problem, domain=domain.within(replace(LIMITS, dense=PROVEN)), start=start)
 
 
 def relaxation(
-    cost: np.ndarray,
+    cost: Cost,
     clusters: int,
     domain: str = "fantope-face",
     weights: Weights | None = None,
     triangles: bool = False,
 ) -> CompositeProblem:
     """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric. triangles:
-    whether X has to meet the triangle inequalities, too.
+    whether X has to meet the triangle inequalities, too, which are looked for in a cost that is an array.
     """
     n, weights = cost.shape[0], weights or Weights()
     terms = [
@@ -346,6 +390,7 @@ def relaxation(
         Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
     ]
     if triangles and n > 2:
+        assert isinstance(cost, np.ndarray)
         family = ClusteringTriangles(cost)
         terms.append(Term.of_family("triangles", family, family.first, weights.triangles))
     return CompositeProblem(_domain(domain, n, clusters), Linear(cost, (n, n)), tuple(terms))

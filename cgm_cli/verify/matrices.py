@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from cgm_cli.blocks.directions import SparseDirection
 from cgm_cli.blocks.factored_direction import FactoredDirection
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.maps.bilinear_convolution import BilinearConvolution
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.block_difference import BlockDifference
 from cgm_cli.blocks.maps.column_sums import ColumnSums
@@ -165,6 +166,18 @@ def _coded_diffraction(linear: CodedDiffraction) -> sp.csr_array:
     return sp.csr_array(np.array(rows))
 
 
+def _bilinear_convolution(linear: BilinearConvolution) -> sp.csr_array:
+    """Columns (k, K + n) and (K + n, k): half of the sum of B_lk times C_n, shifted by l."""
+    if math.prod(linear.out_shape) * math.prod(linear.in_shape) > WRITTEN_OUT:
+        raise Unchecked("convolutions of so many entries are too large to be written out")
+    (length, k), n = linear.left.shape, linear.right.shape[1]
+    shifts = (np.arange(length)[:, None] - np.arange(length)) % length
+    found = np.zeros((length, k + n, k + n))
+    for j in range(n):
+        found[:, :k, k + j] = found[:, k + j, :k] = 0.5 * linear.right[shifts, j] @ linear.left
+    return sp.csr_array(found.reshape(length, -1))
+
+
 def _block(linear: Block) -> sp.coo_array:
     """The matrix of the inner map, with its columns where the block begins."""
     inner = sp.coo_array(_written_out(linear.inner))
@@ -234,5 +247,6 @@ MATRICES: dict[type, Callable] = {
     Matrices: _matrices,
     QuadraticForms: _quadratic_forms,
     CodedDiffraction: _coded_diffraction,
+    BilinearConvolution: _bilinear_convolution,
     GivenMap: _given,
 }

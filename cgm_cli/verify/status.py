@@ -12,7 +12,7 @@ from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.answers import Multiples
 from cgm_cli.methods.budget import SHARE
 from cgm_cli.methods.status import Status
-from cgm_cli.methods.stopping import PATIENCE
+from cgm_cli.methods.stopping import PATIENCE, ROUNDED_PATIENCE, ROUNDING
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.model import TOLERANCE, Spec
 from cgm_cli.verify.claims import Claims, plain
@@ -136,8 +136,10 @@ def _stagnated(ending: Evidence) -> str:
     """
     end, trace, stop = ending.last("k"), ending.run.trace, ending.spec.stop
     window, asked = stop.stagnation, bool(ending.tolerances) or stop.gap_absolute is not None
+    figures = np.maximum(trace["gap"], trace["infeasibility"])
     if window is None and asked:
-        window = math.ceil(max(PATIENCE, 0.5 * end))
+        is_rounding = np.nanmin(figures, initial=np.inf) <= ROUNDING
+        window = ROUNDED_PATIENCE if is_rounding else math.ceil(max(PATIENCE, 0.5 * end))
     if window is None or (stop.stagnation is None and stop.objective is not None):
         return "the spec has no limit of stagnation"
     if end < window and ending.last("ended") == 1.0:
@@ -148,7 +150,6 @@ def _stagnated(ending: Evidence) -> str:
     kind = kinds(trace)[since]
     if ending.spec.log.every > 1 or not kind.size or (kind != kind[0]).any():
         raise Unchecked("the rows that were logged do not show what its rule looked at")
-    figures = np.maximum(trace["gap"], trace["infeasibility"])
     figures, best = figures[since], np.nanmin(figures[: int(np.argmax(since)) + 1])
     return f"gap or infeasibility fell within {window} iterations" if (figures < STALLED * best).any() else ""
 

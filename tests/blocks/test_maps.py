@@ -21,6 +21,7 @@ from cgm_cli.blocks.directions import (
 from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.maps import column_sums, quadratic_forms, row_sums
 from cgm_cli.blocks.maps.base import rows_of
+from cgm_cli.blocks.maps.bilinear_convolution import BilinearConvolution
 from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.convolution import Convolution
 from cgm_cli.blocks.maps.differences import Differences
@@ -68,17 +69,16 @@ def registered():
     return [pytest.param(build_all("map", p.values[0]), id=p.id) for p in examples("map")]
 
 
-def diffraction_patterns():
-    """Of signals with one axis and with two, behind complex masks, and of a single entry."""
+def implicit_ones():
+    """By FFT: intensities of signals with one axis and with two, behind masks; convolutions of two signals."""
     rng = np.random.default_rng(3)
     shapes = [(3, 4), (2, 2, 3), (2, 1)]
     maps = [CodedDiffraction(rng.standard_normal(s) + 1j * rng.standard_normal(s)) for s in shapes]
-    return [pytest.param(maps, id="diffraction")]
+    products = [BilinearConvolution(rng.standard_normal((n, 2)), rng.standard_normal((n, 3))) for n in (1, 4, 5)]
+    return [pytest.param(maps, id="diffraction"), pytest.param(products, id="bilinear-convolution")]
 
 
-every_map = pytest.mark.parametrize(
-    "maps", registered() + sparse_matrix_maps() + inner_products() + diffraction_patterns()
-)
+every_map = pytest.mark.parametrize("maps", registered() + sparse_matrix_maps() + inner_products() + implicit_ones())
 
 
 def atoms(shape, rng):

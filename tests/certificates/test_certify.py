@@ -163,6 +163,7 @@ def test_the_command_bounds_a_cut(cgm, tmp_path):
         (("--clusters", "2", "--time", "soon"), 2, "90s"),
         (("--labels", "absent.csv"), 3, "absent.csv"),
         (("--labels", "pair.csv"), 3, "one label a line"),
+        (("--labels", "hole.csv"), 3, "hole.csv: line 2 is `nan`, and every point needs a label"),
         (("--clusters", "9"), 2, "from 1 to 3"),
     ],
 )
@@ -170,6 +171,7 @@ def test_bad_input_is_told(cgm, tmp_path, monkeypatch, options, code, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text("1.5,2.5\n3.5,4.5\n5.5,6.5\n")
     (tmp_path / "pair.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "hole.csv").write_text("1\nnan\n2\n")
     found, _, err = cgm("certify", "p.csv", *options)
     assert found == code and words in err and "Traceback" not in err
 

@@ -16,6 +16,7 @@ from cgm_cli.blocks.domains.product import Product
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
+from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
@@ -151,6 +152,28 @@ def test_bounds_far_wider_than_solutions(seed, width):
         assert found.record.total == pytest.approx(twin.fun, rel=1e-5)
 
 
+@pytest.mark.parametrize("seed", [5, 28, 49, 56])
+def test_columns_in_units_of_their_own(seed):
+    """Lengths from 1e-4 to 1e4, and few points between the bounds: once the long ones are fixed, what is left of the
+    rows is 1e-8 of them, and of A D A^T rounding. That the point is optimal is what its certified bound says.
+    """
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(8, 24))
+    n = m + int(rng.integers(1, 12))
+    rows, upper = rng.standard_normal((m, n)) * np.logspace(-4.0, 4.0, n), rng.uniform(0.4, 5.0, n)
+    x = upper * rng.random(n)
+    x = np.where(rng.random(n) < 0.5, 0.0, np.where(rng.random(n) < 0.5, upper, x))
+    term = Term("rows", MatrixMap(rows, (n,)), Equals((m,), rows @ x))
+    cost = rng.standard_normal(n)
+    found = solve_problem(
+        CompositeProblem(Box(np.zeros(n), upper), Linear(cost, (n,)), (term,)),
+        "auto",
+        {"gap": 1e-4, "infeasibility": 1e-6},
+    )
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.record.bound <= cost @ x + 1e-9
+
+
 @pytest.mark.parametrize("rows", [4, 20])
 def test_least_squares_with_and_without_a_map_of_full_rank(rows):
     """Over a box beside a range that is wide; and beside a sum, which a heavy row says nearly."""
@@ -186,6 +209,46 @@ def test_what_cannot_be_met_is_proven(rows, right):
     found = solve_problem(problem, SOLVER)
     assert found.status.value == "infeasible"
     assert found.record.k < 40
+
+
+@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("domain", DOMAINS[2:], ids=["simplex", "matrix", "product"])
+def test_bounds_on_all_entries_are_no_rows(domain, squares):
+    """Two terms of them, each the closer one for some, and one entry that they fix: by linprog, and by primal-dual
+    steps.
+    """
+    rng = np.random.default_rng(4)
+    n = int(np.prod(domain.shape))
+    cost, rows = rng.standard_normal(n), rng.standard_normal((2, n))
+    inside = 0.25 * sum(
+        domain.lmo(DenseDirection(rng.standard_normal(domain.shape)), OracleRequest()).atom.dense() for _ in "1234"
+    ).reshape(-1)
+    caps = [inside + rng.random(n), inside + rng.random(n)]
+    floor = np.where(np.arange(n) == 1, inside, inside - 0.3)
+    caps[0][1] = inside[1]
+    shape = domain.shape
+    terms = (
+        Term("one", Identity(shape), BoxSet(shape, floor.reshape(shape), caps[0].reshape(shape))),
+        Term("rows", MatrixMap(rows, shape), BoxSet((2,), rows @ inside - 0.1, rows @ inside + 0.1)),
+        Term("other", Identity(shape), BoxSet(shape, np.full(shape, -np.inf), caps[1].reshape(shape))),
+    )
+    matrix, target = rng.standard_normal((5, n)), rng.standard_normal(5)
+    loss = LeastSquares(MatrixMap(matrix, shape), target) if squares else Linear(cost.reshape(shape), shape)
+    problem = CompositeProblem(domain, loss, terms)
+    assert BoundedForm(problem).right.size <= 2 + 5 * squares + domain.polyhedron.rows.shape[0]
+    found = solve_problem(problem, SOLVER, TIGHT)
+    if squares:
+        known = solve_problem(problem, {"method": "cgal", "correction": "primal-dual"}, TIGHT).record.total
+    else:
+        known = polytope_of(domain)
+        known["bounds"][:, 0] = np.maximum(known["bounds"][:, 0], floor)
+        known["bounds"][:, 1] = np.minimum(known["bounds"][:, 1], np.minimum(*caps))
+        known["A_ub"] = np.concatenate([known["A_ub"], rows, -rows])
+        known["b_ub"] = np.concatenate([known["b_ub"], rows @ inside + 0.1, 0.1 - rows @ inside])
+        known = linprog(cost, **known).fun
+    assert (found.status.value, found.bound_is) == ("converged", "certified")
+    assert found.record.total == pytest.approx(known, rel=1e-6, abs=1e-7)
+    assert found.record.bound <= known + 1e-7
 
 
 def test_a_run_taken_up_ends_the_same_to_the_last_bit():

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from cgm_cli.blocks.iterates import FactoredIterate
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods import codec
 from cgm_cli.methods.oracles.base import AccuracySpec
@@ -18,6 +19,7 @@ from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec import registry
 from cgm_cli.spec.model import SolverSpec
+from cgm_cli.templates.clustering import partition_matrix
 from tests.methods.problems import KNOWN, Keep, boundary, cycle, shrinkage, simplices, solve
 
 FAMILIES = ("smoothing", "step", "oracle", "correction", "duals")
@@ -39,6 +41,10 @@ def subject(family, example):
         return *KNOWN["two-clusters-face"](), {"method": "cgal", "correction": "local-descent"}
     if name == "mixing":
         return *cycle(501), {"method": "cgal"}
+    if name == "splitting":
+        problem, optimum = KNOWN["two-clusters-face"]()
+        start = partition_matrix(np.array([0, 1, 1, 0, 1, 0, 1, 0]), 2)  # of another clustering than the best
+        return dataclasses.replace(problem, start=start), optimum, {"method": "cgal"}
     if name in ("primal-dual", "adopted"):
         return *KNOWN["linear-programme"](), {"method": "cgal", "correction": "primal-dual"}
     if name == "projection-newton":
@@ -114,9 +120,11 @@ def test_a_run_taken_up_ends_the_same_to_the_last_bit(family, example):
     packs = {}
 
     def go(resume=None):
+        in_factors = example.get("kind") == "splitting"
         return solve(
             problem,
             method=method,
+            iterate=FactoredIterate(problem.first, 40, symmetric=True) if in_factors else None,
             stop=StopRules(ENDED),
             resume=resume,
             on_checkpoint=lambda state, ending: packs.setdefault(

@@ -21,7 +21,8 @@ from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.penalties.norms import L1Norm
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
-from cgm_cli.methods.repair import AMPLIFIED, ENTRIES, STEPS, WORK, _residual, repair
+from cgm_cli.methods.repair import AMPLIFIED, ENTRIES, STEPS, WORK, Repair, _residual, repair
+from cgm_cli.solving.direct import solve_problem
 from cgm_cli.spec.load import dump, loads
 from cgm_cli.templates.build import build
 
@@ -53,6 +54,34 @@ def test_rows_that_differ_by_less_and_less(apart):
     found = mended(problem, np.array([0.0, 0.7006]))
     assert found.length == pytest.approx(np.hypot(0.3, 0.3006), rel=1e-2)
     assert found.cost >= 0.6
+
+
+@pytest.mark.parametrize("apart", [1e-5, 1e-7])
+def test_what_no_point_of_the_domain_meets_costs_nothing(apart):
+    """The same rows ask for x_2 = 12, in a box of 10: of (0, 10), which data in single precision may come to at 1e-7.
+    As long as x misses them by more than that, it is to be mended.
+    """
+    rows, right = np.array([[1.0, 1.0], [1.0, 1.0 + apart]]), np.array([10.0, 10.0 + 12.0 * apart])
+    problem = box_problem([1.0, -1.0], [Term("equals", MatrixMap(rows, (2,)), Equals((2,), right))])
+    found = mended(problem, np.array([0.0, 10.0]))
+    assert (found.unmet > 0.0, found.cost > 1.0) == ((True, False) if apart < 1e-6 else (False, True))
+
+
+def test_rows_in_units_of_their_own_count_one_by_one():
+    """A row of 1e-9, met but for rounding, has a multiplier of 1e9; and another one is missed by 1e-9."""
+    rng = np.random.default_rng(0)
+    rows = np.array([[1.0, 1.0, 1.0], [1e-9, 0.0, -1e-9]])
+    term = Term("rows", MatrixMap(rows, (3,)), Equals((2,), np.array([1.0, 0.0])))
+    problem = box_problem(rng.standard_normal(3), [term], n=3)
+    found = solve_problem(problem, "auto", {"gap": 1e-6, "infeasibility": 1e-6})
+    assert found.status.value == "converged"
+    assert np.abs(found.duals["rows"][1]) > 1e7
+
+
+def test_of_what_was_mended_the_rest_alone_is_priced():
+    assert Repair(1.0, 0.5, 2.0, left=1e-4).owed(100.0) == pytest.approx(0.51)
+    assert Repair(1.0, 0.5, 2.0, left=0.1).owed(100.0) == 100.0
+    assert Repair(1.0, 0.5, 50.0).owed(0.1) == 0.5
 
 
 def test_rows_that_are_there_twice_amplify_nothing():

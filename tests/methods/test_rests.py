@@ -117,8 +117,8 @@ def test_programs_in_single_precision_are_solved_as_closely_as_they_can_be(seed)
     term = Term("rows", MatrixMap(rows, (n,)), Equals(right.shape, right))
     cost = rng.normal(size=n)
     problem = CompositeProblem(Box(np.zeros(n), np.ones(n)), Linear(cost, (n,)), (term,))
-    found = solve_problem(problem, "auto", {"gap": 1e-4, "infeasibility": 1e-4})
-    assert found.status.value in ("converged", "stagnated")
+    found = solve_problem(problem, "auto", {"gap": 1e-4, "infeasibility": 1e-6})
+    assert found.status.value == "converged"
     assert found.record.infeasibility < 1e-6
     assert found.record.total == pytest.approx(found.record.bound, rel=1e-4)
     slack = 1e-6 * np.abs(right)

@@ -15,7 +15,7 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.scaling import scaled
 from cgm_cli.methods.schedule import Schedule
 from cgm_cli.methods.status import Status
-from cgm_cli.methods.stopping import StopRules
+from cgm_cli.methods.stopping import Stagnation, StopRules
 from cgm_cli.solving.direct import solve_problem
 from tests.methods.problems import (
     hcgm,
@@ -172,10 +172,13 @@ def test_a_run_that_can_gain_no_more_digits_ends():
     outcome = solve_problem(problem, "auto", stop)
     assert outcome.status is Status.STAGNATED and outcome.record.k < 2000
     assert outcome.record.gap < 1e-9
-    # Half of all, not before the fewest; as many as somebody says; none where no tolerance is to be met.
-    assert StopRules(9, gap=0.1).patience(10) == 300 and StopRules(9, gap=0.1).patience(2000) == 1000.0
-    assert StopRules(9, gap=0.1, stagnation=7).patience(2000) == 7
-    assert StopRules(9).patience(10**6) == StopRules(9, gap=0.1, objective=1.0).patience(10**6) == np.inf
+    # Half of all, not before the fewest, fewer where rounding is all that is left; as many as somebody says; none where
+    # no tolerance is to be met.
+    far, near = Stagnation(), Stagnation(smallest=1e-13)
+    assert StopRules(9, gap=0.1).patience(far, 10) == 300 and StopRules(9, gap=0.1).patience(far, 2000) == 1000.0
+    assert StopRules(9, gap=0.1).patience(near, 10) == 30
+    assert StopRules(9, gap=0.1, stagnation=7).patience(near, 2000) == 7
+    assert StopRules(9).patience(far, 10**6) == StopRules(9, gap=0.1, objective=1.0).patience(near, 10**6) == np.inf
 
 
 def test_a_run_says_when_what_it_owes_is_all_that_it_missed():

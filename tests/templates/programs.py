@@ -244,6 +244,24 @@ def energy(built) -> float:
     return float(np.vdot(built.target, built.target).real)
 
 
+def least_nuclear_norm(built) -> float:
+    """Of a template `blind-deconvolution`, by Clarabel, with all convolutions written out as sums of shifts."""
+    import cvxpy as cp
+
+    kernels, codes = built.map.left, built.map.right
+    k, n = kernels.shape[1], codes.shape[1]
+    x = cp.Variable((k, n))
+    shifts = [np.array([np.roll(code, place) for place in range(len(code))]).T for code in codes.T]
+    seen = sum(shifts[j] @ kernels @ x[:, j] for j in range(n))
+    return float(cp.Problem(cp.Minimize(cp.normNuc(x)), [seen == built.y]).solve(solver="CLARABEL"))
+
+
+def product_of_lengths(built) -> float:
+    """|h| |m| of the true signals of a template `blind-deconvolution`: the optimum, where X has rank one."""
+    h, m = built.truth
+    return float(np.linalg.norm(h) * np.linalg.norm(m))
+
+
 def kernel_margin(built) -> float:
     """Of a template `kernel-learning`: how far the hulls of the classes are apart, by Clarabel."""
     import cvxpy as cp

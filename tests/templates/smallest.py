@@ -1486,6 +1486,31 @@ def intensities() -> list[Case]:
     return found
 
 
+def convolutions() -> list[Case]:
+    """Of one number and another, and of a number with two, which are then known."""
+    found = []
+    for name, signal, kernels, codes, optimum in [
+        ("two numbers", [3.0], [[1.0]], [[1.0]], 3.0),
+        ("two numbers, one seen twice", [3.0, 3.0], [[1.0], [0.0]], [[1.0], [1.0]], 3.0),
+        ("one tap", [3.0, 4.0], [[1.0], [0.0]], [[1.0, 0.0], [0.0, 1.0]], 5.0),
+    ]:
+        found.append(
+            Case(
+                f"blind-deconvolution, {name}",
+                lambda u, r, signal=signal, kernels=kernels, codes=codes: {
+                    "template": "blind-deconvolution",
+                    "signal": (r * np.array(signal)).tolist(),
+                    "kernels": kernels,
+                    "codes": codes,
+                },
+                optimum,
+                optimum,
+                (0, 1),
+            )
+        )
+    return found
+
+
 def networks(folder: Path) -> list[Case]:
     """A generator, a line that loses nothing, and a load. Far from a solution costs are those of radius times u."""
     found = []
@@ -1513,6 +1538,7 @@ def templates(folder: Path) -> list[Case]:
         *components(),
         *correlations(),
         *intensities(),
+        *convolutions(),
         *kernels(),
         *labellings(),
         *tasks(),

@@ -188,7 +188,8 @@ class EigenvalueSum:
     def _by_cholesky(
         self, direction: Direction, sparse: sp.csr_array | None, slack: float, deadline: Deadline
     ) -> float | None:
-        guess, errs = Guess(), False
+        # Of several eigenvectors a residual as small as what may be lost is no loss beside it.
+        guess, errs = Guess(slack=slack if self.count > 1 else 0.0), False
         if sparse is not None and self.count == 1:
             guess = Guess(SINGLE, slack, worth(self.n * self.n / 3.0, sparse.nnz / self.n))
             errs = True
@@ -196,8 +197,9 @@ class EigenvalueSum:
         def floor(at: float, error: float, vectors: np.ndarray, weights: np.ndarray) -> float | None:
             # Others are far better than their residual tells, and a second factorisation costs more than a failed one.
             error = error if errs else 0.0
-            fresh = sparse is not None  # written out for this
-            return dense_floor(direction.dense(), at, error, vectors, weights, slack, deadline, overwrite=fresh)
+            fresh, matrix = not direction.keeps_array, direction.dense()
+            matrix = matrix.T if matrix.strides[0] < matrix.strides[1] else matrix
+            return dense_floor(matrix, at, error, vectors, weights, slack, deadline, overwrite=fresh)
 
         return self._by_definiteness(direction, guess, floor, deadline.keeping(dense_seconds(self.n)))
 

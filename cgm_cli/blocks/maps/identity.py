@@ -9,6 +9,7 @@ import numpy as np
 from cgm_cli.blocks.atoms import Atom
 from cgm_cli.blocks.directions import DenseDirection, Direction
 from cgm_cli.blocks.maps.base import LinearMap
+from cgm_cli.blocks.single_matrix import SingleMatrix
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec
 
@@ -34,7 +35,7 @@ class Identity(LinearMap):
         return np.array(x, dtype=float)
 
     def adjoint(self, y: np.ndarray) -> Direction:
-        return DenseDirection(y)
+        return SingleMatrix(y) if y.dtype == np.float32 else DenseDirection(y)
 
     def forward_atom(self, atom: Atom) -> np.ndarray:
         return atom.dense()

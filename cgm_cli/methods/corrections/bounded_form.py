@@ -4,9 +4,10 @@
 
 with a diagonal Q. A row whose image may vary, l <= <a, x> <= u, is <a, x> - s = 0 with l <= s <= u, and least squares
 |M x - t|^2 / 2 are M x - r = t with a free r, whose square is the objective. Rows are of length one in x; entries of x
-that have one value are left out, and so are rows that the others imply. Of equations that others nearly imply it is
-their rests that count: `cgm_cli.methods.corrections.rests`. Where these, loosened, are asked for no more closely than b
-is known if it was rounded, their images may vary by that.
+that have one value are left out, and so are rows that the others imply. Bounds that a term asks of x itself are among l
+and u, and no rows: their multipliers are what is left of the gradient c - A^T y where they are the closest. Of
+equations that others nearly imply it is their rests that count: `cgm_cli.methods.corrections.rests`. Where these,
+loosened, are asked for no more closely than b is known if it was rounded, their images may vary by that.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.corrections.normal_equations import NormalEquations, SeminormalEquations
 from cgm_cli.methods.corrections.rests import apart, are_rests, vagueness, within_reach
 
 SPARSE = 0.2
 """Part of the entries of A up to which it is kept as a sparse matrix."""
+
+DECOMPOSED = 1_000_000
+"""Entries of D^(1/2) A^T up to which it is decomposed itself, where A D A^T is too far from well-conditioned."""
 
 GATHERED = 20.0
 """How many times longer an operation of a sparse product takes than one of a dense product."""
@@ -40,6 +45,36 @@ class _Rows:
     curvature: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Ends:
+    """lower, upper: the closest bounds on the entries of x, flat; below, above: the places of the terms that they come
+    from, -1 for those of the domain.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+
+    @classmethod
+    def of(cls, problem: CompositeProblem) -> _Ends:
+        polyhedron = problem.domain.polyhedron
+        assert polyhedron is not None
+        lower, upper = (np.array(end, dtype=float).reshape(-1) for end in (polyhedron.lower, polyhedron.upper))
+        below, above = np.full(lower.size, -1), np.full(upper.size, -1)
+        for place, term in enumerate(problem.terms):
+            if term.map.is_identity and term.penalty.intervals is not None:
+                least, most = (end.reshape(-1) for end in term.penalty.intervals)
+                below[least > lower], above[most < upper] = place, place
+                lower, upper = np.maximum(lower, least), np.minimum(upper, most)
+        return cls(lower, upper, below, above)
+
+    def duals(self, place: int, gradient: np.ndarray) -> np.ndarray:
+        """The multipliers of a term: what makes the gradient zero where it pushes x against the bounds of the term."""
+        pushed = (gradient > 0.0) & (self.below == place) | (gradient < 0.0) & (self.above == place)
+        return np.where(pushed, -gradient, 0.0)
+
+
 class BoundedForm:
     """cost, curvature: c and the diagonal of Q. lower, upper: l and u; low, high: where they are finite; ends: all that
     are, the upper ones times -1. right: b. variables: of z, those of x. opened: the rows whose image may vary, in the
@@ -49,19 +84,19 @@ class BoundedForm:
     """
 
     def __init__(self, problem: CompositeProblem, is_loosened: bool = False):
-        polyhedron = problem.domain.polyhedron
-        assert polyhedron is not None
-        self._problem = problem
-        lower, upper = (end.reshape(-1) for end in (polyhedron.lower, polyhedron.upper))
+        self._problem, self._asked = problem, _Ends.of(problem)
+        lower, upper = self._asked.lower, self._asked.upper
         self._free = np.flatnonzero(lower < upper)
         self._fixed = np.where(lower < upper, 0.0, lower)
         self.variables = self._free.size
         own = lower[self._free], upper[self._free]
         self._assemble(_rows(problem), own, is_loosened)
         self._bound(*(np.concatenate(pair) for pair in zip(own, self._ranges, strict=True)))
-        self.cost = np.zeros(self.lower.size)
+        self._price = np.zeros(lower.size)
         if problem.loss is not None and problem.loss.cost is not None:
-            self.cost[: self.variables] = problem.loss.cost.dense().reshape(-1)[self._free]
+            self._price = problem.loss.cost.dense().reshape(-1)
+        self.cost = np.zeros(self.lower.size)
+        self.cost[: self.variables] = self._price[self._free]
 
     def _bound(self, lower: np.ndarray, upper: np.ndarray) -> None:
         self.lower, self.upper = lower, upper
@@ -83,6 +118,7 @@ class BoundedForm:
 
     def _assemble(self, parts: list[_Rows], box: tuple[np.ndarray, np.ndarray], is_loosened: bool) -> None:
         whole = sp.csr_array(sp.vstack([part.matrix for part in parts]))
+        self._whole = whole
         offset = whole @ self._fixed
         rows = sp.csr_array(whole[:, self._free])
         lengths = np.sqrt(np.asarray((rows * rows).sum(axis=1)).reshape(-1))
@@ -149,6 +185,16 @@ class BoundedForm:
         found[self.opened, self.opened] += weights[self.variables :]
         return found
 
+    def system(self, weights: np.ndarray) -> NormalEquations | SeminormalEquations:
+        """A D A^T y = r for a diagonal D, by as many digits as there are; raises LinAlgError where there are none."""
+        found = NormalEquations(self.normal(weights))
+        if found.is_sound or self.right.size * (self.right.size + self.variables) > DECOMPOSED:
+            return found
+        rows = self._rows.toarray() if self._dense is None else self._dense
+        opened = np.zeros((self.opened.size, self.right.size))
+        opened[np.arange(self.opened.size), self.opened] = -1.0
+        return SeminormalEquations(np.sqrt(weights)[:, None] * np.vstack([rows.T, opened]))
+
     @property
     def work(self) -> float:
         """Operations of a step of Newton's method: those of A D A^T, and of its factorisation."""
@@ -176,32 +222,41 @@ class BoundedForm:
 
     def duals(self, y: np.ndarray) -> list[np.ndarray]:
         """y_i of the terms: with c - A^T y for the direction grad f + sum A_i^T y_i, they are its opposites."""
-        return self._of_terms(y @ self._combined)
+        return self._of_terms(y @ self._combined, self._price)
 
     def proof(self, worth: float) -> list[np.ndarray]:
         """The same of a contradiction, by which the dual is worth so much."""
         assert self.contradiction is not None
-        return self._of_terms(worth / self.contradicted * self.contradiction)
+        return self._of_terms(worth / self.contradicted * self.contradiction, np.zeros(self._price.size))
 
-    def _of_terms(self, y: np.ndarray) -> list[np.ndarray]:
+    def _of_terms(self, y: np.ndarray, price: np.ndarray) -> list[np.ndarray]:
         """Of y for all rows."""
-        found: list[np.ndarray] = []
+        y = y / self._lengths
+        gradient = price - y @ self._whole
+        terms = self._problem.terms
+        found = [self._asked.duals(place, gradient) for place in range(len(terms))]
         first = 0
-        for term, size in self._sizes:
-            if term is not None:
-                part = -(y / self._lengths)[first : first + size]
-                found.append(part.reshape(self._problem.terms[term].map.out_shape))
+        for place, size in self._sizes:
+            if place is not None:
+                found[place] = -y[first : first + size]
             first += size
-        return found
+        return [each.reshape(term.map.out_shape) for each, term in zip(found, terms, strict=True)]
 
 
 def is_bounded(problem: CompositeProblem) -> bool:
     """Whether a problem has such a form."""
-    polyhedron, loss = problem.domain.polyhedron, problem.loss
-    if polyhedron is None or not (polyhedron.lower < polyhedron.upper).any():
+    loss = problem.loss
+    if problem.domain.polyhedron is None:
+        return False
+    ends = _Ends.of(problem)
+    if (ends.lower > ends.upper).any() or not (ends.lower < ends.upper).any():
+        return False
+    if not problem.domain.polyhedron.rows.shape[0] and all(term.map.is_identity for term in problem.terms):
         return False
     objective = loss is None or loss.cost is not None or (loss.squares is not None and loss.map.rows() is not None)
-    return objective and all(t.penalty.intervals is not None and t.map.rows() is not None for t in problem.terms)
+    return objective and all(
+        t.penalty.intervals is not None and (t.map.is_identity or t.map.rows() is not None) for t in problem.terms
+    )
 
 
 def _rows(problem: CompositeProblem) -> list[_Rows]:
@@ -209,6 +264,8 @@ def _rows(problem: CompositeProblem) -> list[_Rows]:
     assert polyhedron is not None
     found: list[_Rows] = []
     for place, term in enumerate(problem.terms):
+        if term.map.is_identity:
+            continue
         rows, intervals = term.map.rows(), term.penalty.intervals
         assert rows is not None and intervals is not None
         found.append(_Rows(rows, intervals[0].reshape(-1), intervals[1].reshape(-1), place))

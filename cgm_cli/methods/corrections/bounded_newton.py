@@ -23,11 +23,15 @@ from functools import cached_property
 import numpy as np
 
 from cgm_cli.methods.corrections.bounded_form import BoundedForm
-from cgm_cli.methods.corrections.normal_equations import NormalEquations
 from cgm_cli.numerics.deadline import Deadline
 
 INSIDE = 0.995
 """The part of the way to the nearest bound that is gone at the most."""
+
+SHORT = 0.03
+"""A step that goes less far is held against one that only brings the products w_i v_i to their mean. (With 0.1, steps
+towards degenerate optima are given up that do well.)
+"""
 
 SMALLEST_STEP = 1e-8
 """Where neither z nor y moves by so much, it has come as far as rounding lets it."""
@@ -79,7 +83,7 @@ class BoundedNewton:
         form = self.form
         z = np.clip(np.zeros(form.cost.size), form.lower, form.upper)
         try:
-            system = NormalEquations(form.normal(np.ones(form.cost.size)))
+            system = form.system(np.ones(form.cost.size))
         except np.linalg.LinAlgError:
             return self.centre
         return self.centre + form.adjoint(system.solve(form.right - form.forward(z)))[: form.variables]
@@ -125,7 +129,7 @@ class BoundedNewton:
             room = np.minimum(np.minimum(z - form.lower, form.upper - z), self.reach)
             free = np.maximum(room, CLOSE * self.reach) ** 2
             try:
-                step = free * form.adjoint(NormalEquations(form.normal(free)).solve(missed))
+                step = free * form.adjoint(form.system(free).solve(missed))
             except np.linalg.LinAlgError:
                 break
             z = np.clip(z + step, form.lower, form.upper)
@@ -173,7 +177,7 @@ class BoundedNewton:
         mu = float(products.mean())
         free = 1.0 / (form.curvature + form.scatter(v / w, 1.0))
         deadline.check()
-        system = NormalEquations(form.normal(free))
+        system = form.system(free)
         deadline.check()
 
         def towards(target: np.ndarray) -> Inner:
@@ -181,6 +185,9 @@ class BoundedNewton:
             h = form.scatter(target / w) - slope
             dy = system.solve(primal - form.forward(free * h))
             dz = free * (form.adjoint(dy) + h)
+            # Large entries of D cancel there: what A dz is off by for that is made up for.
+            more = system.solve(primal - form.forward(dz))
+            dy, dz = dy + more, dz + free * form.adjoint(more)
             dw = form.gather(dz)
             return Inner(dz, dy, dw, (target - v * dw) / w)
 
@@ -190,6 +197,12 @@ class BoundedNewton:
         centring = min(1.0, float(left.distances @ left.multipliers) / (mu * w.size)) ** 3
         move = towards(centring * mu - products - first.distances * first.multipliers)
         along, up = self._lengths(at, move, INSIDE)
+        if min(along, up) < SHORT:
+            # Some products are far from the others: they are brought together first.
+            other = towards(mu - products)
+            lengths = self._lengths(at, other, INSIDE)
+            if min(lengths) > min(along, up):
+                move, (along, up) = other, lengths
         if max(along, up) < SMALLEST_STEP:
             raise np.linalg.LinAlgError
         return at.moved(move, along, up)
