@@ -97,9 +97,7 @@ class Table:
         dropped = len(self.rows) - len(kept)
         if not dropped:
             return self, ()
-        empty = next(
-            (place for place in places if all(row[1][place].casefold() in MISSING for row in self.rows)), None
-        )
+        empty = next((place for place in places if all(row[1][place].casefold() in MISSING for row in self.rows)), None)
         if empty is not None:
             raise DataError(
                 f"{self.name}: every row has a missing value: column {empty + 1} has no other; "
