@@ -450,6 +450,7 @@ def test_init_refuses(here, capsys, arguments, code, match):
 BLOBS = "a,b,kind\n" + "".join(
     f"{x + 10 * side},{x},{'left' if side else 'right'}\n" for x in range(4) for side in (0, 1)
 )
+NAMED = "\n".join(f"{line},{number or 'who'}{'th' * bool(number)}" for number, line in enumerate(BLOBS.splitlines()))
 RATINGS = "userId,movieId,rating\n" + "".join(f"u{i},m{j},{1 + (i * j) % 5}\n" for i in range(6) for j in range(5))
 
 
@@ -473,6 +474,8 @@ def test_what_does_not_say_its_problem_is_offered_templates(here, content, templ
     ("template", "content", "expected"),
     [
         ("kmeans-sdp", BLOBS, {"clusters": 2, "points": {"columns": ["a", "b"]}, "labels": {"column": "kind"}}),
+        ("kmeans-sdp", NAMED, {"clusters": 2, "points": {"names": "who"}, "labels": {"column": "kind"}}),
+        ("kmeans-sdp", "who,a,b\nu,0,1\nv,.5,1\nw,7,8\n", {"clusters": 3, "points": {"names": "who"}}),
         ("kmeans-sdp", "0,1\n0.5,1\n7,8\n7,9\n", {"clusters": 3}),
         ("elastic-net", BLOBS, {"data": {"target": "b", "except": ["kind"]}}),
         ("sparse-regression", "y,x\n1,2\n2,4.5\n3,5.5\n4,8\n5,10\n", {"data": {"target": "y"}}),

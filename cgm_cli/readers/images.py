@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgm_cli.errors import CgmError, DataError, part
-from cgm_cli.readers.checks import reason
+from cgm_cli.readers.checks import finished, reason
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.numpy_files import read_channels
 
@@ -122,6 +122,8 @@ def _levels(pixels: np.ndarray, name: str) -> np.ndarray:
     if pixels.dtype.kind == "i" and pixels.min() >= 0 and pixels.max() <= 65535:
         # Pillow hands out some 16-bit greys as 32-bit integers.
         return pixels / 65535.0
+    if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+        finished(name, pixels if pixels.ndim == 2 else pixels.sum(axis=2))  # refuses the first one, by its place
     if pixels.dtype.kind == "f" and pixels.min() >= 0 and pixels.max() <= 1:
         return pixels.astype(float)
     raise DataError(f"{name}: grey levels from {pixels.min()} to {pixels.max()} have no scale; expected 0 to 1")

@@ -47,6 +47,9 @@ RATING_COLUMNS = (3, 4)
 FEWEST = 2
 """Columns of numbers of what is taken for a table where nobody says so."""
 
+_APART = 0.9
+"""Different values among the rows, of a column that has names and no labels: classes have several rows each."""
+
 Given = dict[str, Any]
 """Parameters of a template."""
 
@@ -103,14 +106,20 @@ def _named_file(key: str, read: Callable[[Path, str], object]) -> Callable[[Path
 
 
 def _points(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
-    """All columns of numbers; one of words has the labels, which are only compared with."""
+    """All columns of numbers; one of words has the names of the rows, where nearly each has its own, and another one
+    the labels, which are only compared with.
+    """
     table = _table(path)
     numeric, words = _numeric(table), _words(table)
+    called = [place for place in words if _tells_rows_apart(table, place)]
+    words = [place for place in words if place not in called]
     if not numeric:
         raise DataError(f"{visible(str(path))}: no column has numbers")
     points: Given = {"file": name}
-    if words or table.headings:
+    if words or called or table.headings:
         points["columns"] = [_called(table, place) for place in numeric]
+    if called:
+        points["names"] = _called(table, called[0])
     if len(words) != 1:
         return {"clusters": 3, "points": points}, ("How many clusters there are is for you to say.",)
     labels = {row[1][words[0]] for row in table.rows}
@@ -195,6 +204,12 @@ def _numeric(table: Table) -> list[int]:
 
 def _words(table: Table) -> list[int]:
     return [place for place in range(table.width) if isinstance(table.classes(place), list)]
+
+
+def _tells_rows_apart(table: Table, place: int) -> bool:
+    """Whether a column names its rows: none is without a name, and few have one that another row has, too."""
+    cells = [row[1][place] for row in table.rows]
+    return all(cells) and len(set(cells)) > _APART * len(cells)
 
 
 def _are_ratings(table: Table) -> bool:

@@ -21,6 +21,14 @@ class Rounding:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
+def certified_ratio(value: float, bound: float | None) -> dict[str, float]:
+    """The metric `certified_ratio` of an answer to what is maximised, over its bound: the answer is at least that part
+    of the best. None without a bound, nor of an answer that is not positive: 0 may be the best, whose bound is 0 but
+    for the accuracy, and a part of it says nothing.
+    """
+    return {"certified_ratio": value / bound} if bound is not None and min(value, bound) > 0.0 else {}
+
+
 @dataclass(frozen=True)
 class Quick:
     """Answers that are made of an iterate at little cost, on the way. name: what one is called. part: of the bound,

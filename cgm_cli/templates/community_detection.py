@@ -17,7 +17,7 @@ from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
 from cgm_cli.readers.node_labels import in_order_of_nodes
-from cgm_cli.solving.rounding import Quick, Rounding
+from cgm_cli.solving.rounding import Quick, Rounding, certified_ratio
 from cgm_cli.spec.fields import ArrayField, ByKeys, FromFloat, GraphField, Positive, Size, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
@@ -220,8 +220,7 @@ class CommunityDetection(Template):
             "modularity" if self.criterion == "modularity" else "weight_within": value,
             "communities": float(found.max() + 1),
         }
-        if bound is not None and bound > 0.0:
-            metrics["certified_ratio"] = value / bound
+        metrics |= certified_ratio(value, bound)
         if self.labels is not None:
             for name, labels in (("agreement", found), ("rounded_agreement", first)):
                 metrics[name] = 1.0 - point_error(labels, self.labels, int(labels.max()) + 1)

@@ -149,6 +149,11 @@ class MatrixCompletion(Template):
             left, hidden = known.split(missing, np.random.default_rng([context.seed, 3]))
             if not left.count:
                 raise ProblemError("every entry is missing", ("missing",))
+            if self.missing is None and hidden.count and not isinstance(self.matrix, RandomMatrix):
+                context.remarks.append(
+                    f"Every entry is known, so that there is nothing to complete: {hidden.count} of {known.count}, "
+                    "drawn by the seed, are hidden, and tell `test_error`; `missing: 0` has all of them fitted."
+                )
             seen, held_out = left.split(self.held_out, np.random.default_rng([context.seed, 11]))
             if not seen.count:
                 raise ProblemError("every entry is held out", ("held_out",))

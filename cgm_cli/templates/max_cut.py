@@ -21,7 +21,7 @@ from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
-from cgm_cli.solving.rounding import Quick, Rounding
+from cgm_cli.solving.rounding import Quick, Rounding, certified_ratio
 from cgm_cli.spec.fields import ByKeys, GraphField, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
@@ -171,8 +171,7 @@ class MaxCut(Template):
         best = annealed(self.adjacency, best, int(rng.integers(2**62)), deadline)
         cut = float(0.25 * best @ (self.laplacian @ best))
         metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
-        if bound is not None and bound > 0:
-            metrics["certified_ratio"] = cut / bound
+        metrics |= certified_ratio(cut, bound)
         arrays = {"partition": best.astype(np.int8), **few_edges(self.adjacency), **named_arrays(self.labels)}
         return Rounding(metrics, arrays)
 

@@ -22,7 +22,7 @@ from cgm_cli.errors import ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.readers.entries import named_arrays
-from cgm_cli.solving.rounding import Rounding
+from cgm_cli.solving.rounding import Rounding, certified_ratio
 from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
@@ -208,8 +208,7 @@ class SparsePCA(Template):
             metrics["explained_share"] = variance / self._total
         if self.penalty:
             metrics["penalised_variance"] = value
-        if bound is not None and bound > 0.0:
-            metrics["certified_ratio"] = value / bound
+        metrics |= certified_ratio(value, bound)
         return Rounding(metrics, {"loadings": loadings, **named_arrays(self.names)})
 
     @property

@@ -834,6 +834,8 @@ def test_text_of_many_short_lines_is_refused_before_it_is_split(tmp_path, monkey
 def test_wrong_images(tmp_path):
     Image.fromarray(np.full((2, 2), 3.5, np.float32)).save(tmp_path / "f.tif")
     fails(tmp_path / "f.tif", "no scale")
+    Image.fromarray(np.array([[0.5, 0.5], [np.nan, 0.5]], np.float32)).save(tmp_path / "n.tif")
+    fails(tmp_path / "n.tif", "1 entry is not finite, the first at row 2, column 1: nan")
     Image.fromarray(np.full((2, 2), 0.5, np.float32)).save(tmp_path / "g.tif")
     np.testing.assert_array_equal(read_array(tmp_path / "g.tif"), 0.5)
 

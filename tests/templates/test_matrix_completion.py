@@ -290,3 +290,21 @@ def test_what_cannot_be_completed(fields, message, path):
     with pytest.raises(ProblemError, match=message) as raised:
         template("matrix-completion", **fields)
     assert raised.value.path == path
+
+
+def test_that_known_entries_are_hidden_is_told(tmp_path):
+    """Only where nobody asked for it: of data that are complete."""
+    (tmp_path / "ratings.csv").write_text("".join(f"u{i},m{j},{i + j}\n" for i in range(3) for j in range(4)))
+    ratings, full = {"file": "ratings.csv"}, np.arange(12.0).reshape(3, 4).tolist()
+
+    def told(**fields):
+        context = BuildContext((tmp_path,))
+        chosen = lookup("template", "matrix-completion").Spec.model_validate(
+            {"template": "matrix-completion", **fields}
+        )
+        chosen.build(context)
+        return [remark for remark in context.remarks if "6 of 12, drawn by the seed, are hidden" in remark]
+
+    assert told(ratings=ratings) and told(matrix=full)
+    assert not any(told(ratings=ratings, missing=missing) for missing in (0.0, 0.5))
+    assert not told(matrix={"rows": 4, "columns": 3, "rank": 1})
