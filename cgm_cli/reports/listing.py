@@ -1,4 +1,6 @@
-"""The answer of a run as a table: a line for each node, point or feature, by the name that it has in the data."""
+"""The answer of a run as a table: a line for each node, point or feature, by the name that it has in the data, or for
+each entry of a vector.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +8,36 @@ import csv
 import io
 from pathlib import Path
 
+import numpy as np
+
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.entries import LABELS, unpacked
 from cgm_cli.reports.arrays import write_new
 from cgm_cli.reports.declared import template_called
 from cgm_cli.runs.load import Run
+from cgm_cli.templates.listing import Listing
 from cgm_cli.text import counted
+
+VECTOR = Listing("x", "entry", "value")
+"""What any other problem has whose x is a vector."""
 
 
 def write_listing(path: Path, run: Run, force: bool = False) -> str:
     """Write what the template of the run calls its answer, names first: those of the data, else numbers from 1. Returns
     what was written, in words.
 
-    Raises ProblemError for another ending than .csv, for a problem without such an answer, or where there is a file and
+    Raises ProblemError for another ending than .csv, for an answer that is no vector, or where there is a file and
     no `force`; DataError where the run saved none.
     """
     problem = run.resolved.get("problem")
     template = template_called(problem.get("template") if isinstance(problem, dict) else None)
-    listing = None if template is None else template.listing
-    if listing is None:
-        raise ProblemError(f"{run.path}: this problem is about no nodes, points or features: leave --table out.")
+    listing = (None if template is None else template.listing) or VECTOR
+    if listing is VECTOR and run.solution.get(VECTOR.array, np.zeros(())).ndim != 1:
+        raise ProblemError(
+            f"{run.path}: the answer is neither about nodes, points or features nor a vector: leave --table out, and "
+            "take arrays by --solution."
+        )
     if path.suffix.lower() != ".csv":
         raise ProblemError(f"{path}: a table is written as .csv.")
     values = run.solution.get(listing.array)

@@ -77,8 +77,15 @@ def test_faults(cgm, tmp_path, monkeypatch, arguments, code, message):
     assert found == code and message in " ".join(err.split()).replace(" │ │ ", " ")
 
 
-def test_a_problem_without_nodes(cgm, tmp_path):
+def test_a_vector_of_any_problem(cgm, tmp_path):
     tree = spec() | {"problem": {"template": "matrix-game", "payoff": [[1.0]]}}
-    run = make_run(tmp_path / "run", tree, solution={"x": np.ones(3)})
+    run = make_run(tmp_path / "run", tree, solution={"x": np.array([0.25, 0.75])})
+    assert cgm("export", run, "--table", tmp_path / "o.csv")[0] == 0
+    assert rows(tmp_path / "o.csv") == [["entry", "value"], ["1", "0.25"], ["2", "0.75"]]
+
+
+def test_a_matrix_is_no_table(cgm, tmp_path):
+    tree = spec() | {"problem": {"template": "matrix-game", "payoff": [[1.0]]}}
+    run = make_run(tmp_path / "run", tree, solution={"x": np.ones((2, 3))})
     code, _, err = cgm("export", run, "--table", tmp_path / "o.csv")
-    assert code == 2 and "about no nodes" in err
+    assert code == 2 and "nor a vector" in err
