@@ -12,6 +12,9 @@ from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.methods.answers import Multiples
 from cgm_cli.numerics.deadline import NEVER, Deadline
 
+_ROUNDING = 1e-13
+"""Part of the sum of the sizes of some terms, which is no more than rounding of their sum."""
+
 
 @dataclass(frozen=True)
 class Rounding:
@@ -21,12 +24,14 @@ class Rounding:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
 
-def certified_ratio(value: float, bound: float | None) -> dict[str, float]:
+def certified_ratio(value: float, bound: float | None, size: float) -> dict[str, float]:
     """The metric `certified_ratio` of an answer to what is maximised, over its bound: the answer is at least that part
     of the best. None without a bound, nor of an answer that is not positive: 0 may be the best, whose bound is 0 but
-    for the accuracy, and a part of it says nothing.
+    for the accuracy, and a part of it says nothing. size: the sum of the sizes of what the value is a sum of.
     """
-    return {"certified_ratio": value / bound} if bound is not None and min(value, bound) > 0.0 else {}
+    if bound is None or min(value, bound) <= _ROUNDING * size:
+        return {}
+    return {"certified_ratio": value / bound}
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,8 @@ class CommunityDetection(Template):
             "modularity" if self.criterion == "modularity" else "weight_within": value,
             "communities": float(found.max() + 1),
         }
-        metrics |= certified_ratio(value, bound)
+        size = 1.0 if self.criterion == "modularity" else float(abs(self.adjacency).sum())
+        metrics |= certified_ratio(value, bound, size)
         if self.labels is not None:
             for name, labels in (("agreement", found), ("rounded_agreement", first)):
                 metrics[name] = 1.0 - point_error(labels, self.labels, int(labels.max()) + 1)

@@ -171,7 +171,7 @@ class MaxCut(Template):
         best = annealed(self.adjacency, best, int(rng.integers(2**62)), deadline)
         cut = float(0.25 * best @ (self.laplacian @ best))
         metrics: dict[str, float] = {"cut": cut, "hyperplane_cut": best_cut}
-        metrics |= certified_ratio(cut, bound)
+        metrics |= certified_ratio(cut, bound, float(abs(self.adjacency).sum()))
         arrays = {"partition": best.astype(np.int8), **few_edges(self.adjacency), **named_arrays(self.labels)}
         return Rounding(metrics, arrays)
 

@@ -208,7 +208,7 @@ class SparsePCA(Template):
             metrics["explained_share"] = variance / self._total
         if self.penalty:
             metrics["penalised_variance"] = value
-        metrics |= certified_ratio(value, bound)
+        metrics |= certified_ratio(value, bound, float(abs(self.covariance).sum()))
         return Rounding(metrics, {"loadings": loadings, **named_arrays(self.names)})
 
     @property

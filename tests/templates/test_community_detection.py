@@ -183,3 +183,11 @@ def test_a_block_model_has_the_edges_that_it_says():
     assert np.bincount(built.labels).tolist() == [300, 300, 300]
     assert adjacency[same].sum() / (same.sum() - 900) == pytest.approx(0.2, abs=0.01)
     assert adjacency[~same].mean() == pytest.approx(0.05, abs=0.005)
+
+
+def test_where_one_community_is_best_there_is_no_ratio(tmp_path):
+    """Its modularity is 0, which rounding may make a little more."""
+    graph = (np.ones((7, 7)) - np.eye(7)).tolist()
+    answer = solve({"problem": {"template": "community-detection", "graph": graph}}, out=tmp_path / "run")
+    assert answer.metrics["modularity"] == pytest.approx(0.0, abs=1e-12)
+    assert "certified_ratio" not in answer.metrics
