@@ -153,6 +153,8 @@ def _solve_spec(
             lambda sense, rules: watch.observers(stack, sense, rules),
             resume=resume,
         )
+    if outcome.result is None and outcome.status.resumable:
+        raise ProblemError(f"{outcome.run} was left before its first step; `resume` goes on with it.")
     if outcome.result is None:
         raise ProblemError(f"{outcome.run} has ended and has nothing left to do; `load_run` reads its result.")
     if outcome.fault is not None:
