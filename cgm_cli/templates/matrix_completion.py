@@ -101,7 +101,7 @@ class MatrixCompletion(Template):
             union_mode="left_to_right",
             description="r; true: the nuclear norm of the full matrix, of a random one before noise and signs; where "
             "entries are unknown a sqrt(m n) for m x n entries of size a, which goes with rank 1 (a sqrt(k m n) with "
-            "rank k); of several the one with the least `held_out_rmse`. Given signs need a number",
+            "rank k); of a sweep over several take the one with the least `held_out_rmse`. Given signs need a number",
         )
 
         examples: ClassVar[list[dict[str, Any]]] = [
