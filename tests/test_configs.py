@@ -20,7 +20,7 @@ SWEEPS = sorted((PROJECT / "configs" / "sweeps").glob("*.yaml"))
 CONFIGS = sorted(set((PROJECT / "configs").rglob("*.yaml")) - set(SWEEPS))
 SHORT = ["solver.iterations=3", "log.every=1", "log.metrics_every=1000"]
 SMALLER = {
-    "maxcut-random-cgal.yaml": ["problem.graph={nodes: 5000, edges: 20000}"],
+    "maxcut-random-cgal.yaml": ["problem.graph={nodes: 1000, edges: 4000}"],
     "blind-deconvolution.yaml": ["problem.signal={length: 400, taps: 4, message: camera, size: 7}"],
     "phase-retrieval.yaml": ["problem.size=7"],
     "ptychography.yaml": ["problem.size=7", "problem.masks.across=3"],

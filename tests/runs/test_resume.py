@@ -20,6 +20,7 @@ from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
 from cgm_cli.templates.max_cut import MaxCut
 from tests.runs.kill import timeless
+from tests.test_configs import SMALLER
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 ITERATIONS = 24
@@ -129,8 +130,8 @@ def test_there_is_a_checkpoint_before_the_last_certificate_and_the_rounding(tmp_
 
 @pytest.mark.parametrize("path", HERE, ids=lambda path: path.stem)
 def test_every_template(path, tmp_path):
-    count = {"digits-kmeans": 400, "digits-kmeans-tight": 120}.get(path.stem)
-    fewer = [f"problem.points.count={count}", "problem.restarts=3"] if count else []
+    count = {"digits-kmeans": 300, "digits-kmeans-tight": 60}.get(path.stem)
+    fewer = [f"problem.points.count={count}", "problem.restarts=3"] if count else SMALLER.get(path.name, [])
     check(path, ["stop={}", *fewer], tmp_path)
 
 

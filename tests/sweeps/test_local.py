@@ -34,7 +34,7 @@ from tests.sweeps.support import (
     write,
 )
 
-SOME_SECONDS = {**LONG, "solver": {"method": "hcgm", "iterations": 10_000}}
+SOME_SECONDS = {**LONG, "solver": {"method": "hcgm", "iterations": 6_000}}
 """Takes two seconds or so, with a checkpoint every fifth of one."""
 
 

@@ -45,7 +45,7 @@ What is smoothed is so by the paper's schedule, however well a correction solves
 ROUNDING = 1e-9
 """What is a gap of nothing but rounding."""
 
-ONE_IN = 13
+ONE_IN = 19
 """Of the cells in other units than one, one in so many is looked at, in turns; with 1 the table is whole."""
 
 NOT_FOR_IT = (
