@@ -152,7 +152,7 @@ def test_the_bound_on_cuts_lies_between_that_without_and_the_largest(seed):
     plain, tight = (
         solve_problem(MaxCut(adjacency, triangles=more).problem, stop=stop).record.bound for more in (False, True)
     )
-    assert best * (1.0 - 1e-12) <= tight <= plain * (1.0 + 2e-4)
+    assert best * (1.0 - 1e-12) <= tight <= plain * (1.0 + 2e-5)
     assert tight <= best * (1.0 + 1e-3)  # of graphs this small they leave little or nothing open
 
 
@@ -192,4 +192,4 @@ def test_the_bound_on_partitions_lies_between_that_without_and_the_best(parts, e
         solve_problem(partition_relaxation(weights, parts, equal, more), stop={"gap": 1e-4, "time": 60}).record.bound
         for more in (False, True)
     )
-    assert best * (1.0 - 1e-9) <= tight <= min(plain, best) + 3e-4 * best  # they leave nothing open here
+    assert best * (1.0 - 1e-9) <= tight <= min(plain, best) + 1e-4 * best  # they leave nothing open here

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.policies import SmoothingSpec
 from cgm_cli.methods.setting import Setting
+from cgm_cli.methods.smoothing.stochastic_homotopy import StochasticHomotopy
 
 
 @dataclass(frozen=True)
-class SampledHomotopy:
+class SampledHomotopy(StochasticHomotopy):
     """beta_k = beta0 / (k + 1)^(1/6) for the k-th step (Vladarean et al. 2020, H-1SFW), `pace` of them in a turn."""
 
     class Spec(SmoothingSpec):
@@ -21,14 +22,6 @@ class SampledHomotopy:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> SampledHomotopy:
             return SampledHomotopy(setting.beta0, setting.pace)
-
-    beta0: float
-    pace: int = 1
-    vanishes: ClassVar[bool] = False
-
-    def beta(self, k: int) -> float:
-        """Of the first step of the k-th turn; before the first, that of the start."""
-        return self.at(self.pace * max(0, k - 1) + 1)
 
     def at(self, step: int) -> float:
         """Of a step, which count from 1."""
