@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.policies import SmoothingSpec
 from cgm_cli.methods.setting import Setting
-from cgm_cli.methods.smoothing.stochastic_homotopy import StochasticHomotopy
+from cgm_cli.methods.smoothing.by_step import ByStep
 
 
 @dataclass(frozen=True)
-class SampledHomotopy(StochasticHomotopy):
+class SampledHomotopy(ByStep):
     """beta_k = beta0 / (k + 1)^(1/6) for the k-th step (Vladarean et al. 2020, H-1SFW), `pace` of them in a turn."""
 
     class Spec(SmoothingSpec):

@@ -1,4 +1,4 @@
-"""Smoothing that vanishes with the steps of a stochastic method, of which a turn of the loop makes up many."""
+"""Smoothing that keeps pace with the variance of gradients of some rows of the objective."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.methods.policies import SmoothingSpec
 from cgm_cli.methods.setting import Setting
+from cgm_cli.methods.smoothing.by_step import ByStep
 
 
 @dataclass(frozen=True)
-class StochasticHomotopy:
+class StochasticHomotopy(ByStep):
     """beta_k = beta0 / sqrt(k + 8) for the k-th step (Locatello et al. 2019, Algorithm 1), `pace` of them in a turn."""
 
     class Spec(SmoothingSpec):
@@ -22,14 +23,6 @@ class StochasticHomotopy:
 
         def build(self, problem: CompositeProblem, setting: Setting) -> StochasticHomotopy:
             return StochasticHomotopy(setting.beta0, setting.pace)
-
-    beta0: float
-    pace: int = 1
-    vanishes: ClassVar[bool] = False
-
-    def beta(self, k: int) -> float:
-        """Of the first step of the k-th turn; before the first, that of the start."""
-        return self.at(self.pace * max(0, k - 1) + 1)
 
     def at(self, step: int) -> float:
         """Of a step, which count from 1."""
