@@ -25,7 +25,7 @@ METHODS = [{"method": "hcgm", "correction": "accelerated"}, {"method": "cgal", "
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_nearest_point_of_a_latent_group_ball(method, seed):
     """x is nearest to p where max <p - x, .> over the ball is attained at x, which the gauge says is in it."""
     rng = np.random.default_rng(seed)
@@ -40,7 +40,7 @@ def test_the_nearest_point_of_a_latent_group_ball(method, seed):
     assert most - float(np.vdot(p - x, x)) <= 1e-7
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_product_with_equations(seed):
     """Beside a box, with rows of both: SLSQP over the copies, with a limit for the length of each."""
     rng = np.random.default_rng(seed)
