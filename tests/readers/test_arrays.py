@@ -25,6 +25,8 @@ from cgm_cli.templates.build import build
 
 M = np.array([[1.0, 2.0, 3.0], [4.0, 5.5, -6.0]])
 S = sp.csr_array(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]]))
+DAMAGES = 10
+"""Files of each format that are damaged at random, others in every run. Each of .mat starts a process."""
 
 
 def mat73(path, **arrays):
@@ -55,7 +57,7 @@ def fails(path, match, **options):
 # ---- what is read back
 
 
-@pytest.mark.parametrize("dtype", [float, np.float32, np.int16, np.uint8, ">f8", np.float64])
+@pytest.mark.parametrize("dtype", [float, np.float32, np.int16, np.uint8, ">f8"])
 @pytest.mark.parametrize("suffix", ["npy", "npz", "mat", "h5"])
 def test_round_trip(tmp_path, suffix, dtype):
     path, array = tmp_path / f"a.{suffix}", np.abs(M).round().astype(dtype)
@@ -256,7 +258,7 @@ class TestEveryFormat:
         path.write_bytes(raw[: int(share * len(raw))])
         fails(path, "a")
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=DAMAGES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.data())
     def test_damaged(self, tmp_path, suffix, data):
         path = tmp_path / f"a.{suffix}"
