@@ -57,7 +57,7 @@ def fails(path, match, **options):
 # ---- what is read back
 
 
-@pytest.mark.parametrize("dtype", [float, np.float32, np.int16, np.uint8, ">f8"])
+@pytest.mark.parametrize("dtype", [float, np.uint8])
 @pytest.mark.parametrize("suffix", ["npy", "npz", "mat", "h5"])
 def test_round_trip(tmp_path, suffix, dtype):
     path, array = tmp_path / f"a.{suffix}", np.abs(M).round().astype(dtype)
@@ -101,12 +101,11 @@ def test_matlab_versions(tmp_path):
     np.testing.assert_array_equal(read_array(tmp_path / "v73.mat", "s").toarray(), S.toarray())
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-def test_matlab_types(tmp_path, compressed):
+def test_matlab_types(tmp_path):
     arrays = {"one": np.array([[7.0]]), "row": M[:1], "vector": np.arange(5.0), "sparse": S, "l": S.astype(bool)}
     others = {"text": "hello", "cell": np.array([1, "a"], dtype=object), "struct": {"a": 1}, "z": M + 1j}
     path = tmp_path / "a.mat"
-    scipy.io.savemat(path, {**others, **arrays, "long_" + "n" * 26: M}, do_compression=compressed)
+    scipy.io.savemat(path, {**others, **arrays, "long_" + "n" * 26: M}, do_compression=True)
     for key, array in arrays.items():
         found = read_array(path, key)
         expected = array.toarray() if sp.issparse(array) else np.atleast_2d(array)

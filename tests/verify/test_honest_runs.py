@@ -19,9 +19,9 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 PRODUCT = registry.lookup("domain", "product").Spec.examples[0]
 
 
-def cost(shape: tuple[int, ...]) -> list:
+def cost(shape: tuple[int, ...]) -> np.ndarray:
     """A linear cost with entries of both signs."""
-    return np.random.default_rng(3).standard_normal(shape).round(2).tolist()
+    return np.random.default_rng(3).standard_normal(shape).round(2)
 
 
 @pytest.mark.parametrize("example", examples("domain"))
