@@ -129,7 +129,7 @@ def test_no_bound_passes_a_feasible_objective(example, terms):
         method = cgm(tolerance) if plain else smoothing
         outcome, keep = solve(
             problem,
-            6 if large else 10,
+            6,
             method=method,
             iterate=DenseIterate(problem.first),
             schedule=Schedule(certify="always", refresh=4),
