@@ -83,7 +83,8 @@ class Penalty(ABC):
     @property
     def epigraph(self) -> Epigraph | None:
         """g as linear programs know it, where its graph has finitely many faces; None of any other."""
-        return None if self.intervals is None else of_intervals(*self.intervals)
+        intervals = self.intervals
+        return None if intervals is None else of_intervals(*intervals)
 
     @property
     def only_point(self) -> np.ndarray | None:

@@ -185,7 +185,8 @@ class BoundedForm:
     def _of_terms(self, y: np.ndarray, price: np.ndarray) -> list[np.ndarray]:
         """Of y for all rows."""
         y = y / self._lengths
-        of_rows, first = {}, 0
+        of_rows: dict[int, np.ndarray] = {}
+        first = 0
         for place, size in self._sizes:
             if place is not None:
                 of_rows[place] = -y[first : first + size]

@@ -52,8 +52,9 @@ class _Ends:
         lower, upper = (np.array(end, dtype=float).reshape(-1) for end in (polyhedron.lower, polyhedron.upper))
         below, above = np.full(lower.size, -1), np.full(upper.size, -1)
         for place, term in enumerate(problem.terms):
-            if _is_box(term):
-                least, most = (end.reshape(-1) for end in term.penalty.intervals)
+            intervals = term.penalty.intervals if term.map.is_identity else None
+            if intervals is not None:
+                least, most = (end.reshape(-1) for end in intervals)
                 below[least > lower], above[most < upper] = place, place
                 lower, upper = np.maximum(lower, least), np.minimum(upper, most)
         return cls(lower, upper, below, above)
@@ -107,7 +108,8 @@ class BoundedProgram:
         lower, upper = self._ends.lower, self._ends.upper
         self.size, cost = lower.size, None if problem.loss is None else problem.loss.cost
         own = [(place, term) for place, term in enumerate(problem.terms) if not _is_box(term)]
-        plain, added = [], []
+        plain: list[Rows] = []
+        added: list[_Added] = []
         for place, term in own:
             rows, epigraph = term.rows(), term.penalty.epigraph
             assert rows is not None and epigraph is not None
@@ -117,7 +119,8 @@ class BoundedProgram:
         self.price = np.concatenate([price, *(each.price for each in added)])
         self.lower = np.concatenate([lower, *(each.least for each in added)])
         self.upper = np.concatenate([upper, *(each.most for each in added)])
-        self.parts, first = [], self.size
+        self.parts: list[Rows] = []
+        first = self.size
         for rows, each in zip(plain, added, strict=True):
             self.parts.append(self._widened(rows, each.columns, first))
             first += each.price.size
