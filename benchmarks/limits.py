@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -39,7 +38,12 @@ def random_graph(folder: Path, nodes: int, edges: int) -> dict:
 
 
 def communities(folder: Path, nodes: int, edges: int) -> dict:
-    return {**random_graph(folder, nodes, edges), "template": "community-detection", "communities": 2}
+    return {
+        **random_graph(folder, nodes, edges),
+        "template": "community-detection",
+        "criterion": "equal-sizes",
+        "communities": 2,
+    }
 
 
 def clustering(folder: Path, points: int) -> dict:
@@ -107,21 +111,22 @@ def measured(folder: Path, asked: str, stop: dict, sent: tuple[float, int] | Non
     (folder / "now.yaml").write_text(yaml.safe_dump({**spec, "stop": stop}))
     run = folder / f"run-{len(list(folder.glob('run-*')))}"
     command = [sys.executable, "-m", "cgm_cli", "solve", "now.yaml", "--json", "--resume", str(run)]
-    process = subprocess.Popen(
-        command, cwd=folder, env={**os.environ, **THREADS}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
+    with (folder / "answer.json").open("wb") as answer:
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **THREADS}, stdout=answer, stderr=subprocess.DEVNULL
+        )
     if sent is not None:
         time.sleep(sent[0])
         process.send_signal(sent[1])
     asked_at = time.time()
-    answer = process.communicate()[0]
-    ended, used = time.time(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    told = json.loads(answer) if answer else {}
+    code, used = os.wait4(process.pid, 0)[1:]
+    ended, text = time.time(), (folder / "answer.json").read_text()
+    told = json.loads(text) if text else {}
     if sent is None:
         status = json.loads((run / "status.json").read_text())
         asked_at = datetime.fromisoformat(status["started"]).timestamp() + LIMIT
     result = [f"{told[key]:.1e}" if told.get(key) is not None else "" for key in ("gap", "infeasibility")]
-    how = told.get("status") or f"before a run began, exit code {process.returncode}"
+    how = told.get("status") or f"before a run began, exit code {os.waitstatus_to_exitcode(code)}"
     return [asked, f"{ended - asked_at:.1f}", f"{used.ru_maxrss / 2**20:.1f}", how, *result]
 
 
