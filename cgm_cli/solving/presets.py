@@ -14,7 +14,7 @@ from cgm_cli.blocks.maps.base import LinearMap
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.methods.corrections.block_coordinate import takes as takes_blocks
-from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
+from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint, least_seconds
 from cgm_cli.methods.corrections.conic_form import ENTRIES, ROWS, contradicts_itself, is_conic, is_on_diagonal
 from cgm_cli.methods.corrections.interior_point import InteriorPoint, steps_for
 from cgm_cli.methods.corrections.mixing import mixes
@@ -280,6 +280,8 @@ def _inside(solver: SolverSpec, problem: CompositeProblem) -> InteriorPoint | Bo
     if asks_for_all and not (problem.domain.assumes_radius and rows <= ALL_ROWS):
         return None
     if rows > FURTHER or size > ENTRIES or (rows > ROWS and _descends_well(problem)):
+        return None
+    if problem.domain.cone is None and least_seconds(problem) > WAIT_VECTORS:
         return None
     if (steps := steps_for(problem)) is None:
         return None
