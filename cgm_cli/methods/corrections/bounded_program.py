@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from cgm_cli.blocks.domains.base import Polyhedron
 from cgm_cli.blocks.penalties.epigraph import Epigraph
 from cgm_cli.blocks.problem import CompositeProblem, Term
 
@@ -75,12 +76,12 @@ class _Added:
     most: np.ndarray
 
     @classmethod
-    def of(cls, epigraph: Epigraph, rows: sp.csr_array, lower: np.ndarray, upper: np.ndarray) -> _Added:
-        """For rows over x in a box."""
+    def of(cls, epigraph: Epigraph, images: tuple[np.ndarray, np.ndarray], width: float) -> _Added:
+        """For rows with images between these ends; in units in which its bounds are so wide."""
         columns, price = epigraph.columns, epigraph.price
         if not price.size:
             return cls(columns, price, price, price)
-        middle, half = rows @ (0.5 * (lower + upper)), abs(rows) @ (0.5 * (upper - lower))
+        middle, half = 0.5 * (images[0] + images[1]), 0.5 * (images[1] - images[0])
         entries = columns.tocoo()
         row, column = entries.coords
         # Each entry e asks for t >= (z - upper) / e, or (lower - z) / |e| where it is negative.
@@ -93,8 +94,7 @@ class _Added:
             np.maximum.at(least, column, asked - varies)
         spare = ROOM * (most - least)
         least, most = least - spare * epigraph.is_free, most + spare
-        widths = upper - lower
-        unit = (most - least) / float(np.sqrt(np.mean(widths[widths > 0.0] ** 2)))
+        unit = (most - least) / width
         unit[unit == 0.0] = 1.0
         return cls(sp.csr_array(columns @ sp.diags_array(unit)), price * unit, least / unit, most / unit)
 
@@ -108,13 +108,15 @@ class BoundedProgram:
         lower, upper = self._ends.lower, self._ends.upper
         self.size, cost = lower.size, None if problem.loss is None else problem.loss.cost
         own = [(place, term) for place, term in enumerate(problem.terms) if not _is_box(term)]
+        free = upper > lower
+        width = float(np.sqrt(np.mean((upper - lower)[free] ** 2)))
         plain: list[Rows] = []
         added: list[_Added] = []
         for place, term in own:
             rows, epigraph = term.rows(), term.penalty.epigraph
             assert rows is not None and epigraph is not None
             plain.append(Rows(rows, epigraph.lower, epigraph.upper, place))
-            added.append(_Added.of(epigraph, rows, lower, upper))
+            added.append(_Added.of(epigraph, _images(rows, problem.domain.polyhedron, lower, upper), width))
         price = np.zeros(self.size) if cost is None else cost.dense().reshape(-1)
         self.price = np.concatenate([price, *(each.price for each in added)])
         self.lower = np.concatenate([lower, *(each.least for each in added)])
@@ -166,6 +168,33 @@ def is_bounded(problem: CompositeProblem) -> bool:
 def _is_box(term: Term) -> bool:
     """Whether a term bounds the entries of x, and no more."""
     return term.map.is_identity and term.penalty.intervals is not None
+
+
+def _images(
+    rows: sp.csr_array, polyhedron: Polyhedron | None, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of <a, x> for each row a over X, or beyond: by the box; and by sums of entries that are not negative, of
+    which <a, x> takes r max a at the most where they sum to r, or zero where they may be zero.
+    """
+    assert polyhedron is not None
+    middle, half = rows @ (0.5 * (lower + upper)), abs(rows) @ (0.5 * (upper - lower))
+    sums, alone = sp.csr_array(polyhedron.rows), np.ones(lower.size, dtype=bool)
+    columns = sp.csc_array(rows)
+    least, most = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
+    for row in range(sums.shape[0]):
+        own = sums.indices[sums.indptr[row] : sums.indptr[row + 1]]
+        is_sum = (sums.data[sums.indptr[row] : sums.indptr[row + 1]] == 1.0).all() and (lower[own] >= 0.0).all()
+        if not (is_sum and alone[own].all() and np.isfinite(polyhedron.most[row])):
+            continue
+        alone[own] = False
+        part = columns[:, own]
+        total, is_fixed = polyhedron.most[row], polyhedron.least[row] == polyhedron.most[row]
+        high, low = (np.asarray(end.todense()).reshape(-1) for end in (part.max(axis=1), part.min(axis=1)))
+        most += total * (high if is_fixed else np.maximum(high, 0.0))
+        least += total * (low if is_fixed else np.minimum(low, 0.0))
+    others = columns[:, alone]
+    centre, reach = others @ (0.5 * (lower + upper))[alone], abs(others) @ (0.5 * (upper - lower))[alone]
+    return np.maximum(middle - half, least + centre - reach), np.minimum(middle + half, most + centre + reach)
 
 
 def _others(problem: CompositeProblem) -> list[Rows]:

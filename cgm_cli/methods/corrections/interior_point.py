@@ -167,7 +167,8 @@ class InteriorPoint:
                 raise ProblemError(
                     "`correction: interior-point` takes linear objectives over `psd` and `psd-blocks`, and linear "
                     "objectives and least squares over boxes, simplices, polytopes and their products, with "
-                    "equations and bounds on entries of maps whose matrices are given",
+                    "equations, bounds and penalties of finitely many faces (`max`, `l1`, `hinge`, ...) on entries of "
+                    "maps whose matrices are given",
                     ("correction",),
                 )
             return steps
