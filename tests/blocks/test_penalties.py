@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import linprog, minimize, minimize_scalar
 
 from cgm_cli.blocks.describe import describe
 from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
@@ -626,3 +626,26 @@ def test_the_slope_along_a_segment_is_that_of_the_envelope(blocks):
 def test_weights_of_l1_that_are_none(weights, words):
     with pytest.raises(ProblemError, match=words):
         spec("penalty", {"kind": "l1", "weights": weights}).build(InlineContext(), (4,))
+
+
+def test_what_linear_programs_know_of_it_has_its_values():
+    """The least <price, t> that brings z between the ends, by linprog, against g(z) itself."""
+    rng = np.random.default_rng(5)
+    known = [g for family in ("penalty", "set") for p in examples(family) for g in build_all(family, p.values[0])]
+    known = [g for g in known if g.epigraph is not None]
+    assert len({describe(g)["kind"] for g in known if not g.is_set}) >= 5
+    for g in known + shifted(known[::4]):
+        told = g.epigraph
+        z = g.prox(3.0 * rng.standard_normal(g.shape), 0.3)
+        if not told.price.size:
+            assert (told.lower <= z.reshape(-1) + 1e-12).all() and (z.reshape(-1) <= told.upper + 1e-12).all()
+            continue
+        below, above = np.isfinite(told.lower), np.isfinite(told.upper)
+        columns, flat = told.columns.toarray(), z.reshape(-1)
+        found = linprog(
+            told.price,
+            A_ub=np.vstack([columns[below], -columns[above]]),
+            b_ub=np.concatenate([(flat - told.lower)[below], (told.upper - flat)[above]]),
+            bounds=(None if told.is_free else 0.0, None),
+        )
+        assert found.fun == pytest.approx(g.value(z), rel=1e-9, abs=1e-9)
