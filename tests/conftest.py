@@ -18,19 +18,19 @@ for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGQUI
 
 LONGEST = (
     "sweeps/test_cluster.py",
+    "runs/test_resume.py",
     "sweeps/test_local.py",
     "test_cli.py",
-    "runs/test_resume.py",
+    "test_configs.py",
+    "templates/test_smallest_instances.py",
     "runs/test_disk.py",
     "reports/test_page.py",
-    "verify/test_honest_runs.py",
-    "methods/test_local_descent.py",
     "fuzz/test_fuzz.py",
-    "methods/test_loop.py",
+    "verify/test_honest_runs.py",
     "blocks/test_domains.py",
-    "blocks/test_penalties.py",
+    "runs/test_limits.py",
+    "runs/test_files.py",
     "runs/test_kill.py",
-    "methods/test_theory.py",
 )
 """The files that take longest. They come first, so that no worker is still at one of them when the others are done."""
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.optimize import linprog, minimize, minimize_scalar
@@ -12,12 +12,9 @@ from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.errors import ProblemError
-from tests.blocks.support import InlineContext, build_all, examples, spec
+from tests.blocks.support import InlineContext, build_all, examples, few, few_of_many, spec
 
 seeds = given(seed=st.integers(0, 2**32 - 1), beta=st.floats(1e-3, 1e3))
-few = settings(max_examples=15, deadline=None)
-few_of_many = settings(max_examples=8, deadline=None)
-"""For tests that take a block in several shapes, plain or moved by two offsets: up to 80 random points."""
 
 TYPICAL = [(4,), (1,), (4, 3), (5, 5), (1, 1)]
 """A block that fits nearly any shape is taken in these."""
@@ -35,19 +32,19 @@ def typical(blocks):
     return found if len(found) > 2 else blocks
 
 
-def registered(*families):
+def registered(family):
     out = []
-    for family in families:
-        for p in examples(family):
-            blocks = typical(build_all(family, p.values[0]))
-            out.append(pytest.param(blocks, id=f"{family}-{p.id}"))
-            out.append(pytest.param(shifted(blocks), id=f"{family}-{p.id}-shifted"))
+    for p in examples(family):
+        blocks = typical(build_all(family, p.values[0]))
+        out.append(pytest.param(blocks, id=f"{family}-{p.id}"))
+        out.append(pytest.param(shifted(blocks), id=f"{family}-{p.id}-shifted"))
     return out
 
 
-every = pytest.mark.parametrize("blocks", registered("penalty", "set"))
-every_penalty = pytest.mark.parametrize("blocks", registered("penalty"))
-every_set = pytest.mark.parametrize("blocks", registered("set"))
+PENALTIES, SETS = registered("penalty"), registered("set")
+every = pytest.mark.parametrize("blocks", PENALTIES + SETS)
+every_penalty = pytest.mark.parametrize("blocks", PENALTIES)
+every_set = pytest.mark.parametrize("blocks", SETS)
 
 
 def points(g, rng, count):
