@@ -1,8 +1,7 @@
 """A run that is stopped and resumed ends, to the last bit, where the undisturbed one ends."""
 
 import signal
-import subprocess
-import sys
+import time
 from pathlib import Path
 
 import h5py
@@ -19,7 +18,9 @@ from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
 from cgm_cli.templates.max_cut import MaxCut
+from tests.forked import begun
 from tests.runs.kill import timeless
+from tests.sweeps.support import until
 from tests.test_configs import SMALLER
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
@@ -425,28 +426,21 @@ def test_what_a_killed_process_left_half_written_is_cleared(cut):
     assert [path.name for path in cut.iterdir() if path.name.startswith(".")] == []
 
 
-ROUNDING = """
-import signal, sys, time
-from cgm_cli.templates import max_cut
-def slow(self, iterate, bound, rng, deadline):
-    print("rounding", flush=True)
-    for _ in range(600):
-        time.sleep(0.1)
-max_cut.MaxCut.round = slow
-from cgm_cli.__main__ import main
-main()
-"""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 75), (signal.SIGINT, 130)])
+def test_a_signal_during_the_rounding_is_not_waited_for(tmp_path, monkeypatch, number, code):
+    def slow(self, iterate, bound, rng, deadline):
+        print("rounding", flush=True)
+        for _ in range(600):
+            time.sleep(0.1)
 
-
-@pytest.mark.parametrize(("number", "code"), [("SIGTERM", 75), ("SIGINT", 130)])
-def test_a_signal_during_the_rounding_is_not_waited_for(tmp_path, number, code):
     spec = tmp_path / "spec.yaml"
     spec.write_text(dump(CUT))
-    command = [sys.executable, "-c", ROUNDING, "solve", str(spec), "--out", str(tmp_path / "run"), "--quiet"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CONFIGS.parent) as process:
-        assert process.stdout.readline() == "rounding\n"
-        process.send_signal(getattr(signal, number))
-        assert process.wait(timeout=20) == code
+    with monkeypatch.context() as patch:
+        patch.setattr(MaxCut, "round", slow)
+        process = begun("solve", spec, "--out", tmp_path / "run", "--quiet")
+    until(lambda: process.stdout == "rounding\n")
+    process.send_signal(number)
+    assert process.wait(timeout=20) == code
     assert load_run(tmp_path / "run").state["exit_code"] == code
     execute(CUT, [], tmp_path / "whole")
     execute(None, resume=tmp_path / "run")
