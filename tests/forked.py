@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,15 @@ def cgm(*arguments: object, **options: Any) -> Forked:
     finally:
         process.kill()
     return process
+
+
+def until(what: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """The first value of what() that is true."""
+    deadline = time.monotonic() + seconds
+    while not (value := what()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+    return value
 
 
 def without_privileges() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from cgm_cli.runs import files
 from cgm_cli.runs.files import replacing, write_atomically
-from tests.forked import begun, cgm, without_privileges
-from tests.sweeps.support import until
+from tests.forked import begun, cgm, until, without_privileges
 
 SWEEP = """
 name: s

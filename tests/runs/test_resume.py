@@ -18,9 +18,8 @@ from cgm_cli.runs.execute import execute
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
 from cgm_cli.templates.max_cut import MaxCut
-from tests.forked import begun
+from tests.forked import begun, until
 from tests.runs.kill import timeless
-from tests.sweeps.support import until
 from tests.test_configs import SMALLER
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"

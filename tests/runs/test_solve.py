@@ -13,8 +13,8 @@ import typer
 from cgm_cli.errors import NumericalError
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import load_run
+from tests.forked import until
 from tests.runs import fake
-from tests.sweeps.support import until
 
 KEYS = [
     "status",
