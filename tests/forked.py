@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import cgm_cli.display.console
 import cgm_cli.runs.execute  # noqa: F401  both are loaded here, and not by every child
@@ -30,8 +30,8 @@ CLOSED = "-"
 class Forked:
     """work() in a child of this process; it has the names and the meaning of subprocess.Popen.
 
-    stdin: what it reads, or CLOSED; nothing if it is not given. stdout, stderr: the path of a file, or CLOSED; what
-    goes to one that is not given is kept, and can be looked at meanwhile. session: it is the first of a process group.
+    stdin: what it reads, or CLOSED; nothing if it is not given. stdout, stderr: a file or its path, or CLOSED;
+    what goes to one that is not given is kept, and can be looked at meanwhile.
     """
 
     def __init__(
@@ -40,9 +40,8 @@ class Forked:
         *,
         cwd: Path | None = None,
         stdin: bytes | str = b"",
-        stdout: Path | str | None = None,
-        stderr: Path | str | None = None,
-        session: bool = False,
+        stdout: IO[bytes] | Path | str | None = None,
+        stderr: IO[bytes] | Path | str | None = None,
     ):
         self._kept = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115
         if stdin != CLOSED:
@@ -51,8 +50,6 @@ class Forked:
             self._kept[0].seek(0)
 
         def begin() -> None:
-            if session:
-                os.setsid()
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             sys.stdin = _stream(0, CLOSED if stdin == CLOSED else self._kept[0])
             sys.stdout = _stream(1, stdout or self._kept[1])
