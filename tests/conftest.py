@@ -10,6 +10,9 @@ import pytest
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+# What processes compile is kept for the next one, as numba keeps it for all: there are hundreds of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell that starts the tests in the background has them ignore Ctrl-C and Ctrl-\, and so would every process that
 # they start.
 for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGQUIT: signal.SIG_DFL}.items():
