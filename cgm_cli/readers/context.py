@@ -20,8 +20,10 @@ from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
+from cgm_cli.readers.frames import FRAMES
 from cgm_cli.readers.functions import UserCode, user_code
 from cgm_cli.readers.graphs import read_graph
+from cgm_cli.readers.head import Head
 from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.readers.names import places_of
@@ -29,6 +31,7 @@ from cgm_cli.readers.numbered_headings import told_numbered_heading
 from cgm_cli.readers.numpy_files import dimensions
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
 from cgm_cli.readers.table import SUFFIXES, Table, read_named
+from cgm_cli.readers.text import headings_in
 from cgm_cli.spec.fields import (
     ArrayField,
     ColumnName,
@@ -131,10 +134,10 @@ class BuildContext:
             return array.toarray()
         return array
 
-    def named_array(self, value: ArrayField) -> NamedArray:
+    def named_array(self, value: ArrayField, copies: int = 1) -> NamedArray:
         """Like `array`, with the names that a table has."""
         self.row_names = self.headings = None
-        return NamedArray(self.array(value), self.row_names, self.headings)
+        return NamedArray(self.array(value, copies), self.row_names, self.headings)
 
     def matrix(self, value: ArrayField, copies: int = 1, takes_nan: bool = False) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse. takes_nan: whether an entry may be nan, for one
@@ -144,8 +147,13 @@ class BuildContext:
             return _scaled(self._columns(value, takes_nan), value)
         if isinstance(value, FileArray):
             path = self.find(value.file)
+            if path.suffix.lower() in FRAMES:
+                found = self._columns(TableArray(**value.model_dump()), takes_nan)
+                is_vector = found.shape[0 if value.transpose else 1] == 1
+                return _scaled(found.reshape(-1) if is_vector else found, value)
             found = read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
             if path.suffix.lower() in SUFFIXES and isinstance(found, np.ndarray):
+                self.headings = None if value.transpose else headings_in(Head.of(path).lines, called(value))
                 self.remarks += told_numbered_heading(called(value), found.T if value.transpose else found)
             return _scaled(found, value)
         _check_rows(value)

@@ -55,6 +55,23 @@ def test_features_come_back_by_their_headings(cgm, tmp_path, template, fields):
     np.testing.assert_allclose([float(row[1]) for row in found[1:]], [0.0, 0.9], atol=1e-2)
 
 
+@pytest.mark.parametrize("wanted", [{}, {"columns": ["fat, raw", "b"]}])
+@pytest.mark.parametrize("field", ["points", "covariance"])
+def test_variables_come_back_by_their_headings(cgm, tmp_path, field, wanted):
+    """Of a whole table as of columns of it; a matrix is written with its names on both sides."""
+    (tmp_path / "t.csv").write_text('"fat, raw",b\n2,0\n0,1\n')
+    data = {field: {"file": str(tmp_path / "t.csv"), **wanted}}
+    for template, fields in (("sparse-pca", {"cardinality": 1}), ("covariance-estimation", {"penalty": 0.1})):
+        answer = solve({"problem": {"template": template, **data, **fields}}, out=tmp_path / template)
+        assert answer.labels == ["fat, raw", "b"]
+        assert cgm("export", tmp_path / template, "--table", tmp_path / f"{template}.csv")[0] == 0
+    assert rows(tmp_path / "sparse-pca.csv")[0] == ["variable", "loading"]
+    assert [row[0] for row in rows(tmp_path / "sparse-pca.csv")[1:]] == ["fat, raw", "b"]
+    estimate = rows(tmp_path / "covariance-estimation.csv")
+    assert estimate[0] == ["variable", "fat, raw", "b"] and [row[0] for row in estimate[1:]] == ["fat, raw", "b"]
+    np.testing.assert_array_equal([list(map(float, row[1:])) for row in estimate[1:]], answer.solution["estimate"])
+
+
 def test_without_names_nodes_are_numbered_from_one(cgm, tmp_path):
     solve({"problem": {"template": "max-cut", "graph": [[0, 1], [1, 0]]}}, out=tmp_path / "run")
     assert cgm("export", tmp_path / "run", "--table", tmp_path / "out.csv")[0] == 0
