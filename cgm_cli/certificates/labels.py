@@ -57,7 +57,7 @@ def read_sides(path: Path, names: Sequence[str] | None, nodes: int) -> np.ndarra
     """
     name = visible(str(path))
     if path.suffix.lower() in SUFFIXES:
-        rows = rows_in(path, None, name)
+        rows, _ = rows_in(path, None, name)
         if len(rows[0][1]) == 2:
             rows = rows if is_node(rows[0][1][0], names, nodes) else rows[1:]
             places = places_of_nodes([cells[0] for _, cells in rows], names, nodes, name)

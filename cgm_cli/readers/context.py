@@ -20,7 +20,7 @@ from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
-from cgm_cli.readers.frames import FRAMES
+from cgm_cli.readers.frames import FRAMES, WORKBOOK
 from cgm_cli.readers.functions import UserCode, user_code
 from cgm_cli.readers.graphs import read_graph
 from cgm_cli.readers.head import Head
@@ -260,7 +260,7 @@ class BuildContext:
 
     def _columns(self, value: TableArray, takes_nan: bool) -> np.ndarray:
         if value.key is not None:
-            raise DataError(f"{called(value)}: a table has no `key`")
+            raise DataError(f"{called(value)}: a table has no `key` (a workbook, {WORKBOOK}, has a `sheet`)")
         asked = () if value.column is None else (value.column,)
         table = self.table(value.file, value, asked)
         places = [table.place(each) for each in asked] or table.places(value)
@@ -298,7 +298,9 @@ class BuildContext:
         `cgm_cli.readers.graphs`; what was recognised in it becomes a remark.
         """
         name = called(value, "the graph")
-        asked = (value.columns, value.weight, value.encoding) if isinstance(value, GraphFile) else (None, None, None)
+        asked = (None, None, None, None)
+        if isinstance(value, GraphFile):
+            asked = value.columns, value.weight, value.encoding, value.sheet
         if isinstance(value, TableArray):
             self.row_names = None
             return Graph(adjacency_of(name, self.matrix(value)), self.row_names or self.headings)

@@ -18,11 +18,11 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.adjacency import Graph, adjacency
-from cgm_cli.readers.frames import FRAMES, frame_rows
+from cgm_cli.readers.frames import FRAMES, refuse_sheet
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.matrix_table import matrix_in
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.table import Row, Table, checked_rows, rows_of, separator, table_of
+from cgm_cli.readers.table import Row, Table, checked_rows, rows_in, rows_of, separator, table_of
 from cgm_cli.readers.text import number_in, read_lines
 from cgm_cli.spec.fields import ColumnName
 from cgm_cli.text import counted, quoted
@@ -96,6 +96,7 @@ def read_edges(
     columns: Sequence[ColumnName] | None = None,
     weight: ColumnName | None = None,
     encoding: str | None = None,
+    sheet: str | int | None = None,
 ) -> Graph:
     """The graph of a list of edges, or of a matrix in a table (see `cgm_cli.readers.matrix_table`).
 
@@ -103,9 +104,11 @@ def read_edges(
     headings (source, target, weight; from, to; u, v; ...), else the first two and, of three, the third; what was taken
     without a heading that says so is told. DataError with line and column for what is no edge.
     """
+    remarks: tuple[str, ...] = ()
     if path.suffix.lower() in FRAMES:
-        rows = checked_rows(frame_rows(path, name), name)
+        rows, remarks = rows_in(path, None, name, sheet=sheet)
     else:
+        refuse_sheet(path, name, sheet)
         lines = [_bare(line) for line in read_lines(path, name, encoding)]
         check_fits(name, 300 * len(lines))
         rows = checked_rows(rows_of(lines, None, name), name)
@@ -114,7 +117,7 @@ def read_edges(
     if found is None:
         matrix = matrix_in(name, rows)
         if matrix is not None:
-            return matrix
+            return replace(matrix, remarks=(*remarks, *matrix.remarks))
         if len(rows[0][1]) not in (2, 3):
             raise DataError(
                 f"{name}: line {rows[0][0]} has {counted(len(rows[0][1]), 'cell')}, and "
@@ -133,7 +136,9 @@ def read_edges(
     weights = np.ones(len(table.rows)) if found.weight is None else _weights(table, found.weight)
     ends = np.array(nodes, np.int64).reshape(-1, 2)
     return Graph(
-        adjacency(name, len(labels), ends[:, 0], ends[:, 1], weights), labels, (*table.remarks, *_told(table, found))
+        adjacency(name, len(labels), ends[:, 0], ends[:, 1], weights),
+        labels,
+        (*remarks, *table.remarks, *_told(table, found)),
     )
 
 

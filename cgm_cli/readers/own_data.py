@@ -73,7 +73,7 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
         return uses("picture")
     name = visible(str(path))
     if head.suffix in FRAMES:
-        rows = rows_in(path, None, name)
+        rows, _ = rows_in(path, None, name)
     elif head.binary:
         return {}
     else:
