@@ -62,7 +62,7 @@ def predict(run: Run, file: Path) -> Predictions:
     known = (found >= 0).all(axis=1)
     values = np.full(len(pairs), math.nan)
     values[known] = _entries(run.solution, found[known, 0], found[known, 1])
-    return Predictions(headings, pairs, values, ROW_IDS in run.solution)
+    return Predictions(headings, pairs, values, run.solution.keys() >= {ROW_IDS, COLUMN_IDS})
 
 
 def write_predictions(path: Path, found: Predictions, force: bool = False) -> None:
