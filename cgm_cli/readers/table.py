@@ -226,6 +226,12 @@ def rows_in(
     return checked_rows(rows_of(read_lines(path, name, encoding), decimal, name), name), ()
 
 
+def misses_cells(path: Path, name: str) -> bool:
+    """Whether a value is missing in a table that is a text."""
+    rows = rows_of(read_lines(path, name), None, name)
+    return any(cell.casefold() in MISSING for _, cells in rows for cell in cells)
+
+
 def checked_rows(found: Iterable[Row], name: str) -> list[Row]:
     """All rows, that of headings included. DataError for a table that is empty, or has rows of different lengths."""
     rows = list(found)

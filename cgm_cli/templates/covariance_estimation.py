@@ -87,7 +87,7 @@ class CovarianceEstimation(Template):
     class Spec(TemplateSpec):
         template: Literal["covariance-estimation"]
         covariance: Annotated[RandomSamples | ArrayField | None, ByKeys()] = Field(
-            None, description="C, symmetric; or {variables: 40, samples: 30} of random samples"
+            None, description="C, symmetric, or one triangle of it; or {variables: 40, samples: 30} of random samples"
         )
         points: ArrayField | None = Field(None, description="or samples, one per row, whose covariance is taken")
         standardise: bool = Field(False, description="of `points`: their correlations in place of covariances")
@@ -165,7 +165,7 @@ class CovarianceEstimation(Template):
         Heatmap("the sparse part", "sparse"),
     )
 
-    listing = Listing("estimate", "variable", "estimate")
+    listing = Listing("estimate", "variable", "estimates")
 
     def __init__(
         self,

@@ -81,8 +81,8 @@ class SparsePCA(Template):
         template: Literal["sparse-pca"]
         covariance: Annotated[Literal["pitprops"] | RandomGenes | ArrayField | None, ByKeys()] = Field(
             None,
-            description="S, symmetric; `pitprops`: correlations of 13 measurements (Jeffers 1967); or {genes: 500} of "
-            "random samples",
+            description="S, symmetric, or one triangle of it; `pitprops`: correlations of 13 measurements (Jeffers "
+            "1967); or {genes: 500} of random samples",
         )
         points: ArrayField | None = Field(None, description="or samples, one per row, whose covariance is taken")
         standardise: bool = Field(False, description="of `points`: their correlations in place of covariances")
