@@ -451,6 +451,7 @@ BLOBS = "a,b,kind\n" + "".join(
     f"{x + 10 * side},{x},{'left' if side else 'right'}\n" for x in range(4) for side in (0, 1)
 )
 NAMED = "\n".join(f"{line},{number or 'who'}{'th' * bool(number)}" for number, line in enumerate(BLOBS.splitlines()))
+INDEXED = "\n".join(f"{number - 1 if number else ''},{line}" for number, line in enumerate(BLOBS.splitlines()))
 RATINGS = "userId,movieId,rating\n" + "".join(f"u{i},m{j},{1 + (i * j) % 5}\n" for i in range(6) for j in range(5))
 
 
@@ -477,7 +478,15 @@ def test_what_does_not_say_its_problem_is_offered_templates(here, content, templ
         ("kmeans-sdp", NAMED, {"clusters": 2, "points": {"names": "who"}, "labels": {"column": "kind"}}),
         ("kmeans-sdp", "who,a,b\nu,0,1\nv,.5,1\nw,7,8\n", {"clusters": 3, "points": {"names": "who"}}),
         ("kmeans-sdp", "0,1\n0.5,1\n7,8\n7,9\n", {"clusters": 3}),
+        ("kmeans-sdp", INDEXED, {"points": {"columns": ["a", "b"], "names": 1}}),
         ("elastic-net", BLOBS, {"data": {"target": "b", "except": ["kind"]}}),
+        ("elastic-net", NAMED, {"data": {"target": "b", "names": "who", "except": ["kind"]}}),
+        ("sparse-regression", INDEXED, {"data": {"target": "b", "names": 1, "except": ["kind"]}}),
+        ("least-absolute-deviations", "id;a;b\n7;1,5;2\n9;2;4\n11;3;5,5\n", {"data": {"target": "b", "names": "id"}}),
+        ("svm", NAMED, {"data": {"target": "kind", "names": "who"}}),
+        ("svm", INDEXED, {"data": {"target": "kind", "names": 1}}),
+        ("svm", f"{NAMED}\n,NA,left,zo\n", {"data": {"target": "kind", "names": "who", "missing": "drop"}}),
+        ("kmeans-sdp", f"{BLOBS}1,2,NA\n", {"clusters": 2, "points": {"columns": ["a", "b"], "missing": "drop"}}),
         ("sparse-regression", "y,x\n1,2\n2,4.5\n3,5.5\n4,8\n5,10\n", {"data": {"target": "y"}}),
         ("matrix-completion", RATINGS, {"ratings": {"user": "userId", "value": "rating"}, "held_out": 0.1}),
         ("lovasz-theta", "source,target\na,b\nb,c\n", {"graph": {}}),
@@ -504,7 +513,8 @@ def test_a_template_and_a_file_make_a_spec_that_runs(here, template, content, ex
         ("quadratic-assignment", BLOBS, "does not begin with the order of its matrices"),
         ("matrix-completion", "a,b\n1,2\n2,3\n", "has 2 columns, and ratings are three"),
         ("low-rank-denoising", BLOBS, "not a readable image|cannot identify"),
-        ("svm", "a,b\nx,1\ny,2\n", "two columns of numbers, or more"),
+        ("svm", "a,b\nx,1\ny,2\n", "a target one of two different values"),
+        ("elastic-net", "a,b\nx,1\ny,2\n", "two columns of numbers, or more"),
     ],
 )
 def test_a_template_and_a_file_it_cannot_take(here, capsys, template, content, match):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,25 +28,32 @@ GAP = 1e-3
 
 
 def certify_cut(
-    graph: Path, cut: Path, within: float | None, time: float, seed: int, asked: Callable[[], bool]
+    graph: Path,
+    cut: Path,
+    within: float | None,
+    time: float,
+    seed: int,
+    asked: Callable[[], bool],
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Certificate, sp.csr_array]:
     """The certificate, and the adjacency matrix of the graph.
 
     graph: in any format that `cgm solve` takes. cut: the side of each node, of two: a line each in the order of the
     nodes, or a table of the name of each and its side. within: a relative distance that is enough. time: seconds.
-    asked: polled; True ends it.
+    asked: polled; True ends it. options: of the graph, as in a spec; an `encoding` is that of both files.
 
     Raises DataError for files that do not hold this.
     """
     began = perf_counter()
     stop = {"gap": GAP if within is None else min(GAP, 0.25 * within), "time": time}
-    problem = {"template": "max-cut", "graph": {"file": str(graph.absolute())}, "hyperplanes": 1}
+    options = options or {}
+    problem = {"template": "max-cut", "graph": {"file": str(graph.absolute()), **options}, "hyperplanes": 1}
     # JSON is YAML.
     instance = build(loads(json.dumps({"name": "cut", "problem": problem, "stop": stop, "seed": seed})))
     template = instance.template
     assert isinstance(template, MaxCut)
     nodes = template.adjacency.shape[0]
-    signs = _signs(read_sides(cut, template.labels, nodes), nodes, visible(str(cut)))
+    signs = _signs(read_sides(cut, template.labels, nodes, options.get("encoding")), nodes, visible(str(cut)))
     value = 0.25 * float(signs @ (template.laplacian @ signs))
     history: list[tuple[float, float]] = []
     watch = _Watch(lambda bound: history.append((perf_counter() - began, bound)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,16 +31,37 @@ Cut = Annotated[
 Within = Annotated[str | None, typer.Option(help="How near the best is near enough: 2% or 0.02.")]
 Time = Annotated[str, typer.Option(help="The time there is: 60s, 10m, 1h.")]
 Failure = Annotated[float, typer.Option(help="The probability with which a proof by samples may fail.")]
-Columns = Annotated[str | None, typer.Option(help="Columns of a table: headings, numbers or ranges, `x,y` or `1..2`.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of a table: headings, numbers or ranges, `x,y` or `1..2`; of a list of edges, those of the nodes."
+    ),
+]
 Except = Annotated[str | None, typer.Option("--except", help="Or those that are left out: `name,id`.")]
 Decimal = Annotated[str | None, typer.Option(help="What stands before a fraction in a table, `.` or `,`.")]
-Out = Annotated[Path | None, typer.Option(help="Write the cluster of each point to this file, a line each.")]
+Names = Annotated[
+    str | None,
+    typer.Option(
+        help="A column of a table that names the points; --labels may then be of two columns, name and cluster."
+    ),
+]
+Missing = Annotated[str | None, typer.Option(help="`drop` leaves out the rows of a table with a missing value.")]
+Encoding = Annotated[str | None, typer.Option(help="Of the text of all files, such as windows-1252.")]
+Sheet = Annotated[str | None, typer.Option(help="Of a workbook, .xlsx: name of the sheet, or its number from 1.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Write the cluster of each point to this file, a line each; behind its name, if it has one."),
+]
 Page = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE", help="Write a page with the clustering or the cut, what is open, and the gap over time."
     ),
 ]
+
+
+OF_GRAPHS = {"columns", "encoding", "sheet"}
+"""Options of tables that lists of edges have as well."""
 
 
 def certify(
@@ -55,6 +76,10 @@ def certify(
     columns: Columns = None,
     without: Except = None,
     decimal: Decimal = None,
+    names: Names = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     out: Out = None,
     page: Page = None,
     json: Json = False,
@@ -71,7 +96,23 @@ def certify(
     share, seconds = _share(within), _seconds(time)
     if (cut is None) == (clusters is None and labels is None):
         raise typer.BadParameter("give --clusters or --labels for points, or --cut for a graph")
-    table = _table(columns, without, decimal)
+    table = _table(
+        {
+            "columns": _listed(columns, "columns"),
+            "except": _listed(without, "except"),
+            "decimal": decimal,
+            "names": _numbered(names),
+            "missing": missing,
+            "encoding": encoding,
+            "sheet": _numbered(sheet),
+        }
+    )
+    if labels is not None and missing == "drop":
+        raise typer.BadParameter("--missing drop would leave out rows of the points, and none of --labels")
+    if cut is not None and (others := table.keys() - OF_GRAPHS):
+        raise typer.BadParameter(f"--{min(others)} is of points, and not of a graph")
+    if cut is not None and len(table.get("columns", "of")) != 2:
+        raise typer.BadParameter("--columns: a list of edges has two columns of nodes")
     with stop_on_signals() as request:
         try:
             from cgm_cli.certificates.cuts import certify_cut
@@ -84,14 +125,15 @@ def certify(
             tell_if_slow()
             if out is not None:
                 check_writable(out, [path for path in (data, labels, cut) if path is not None])
+            called: list[str] | None = None
             write_page = None if page is None else _page_writer(page, data.name)
             if cut is not None:
-                found, subject = certify_cut(data, cut, share, seconds, seed, asked)
+                found, subject = certify_cut(data, cut, share, seconds, seed, asked, table)
             else:
-                subject = read_points(data, table, tell)
+                subject, called = read_points(data, table, tell)
                 found = certify_points(
                     subject,
-                    None if labels is None else read_labels(labels),
+                    None if labels is None else read_labels(labels, called, encoding),
                     clusters,
                     within=share,
                     time=seconds,
@@ -104,7 +146,7 @@ def certify(
             raise typer.Exit(130) from None
     _show(found, share, json)
     if out is not None:
-        write_labels(out, found.labels)
+        write_labels(out, found.labels, called)
     if write_page is not None:
         write_page(found, subject)
     if found.interrupted:
@@ -134,24 +176,35 @@ def _show(found: Certificate, share: float | None, json: bool) -> None:
         typer.echo(f"The {100.0 * share:g} % asked for are not proven.")
 
 
-def _table(columns: str | None, without: str | None, decimal: str | None) -> dict[str, Any]:
-    """How a table is to be read, as in a spec."""
-    if columns is not None and without is not None:
-        raise typer.BadParameter("give --columns or --except, not both")
-    if decimal not in (None, ".", ","):
-        raise typer.BadParameter(f"--decimal: expected `.` or `,`, got `{decimal}`")
-    found = {"columns": _names(columns, "columns"), "except": _names(without, "except"), "decimal": decimal}
-    return {key: value for key, value in found.items() if value is not None}
+def _table(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How a table is to be read, as in a spec, whose words say what cannot be."""
+    from pydantic import ValidationError
+
+    from cgm_cli.spec.fields import TableOptions
+
+    found = {key: value for key, value in given.items() if value is not None}
+    try:
+        TableOptions.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "".join(f"--{part}: " for part in first["loc"][:1])
+        raise typer.BadParameter(option + first["msg"].removeprefix("Value error, ")) from None
+    return found
 
 
-def _names(text: str | None, option: str) -> list[str | int] | None:
+def _listed(text: str | None, option: str) -> list[str | int] | None:
     """Headings, and numbers from 1."""
     if text is None:
         return None
-    found = [int(part) if part.isdecimal() else part for part in map(str.strip, text.split(",")) if part]
+    found = [_numbered(part) for part in map(str.strip, text.split(",")) if part]
     if not found or 0 in found:
         raise typer.BadParameter(f"--{option}: expected headings, or numbers from 1, with commas between, got `{text}`")
-    return found
+    return [part for part in found if part is not None]
+
+
+def _numbered(text: str | None) -> str | int | None:
+    """A name, or a number."""
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _share(text: str | None) -> float | None:

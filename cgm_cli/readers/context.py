@@ -20,15 +20,18 @@ from cgm_cli.readers.checks import finished
 from cgm_cli.readers.content import digest_in
 from cgm_cli.readers.entries import Entries
 from cgm_cli.readers.files import FILE, NOTHING, file_kind, sha256
+from cgm_cli.readers.frames import FRAMES, WORKBOOK
 from cgm_cli.readers.functions import UserCode, user_code
 from cgm_cli.readers.graphs import read_graph
+from cgm_cli.readers.head import Head
 from cgm_cli.readers.images import Picture, read_picture
 from cgm_cli.readers.memory import available_memory, check_fits, human
 from cgm_cli.readers.names import places_of
 from cgm_cli.readers.numbered_headings import told_numbered_heading
 from cgm_cli.readers.numpy_files import dimensions
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
-from cgm_cli.readers.table import SUFFIXES, Table, read_named
+from cgm_cli.readers.table import SUFFIXES, Table, misses_cells, read_named
+from cgm_cli.readers.text import headings_in
 from cgm_cli.spec.fields import (
     ArrayField,
     ColumnName,
@@ -119,22 +122,23 @@ class BuildContext:
         self.remarks.append(f"`{called}` was run, of {visible(str(path))}.")
         return made
 
-    def array(self, value: ArrayField, copies: int = 1) -> np.ndarray:
+    def array(self, value: ArrayField, copies: int = 1, takes_nan: bool = False) -> np.ndarray:
         """A new float64 array (0-d, 1-d or 2-d), every entry finite; DataError or ProblemError otherwise.
 
         copies: how many arrays of its size there will be at the same time, itself included, in what is done with it
-        first: where they do not fit into memory, a large file is refused before it is unpacked.
+        first: where they do not fit into memory, a large file is refused before it is unpacked. takes_nan: as of
+        `matrix`.
         """
-        array = self.matrix(value, copies)
+        array = self.matrix(value, copies, takes_nan)
         if is_sparse(array):
             check_fits(called(value, "the matrix"), 8 * array.shape[0] * array.shape[1])
             return array.toarray()
         return array
 
-    def named_array(self, value: ArrayField) -> NamedArray:
+    def named_array(self, value: ArrayField, copies: int = 1, takes_nan: bool = False) -> NamedArray:
         """Like `array`, with the names that a table has."""
         self.row_names = self.headings = None
-        return NamedArray(self.array(value), self.row_names, self.headings)
+        return NamedArray(self.array(value, copies, takes_nan), self.row_names, self.headings)
 
     def matrix(self, value: ArrayField, copies: int = 1, takes_nan: bool = False) -> np.ndarray | sp.csr_array:
         """Like `array`, but a two-dimensional sparse file stays sparse. takes_nan: whether an entry may be nan, for one
@@ -144,8 +148,17 @@ class BuildContext:
             return _scaled(self._columns(value, takes_nan), value)
         if isinstance(value, FileArray):
             path = self.find(value.file)
-            found = read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
-            if path.suffix.lower() in SUFFIXES and isinstance(found, np.ndarray):
+            is_table = path.suffix.lower() in SUFFIXES
+            if path.suffix.lower() in FRAMES:
+                return self._by_cells(value, takes_nan)
+            try:
+                found = read_array(path, value.key, value.transpose, called(value), copies, takes_nan=takes_nan)
+            except DataError:
+                if takes_nan and is_table and misses_cells(path, called(value)):
+                    return self._by_cells(value, takes_nan)
+                raise
+            if is_table and isinstance(found, np.ndarray):
+                self.headings = None if value.transpose else headings_in(Head.of(path).lines, called(value))
                 self.remarks += told_numbered_heading(called(value), found.T if value.transpose else found)
             return _scaled(found, value)
         _check_rows(value)
@@ -250,9 +263,15 @@ class BuildContext:
         self.remarks += found.remarks
         return found
 
+    def _by_cells(self, value: FileArray, takes_nan: bool) -> np.ndarray:
+        """All columns of a table; a vector of one."""
+        found = self._columns(TableArray(**value.model_dump()), takes_nan)
+        is_vector = found.shape[0 if value.transpose else 1] == 1
+        return _scaled(found.reshape(-1) if is_vector else found, value)
+
     def _columns(self, value: TableArray, takes_nan: bool) -> np.ndarray:
         if value.key is not None:
-            raise DataError(f"{called(value)}: a table has no `key`")
+            raise DataError(f"{called(value)}: a table has no `key` (a workbook, {WORKBOOK}, has a `sheet`)")
         asked = () if value.column is None else (value.column,)
         table = self.table(value.file, value, asked)
         places = [table.place(each) for each in asked] or table.places(value)
@@ -290,7 +309,9 @@ class BuildContext:
         `cgm_cli.readers.graphs`; what was recognised in it becomes a remark.
         """
         name = called(value, "the graph")
-        asked = (value.columns, value.weight, value.encoding) if isinstance(value, GraphFile) else (None, None, None)
+        asked = (None, None, None, None)
+        if isinstance(value, GraphFile):
+            asked = value.columns, value.weight, value.encoding, value.sheet
         if isinstance(value, TableArray):
             self.row_names = None
             return Graph(adjacency_of(name, self.matrix(value)), self.row_names or self.headings)

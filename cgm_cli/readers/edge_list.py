@@ -18,12 +18,12 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.adjacency import Graph, adjacency
-from cgm_cli.readers.frames import FRAMES, frame_rows
+from cgm_cli.readers.frames import FRAMES, refuse_sheet
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.matrix_table import matrix_in
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.plain_edges import read_plain
-from cgm_cli.readers.table import Row, Table, checked_rows, rows_of, separator, table_of
+from cgm_cli.readers.table import Row, Table, checked_rows, rows_in, rows_of, separator, table_of
 from cgm_cli.readers.text import lines_of, number_in, read_text
 from cgm_cli.spec.fields import ColumnName
 from cgm_cli.text import counted, quoted
@@ -97,6 +97,7 @@ def read_edges(
     columns: Sequence[ColumnName] | None = None,
     weight: ColumnName | None = None,
     encoding: str | None = None,
+    sheet: str | int | None = None,
 ) -> Graph:
     """The graph of a list of edges, or of a matrix in a table (see `cgm_cli.readers.matrix_table`).
 
@@ -105,9 +106,11 @@ def read_edges(
     without a heading that says so is told. DataError with line and column for what is no edge.
     """
     given = columns is not None or weight is not None
+    remarks: tuple[str, ...] = ()
     if path.suffix.lower() in FRAMES:
-        rows = checked_rows(frame_rows(path, name), name)
+        rows, remarks = rows_in(path, None, name, sheet=sheet)
     else:
+        refuse_sheet(path, name, sheet)
         text = read_text(path, name, encoding)
         plain = None if given else read_plain(text, name)
         if plain is not None:
@@ -119,7 +122,7 @@ def read_edges(
     if found is None:
         matrix = matrix_in(name, rows)
         if matrix is not None:
-            return matrix
+            return replace(matrix, remarks=(*remarks, *matrix.remarks))
         if len(rows[0][1]) not in (2, 3):
             raise DataError(
                 f"{name}: line {rows[0][0]} has {counted(len(rows[0][1]), 'cell')}, and "
@@ -138,7 +141,9 @@ def read_edges(
     weights = np.ones(len(table.rows)) if found.weight is None else _weights(table, found.weight)
     ends = np.array(nodes, np.int64).reshape(-1, 2)
     return Graph(
-        adjacency(name, len(labels), ends[:, 0], ends[:, 1], weights), labels, (*table.remarks, *_told(table, found))
+        adjacency(name, len(labels), ends[:, 0], ends[:, 1], weights),
+        labels,
+        (*remarks, *table.remarks, *_told(table, found)),
     )
 
 

@@ -82,6 +82,6 @@ def unpacked(array: np.ndarray) -> list[str]:
     return array.astype(np.uint8, casting="safe").tobytes().decode().split("\n")
 
 
-def named_arrays(labels: list[str] | None) -> dict[str, np.ndarray]:
+def named_arrays(labels: list[str] | None, name: str = LABELS) -> dict[str, np.ndarray]:
     """Labels as arrays of a solution: one, or none where there are no labels."""
-    return {} if labels is None else {LABELS: packed(labels)}
+    return {} if labels is None else {name: packed(labels)}

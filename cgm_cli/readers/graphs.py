@@ -10,7 +10,7 @@ from cgm_cli.errors import DataError
 from cgm_cli.readers import dimacs, edge_list, graph6, gset, networks
 from cgm_cli.readers.adjacency import Graph, adjacency_of
 from cgm_cli.readers.checks import finished
-from cgm_cli.readers.frames import FRAMES
+from cgm_cli.readers.frames import FRAMES, refuse_sheet
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.market import looks_like as looks_like_market
 from cgm_cli.readers.market import read_market
@@ -67,16 +67,18 @@ def read_graph(
     columns: Sequence[ColumnName] | None = None,
     weight: ColumnName | None = None,
     encoding: str | None = None,
+    sheet: str | int | None = None,
 ) -> Graph:
     """The graph in a file: see `cgm_cli.readers.adjacency` for edges from a node to itself, and those given more than
     once. columns, weight: those of a list of edges, as `cgm_cli.readers.edge_list` takes them, or what weights of edges
-    that have names for their numbers are called. encoding: of a list of edges.
+    that have names for their numbers are called. encoding, sheet: of a list of edges.
 
     DataError, with the line where there is one, for what is damaged; what looks like nothing is read as G-set.
     """
     name = name or str(path)
     if path.suffix.lower() in FRAMES:
-        return edge_list.read_edges(path, name, columns, weight)
+        return edge_list.read_edges(path, name, columns, weight, sheet=sheet)
+    refuse_sheet(path, name, sheet)
     head = Head.of(path, name, encoding)
     found = next((each for each in FORMATS if each.looks_like(head)), None)
     found = found or next((each for each in FORMATS if head.suffix in each.suffixes), None)

@@ -25,7 +25,7 @@ from cgm_cli.readers.images import read_picture
 from cgm_cli.readers.matpower import read_case
 from cgm_cli.readers.programs import read_program
 from cgm_cli.readers.ratings import RatingsFile, read_ratings
-from cgm_cli.readers.table import Table, are_headings, checked_rows, read_named, rows_in, rows_of, table_of
+from cgm_cli.readers.table import MISSING, Table, are_headings, checked_rows, read_named, rows_in, rows_of, table_of
 from cgm_cli.spec.fields import TableOptions
 from cgm_cli.text import counted, visible
 
@@ -46,6 +46,11 @@ RATING_COLUMNS = (3, 4)
 
 FEWEST = 2
 """Columns of numbers of what is taken for a table where nobody says so."""
+
+_INDEX = {"", "id", "index", "unnamed: 0", "rownames"}
+"""What the first column is called, in small letters, where it counts or names the rows: without a heading as pandas and
+R write it.
+"""
 
 _APART = 0.9
 """Different values among the rows, of a column that has names and no labels: classes have several rows each."""
@@ -73,7 +78,7 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
         return uses("picture")
     name = visible(str(path))
     if head.suffix in FRAMES:
-        rows = rows_in(path, None, name)
+        rows, _ = rows_in(path, None, name)
     elif head.binary:
         return {}
     else:
@@ -87,7 +92,7 @@ def uses_of(path: Path, head: Head) -> dict[str, Use]:
         return {}
     if _are_ratings(table):
         return uses("ratings")
-    rows_of_numbers = uses("table") if len(_numeric(table)) >= FEWEST else {}
+    rows_of_numbers = uses("table") if len(_kinds(table)[1]) >= FEWEST else {}
     return rows_of_numbers | (uses("graph") if edge_list.looks_like(head) else {})
 
 
@@ -110,43 +115,62 @@ def _points(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
     the labels, which are only compared with.
     """
     table = _table(path)
-    numeric, words = _numeric(table), _words(table)
-    called = [place for place in words if _tells_rows_apart(table, place)]
-    words = [place for place in words if place not in called]
+    named, numeric, words = _kinds(table)
     if not numeric:
         raise DataError(f"{visible(str(path))}: no column has numbers")
     points: Given = {"file": name}
-    if words or called or table.headings:
+    if words or named or table.headings:
         points["columns"] = [_called(table, place) for place in numeric]
-    if called:
-        points["names"] = _called(table, called[0])
+    if named:
+        points["names"] = _called(table, named[0])
+    dropped, told = _without_missing(table, [*numeric, *(words if len(words) == 1 else [])])
+    points |= dropped
     if len(words) != 1:
-        return {"clusters": 3, "points": points}, ("How many clusters there are is for you to say.",)
-    labels = {row[1][words[0]] for row in table.rows}
+        return {"clusters": 3, "points": points}, ("How many clusters there are is for you to say.", *told)
+    labels = {row[1][words[0]] for row in table.rows if row[1][words[0]].casefold() not in MISSING}
     remark = f"Clusters: as many as there are different labels in column `{_called(table, words[0])}`."
     return {
         "clusters": len(labels),
         "points": points,
         "labels": {"file": name, "column": _called(table, words[0])},
-    }, (remark,)
+    }, (remark, *told)
 
 
 def _samples(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
     """The last column of numbers is the target, as in most tables, unless one is called so. Lines of LIBSVM have it."""
+    return _with_target(path, name, 0, "features and a target are two columns of numbers, or more")
+
+
+def _of_two_classes(path: Path, name: str) -> tuple[Given, tuple[str, ...]]:
+    """The same of columns, of words or numbers, in which there are two different values."""
+    return _with_target(path, name, 2, "features are columns of numbers, and a target one of two different values")
+
+
+def _with_target(path: Path, name: str, classes: int, needed: str) -> tuple[Given, tuple[str, ...]]:
+    """classes: how many different values the target has, which may be words then; 0 of one of numbers, of any."""
     if svmlight.looks_like(Head.of(path)):
         return {"data": {"file": name}, "test_fraction": 0.2}, ()
     table = _table(path)
-    numeric, words = _numeric(table), _words(table)
-    if len(numeric) < 2:
-        raise DataError(f"{visible(str(path))}: features and a target are two columns of numbers, or more")
+    named, numeric, words = _kinds(table)
+    values = {place: {row[1][place] for row in table.rows} for place in sorted(numeric + words)}
+    goals = [
+        place for place, found in values.items() if sum(each.casefold() not in MISSING for each in found) == classes
+    ]
+    goals = [place for place in (goals if classes else numeric) if set(numeric) - {place}]
+    if not goals:
+        raise DataError(f"{visible(str(path))}: {needed}")
     headings = [heading.casefold() for heading in table.headings or []]
     usual = [headings.index(word) for word in ("target", "y", "label", "class", "outcome") if word in headings]
-    target = next((place for place in usual if place in numeric), numeric[-1])
+    target = next((place for place in usual if place in goals), goals[-1])
     data: Given = {"file": name, "target": _called(table, target)}
-    if words:
-        data["except"] = [_called(table, place) for place in words]
-    return {"data": data, "test_fraction": 0.2}, (
+    if named:
+        data["names"] = _called(table, named[0])
+    if left_out := [place for place in (*named[1:], *words) if place != target]:
+        data["except"] = [_called(table, place) for place in sorted(left_out)]
+    dropped, told = _without_missing(table, [*numeric, target])
+    return {"data": data | dropped, "test_fraction": 0.2}, (
         f"The target is column `{_called(table, target)}`; another one is as good: it is for you to say.",
+        *told,
     )
 
 
@@ -198,12 +222,21 @@ def _called(table: Table, place: int) -> str | int:
     return place + 1
 
 
-def _numeric(table: Table) -> list[int]:
-    return [place for place in range(table.width) if not isinstance(table.classes(place), list)]
+def _kinds(table: Table) -> tuple[list[int], list[int], list[int]]:
+    """Columns that name the rows, and the others: those of numbers, and those with words."""
+    of_words = {place for place in range(table.width) if isinstance(table.classes(place), list)}
+    index = {0} if table.headings and table.headings[0].casefold() in _INDEX else set[int]()
+    named = [place for place in sorted(of_words | index) if _tells_rows_apart(table, place)]
+    others = [place for place in range(table.width) if place not in named]
+    return named, [place for place in others if place not in of_words], [place for place in others if place in of_words]
 
 
-def _words(table: Table) -> list[int]:
-    return [place for place in range(table.width) if isinstance(table.classes(place), list)]
+def _without_missing(table: Table, places: list[int]) -> tuple[Given, tuple[str, ...]]:
+    """What leaves out the rows that miss a cell in these columns, and a sentence; nothing where none does."""
+    count = sum(any(row[1][place].casefold() in MISSING for place in places) for row in table.rows)
+    if not count:
+        return {}, ()
+    return {"missing": "drop"}, (f"Left out for a missing value: {count} of {counted(len(table.rows), 'row')}.",)
 
 
 def _tells_rows_apart(table: Table, place: int) -> bool:
@@ -223,7 +256,7 @@ USES: dict[str, Use] = {
     "sparse-regression": Use("table", "tell one column by a few of the others", _samples),
     "elastic-net": Use("table", "the same, with a penalty", _samples),
     "least-absolute-deviations": Use("table", "the same, not minding outliers", _samples),
-    "svm": Use("table", "tell two classes apart", _samples),
+    "svm": Use("table", "tell two classes apart", _of_two_classes),
     "matrix-completion": Use("ratings", "fill in the ratings that are not there", _ratings),
     "low-rank-denoising": Use("picture", "take the noise off", _noisy),
     "robust-pca": Use("picture", "fill in pixels that are missing", _with_holes),

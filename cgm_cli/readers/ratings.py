@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ from pydantic import Field
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.entries import Entries
+from cgm_cli.readers.frames import FRAMES, frame_rows, refuse_sheet
 from cgm_cli.readers.memory import check_fits
-from cgm_cli.readers.table import Table, are_headings, check_width, commas_told, rows_of
+from cgm_cli.readers.table import Row, Table, are_headings, check_width, commas_told, rows_of
 from cgm_cli.readers.text import number_in, read_lines
-from cgm_cli.spec.fields import ColumnName, EncodingField, StrictModel
+from cgm_cli.spec.fields import ColumnName, EncodingField, SheetField, StrictModel
 from cgm_cli.text import counted, quoted
 
 _RATING_BYTES = 150
@@ -33,15 +35,15 @@ class RatingsFile(StrictModel):
     item: ColumnName = Field(2, description="of the items: its columns")
     value: ColumnName = Field(3, description="of the ratings: its known entries. Of a pair given twice, the last")
     encoding: EncodingField = None
+    sheet: SheetField = None
 
 
 def read_ratings(path: Path, wanted: RatingsFile, name: str) -> tuple[Entries, list[str]]:
     """The ratings in a file, and sentences on what was recognised. DataError with line and column for whatever is none:
     a user or an item without a name, a rating that is no finite number.
     """
-    lines = read_lines(path, name, wanted.encoding)
-    check_fits(name, _RATING_BYTES * len(lines))
-    rows = rows_of(lines, None, name)
+    again, remarks = _rows(path, wanted, name)
+    rows = again()
     first = next(rows, None)
     if first is None:
         raise DataError(f"{name}: is empty")
@@ -54,7 +56,7 @@ def read_ratings(path: Path, wanted: RatingsFile, name: str) -> tuple[Entries, l
     user_at, item_at, value_at = places
     users, items, comma = dict[str, int](), dict[str, int](), ""
     pairs, values = (array("q"), array("q")), array("d")
-    for row in rows if headings is not None else rows_of(lines, None, name):
+    for row in rows if headings is not None else again():
         check_width(row, first, name)
         line, cells = row
         user, item, cell = cells[user_at], cells[item_at], cells[value_at]
@@ -67,7 +69,7 @@ def read_ratings(path: Path, wanted: RatingsFile, name: str) -> tuple[Entries, l
         comma = comma or (cell if "," in cell else "")
     if not values:
         raise DataError(f"{name}: has headings, and no rows")
-    remarks = [commas_told(name, comma)] if comma else []
+    remarks += [commas_told(name, comma)] if comma else []
     indices = np.frombuffer(pairs[0], np.int64) * len(items) + np.frombuffer(pairs[1], np.int64)
     order = np.argsort(indices, kind="stable")
     ordered = indices[order]
@@ -79,6 +81,18 @@ def read_ratings(path: Path, wanted: RatingsFile, name: str) -> tuple[Entries, l
         )
     found = np.frombuffer(values)[order[last]]
     return Entries((len(users), len(items)), ordered[last], found, (list(users), list(items))), remarks
+
+
+def _rows(path: Path, wanted: RatingsFile, name: str) -> tuple[Callable[[], Iterator[Row]], list[str]]:
+    """What goes through the rows of a file, as often as it is called, and remarks on what was read."""
+    if path.suffix.lower() in FRAMES:
+        found, remarks = frame_rows(path, name, wanted.sheet)
+        check_fits(name, _RATING_BYTES * len(found))
+        return lambda: iter(found), list(remarks)
+    refuse_sheet(path, name, wanted.sheet)
+    lines = read_lines(path, name, wanted.encoding)
+    check_fits(name, _RATING_BYTES * len(lines))
+    return lambda: rows_of(lines, None, name), []
 
 
 def _fault(table: Table, line: int, cells: list[str], places: list[int]) -> str:

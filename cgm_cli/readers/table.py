@@ -19,7 +19,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError
 from cgm_cli.readers.checks import reason
-from cgm_cli.readers.frames import FRAMES, frame_rows
+from cgm_cli.readers.frames import FRAMES, frame_rows, refuse_sheet
 from cgm_cli.readers.memory import check_fits
 from cgm_cli.readers.text import left_out, number_in, read_lines, unclosed
 from cgm_cli.spec.fields import ColumnName, TableOptions
@@ -192,13 +192,14 @@ def read_named(path: Path, options: TableOptions, asked: tuple[ColumnName, ...],
     """The table in a file. asked: single columns that are wanted of it. DataError for what is none: it is empty, or
     its rows are of different lengths.
     """
-    rows = rows_in(path, options.decimal, name, options.encoding)
+    rows, remarks = rows_in(path, options.decimal, name, options.encoding, options.sheet)
     first = rows[0][1]
     several = [options.columns] if isinstance(options.columns, str) else options.columns or options.without or []
     ends = [end for each in several if isinstance(each, str) for end in _ends(each, len(first))]
     named = [] if options.names is None else [options.names]
     found = table_of(name, rows, are_headings(first, (*asked, *several, *ends, *named)), options.decimal)
-    return replace(found, named_by=found.place(options.names)) if options.names is not None else found
+    named_by = None if options.names is None else found.place(options.names)
+    return replace(found, named_by=named_by, remarks=(*remarks, *found.remarks))
 
 
 def _ends(wanted: str, width: int) -> list[ColumnName]:
@@ -214,11 +215,21 @@ def _ends(wanted: str, width: int) -> list[ColumnName]:
     return [number if end.isdecimal() else end for end, number in zip(ends, numbers, strict=True)]
 
 
-def rows_in(path: Path, decimal: str | None, name: str, encoding: str | None = None) -> list[Row]:
-    """All rows of a file, as `checked_rows`."""
+def rows_in(
+    path: Path, decimal: str | None, name: str, encoding: str | None = None, sheet: str | int | None = None
+) -> tuple[list[Row], tuple[str, ...]]:
+    """All rows of a file, as `checked_rows`, and remarks on what was read."""
     if path.suffix.lower() in FRAMES:
-        return checked_rows(frame_rows(path, name), name)
-    return checked_rows(rows_of(read_lines(path, name, encoding), decimal, name), name)
+        rows, remarks = frame_rows(path, name, sheet)
+        return checked_rows(rows, name), remarks
+    refuse_sheet(path, name, sheet)
+    return checked_rows(rows_of(read_lines(path, name, encoding), decimal, name), name), ()
+
+
+def misses_cells(path: Path, name: str) -> bool:
+    """Whether a value is missing in a table that is a text."""
+    rows = rows_of(read_lines(path, name), None, name)
+    return any(cell.casefold() in MISSING for _, cells in rows for cell in cells)
 
 
 def checked_rows(found: Iterable[Row], name: str) -> list[Row]:

@@ -108,7 +108,7 @@ def read_table(path: Path, name: str) -> np.ndarray:
     first = next((line for line in lines if _content(line)), None)
     if first is None:
         raise DataError(f"{name}: the file is empty")
-    delimiter = next((mark for mark in (";", ",", "\t") if mark in first.partition("#")[0]), None)
+    delimiter = _delimiter(first)
     if delimiter == "," and all(_PAIR.fullmatch(_content(line)) for line in lines if _content(line)):
         raise DataError(
             f"{name}: `{_content(first)}` may be two numbers, or one with a decimal comma: say `columns: [1, 2]`, or "
@@ -131,6 +131,20 @@ def read_table(path: Path, name: str) -> np.ndarray:
             "cells: every column needs a heading, or none has one"
         )
     return table[:, 0] if table.shape[1] == 1 else table
+
+
+def headings_in(lines: list[str], name: str) -> list[str] | None:
+    """What `read_table` takes for headings, of the lines that a file begins with; None where there are none."""
+    first = next((line for line in lines if _content(line)), "")
+    delimiter = _delimiter(first)
+    if not first or not _is_heading(first, delimiter):
+        return None
+    return [visible(cell.strip().strip('"')) for cell in _headings(first, delimiter, name)]
+
+
+def _delimiter(first: str) -> str | None:
+    """What stands between the cells of a first line; None for blanks."""
+    return next((mark for mark in (";", ",", "\t") if mark in first.partition("#")[0]), None)
 
 
 def _headings(line: str, delimiter: str | None, name: str) -> list[str]:

@@ -29,7 +29,9 @@ def _image(picture: Image, axes: Any) -> None:
         interpolation="nearest",
     )
     axes.set_facecolor("#9fb4c8")
-    axes.set(xticks=[], yticks=[])
+    places, names = range(len(picture.names)), [name.replace("$", r"\$") for name in picture.names]  # no formulas
+    axes.set_xticks(places, names, rotation=90, size=6)
+    axes.set_yticks(places, names, size=6)
     axes.grid(False)
     if picture.colours is not None:
         # Values that a colour stands for; a photograph needs none.

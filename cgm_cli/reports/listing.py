@@ -1,5 +1,5 @@
 """The answer of a run as a table: a line for each node, point or feature, by the name that it has in the data, or for
-each entry of a vector.
+each entry of a vector; of a matrix with the names of its columns above them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.readers.checks import reason
-from cgm_cli.readers.entries import LABELS, unpacked
+from cgm_cli.readers.entries import COLUMN_IDS, LABELS, ROW_IDS, unpacked
 from cgm_cli.reports.arrays import write_new
 from cgm_cli.reports.declared import template_called
 from cgm_cli.runs.load import Run
@@ -43,15 +43,29 @@ def write_listing(path: Path, run: Run, force: bool = False) -> str:
     values = run.solution.get(listing.array)
     if values is None:
         raise DataError(f"{run.path} has saved no {listing.array}: it ended as {run.status.value}.")
+    rows = _names(run, (ROW_IDS, LABELS), len(values))
+    columns = [listing.entry] if values.ndim == 1 else _names(run, (COLUMN_IDS, LABELS), values.shape[1])
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow([listing.row, *columns])
+    entries = values.reshape(len(rows), -1).tolist()
+    table.writerows([name, *row] for name, row in zip(rows, entries, strict=True))
+    write_new(path, text.getvalue().encode(), force)
+    what = listing.entry if values.ndim == 1 else f"{counted(len(columns), 'column')} of {listing.entry}"
+    return f"{listing.row} and {what}, {counted(len(rows), 'line')}"
+
+
+def _names(run: Run, saved_as: tuple[str, ...], count: int) -> list[str]:
+    """What rows or columns are called, by the first of these arrays that the run saved, else by their numbers from 1.
+    DataError for a damaged one.
+    """
+    array = next((run.solution[name] for name in saved_as if name in run.solution), None)
+    if array is None:
+        return [str(number + 1) for number in range(count)]
     try:
-        labels = unpacked(run.solution[LABELS]) if LABELS in run.solution else [str(i + 1) for i in range(len(values))]
-        if len(labels) != len(values):
+        names = unpacked(array)
+        if len(names) != count:
             raise ValueError("there are not as many as entries")
     except (ValueError, TypeError) as error:
         raise DataError(f"{run.path / 'run.h5'}: the labels cannot be read: {reason(error)}.") from error
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow([listing.row, listing.entry])
-    table.writerows(zip(labels, values.tolist(), strict=True))
-    write_new(path, text.getvalue().encode(), force)
-    return f"{listing.row} and {listing.entry}, {counted(len(labels), 'line')}"
+    return names

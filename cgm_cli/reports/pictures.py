@@ -14,6 +14,7 @@ import numpy as np
 
 from cgm_cli.blocks.iterates import written_out
 from cgm_cli.errors import CgmError, part
+from cgm_cli.readers.entries import LABELS, unpacked
 from cgm_cli.readers.images import FORM
 from cgm_cli.reports.curves import thinned
 from cgm_cli.reports.declared import PREFIX, template_called
@@ -27,13 +28,17 @@ _STEPS = 300
 _LEVELS = 14
 _GRID = 41
 """Lines of the grid that the level lines of an objective are drawn from."""
+_NAMED = 24
+"""Rows of a matrix up to which their names can be read beside it."""
 _WRITTEN_OUT = 3000
 """Matrices of an order up to this are written out from their factors only to be seen."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """A matrix, `low` at one end of the colours and `high` at the other. colours: of matplotlib, None for greys."""
+    """A matrix, `low` at one end of the colours and `high` at the other. colours: of matplotlib, None for greys. names:
+    of its rows, and of its columns as well; none where they have none, or are too many.
+    """
 
     title: str
     alt: str
@@ -41,6 +46,7 @@ class Image:
     low: float
     high: float
     colours: str | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,6 +158,13 @@ class PictureSource:
         values, vectors = np.linalg.eigh(solution[X])
         return vectors * np.sqrt(np.maximum(values, 0.0))
 
+    def names(self, shape: tuple[int, ...]) -> tuple[str, ...]:
+        """Of the rows and columns of a small square matrix, where the data have some for as many."""
+        if LABELS not in self.solution or max(shape) > _NAMED:
+            return ()
+        found = tuple(unpacked(self.solution[LABELS]))
+        return found if shape == (len(found), len(found)) else ()
+
     def key(self, name: str) -> np.ndarray:
         """What an order by `name` sorts by, smallest first: an entry per row."""
         array = self.array(name.removeprefix("-"))
@@ -172,18 +185,18 @@ def _see(rows: int) -> None:
 
 def _heatmap(view: Heatmap, saved: PictureSource) -> Image:
     x, groups = saved.array(view.array), 0
-    x = np.abs(x) if np.iscomplexobj(x) else x
+    x, names = np.abs(x) if np.iscomplexobj(x) else x, saved.names(x.shape)
     if view.order:
         keys = [saved.key(name) for name in view.order]
         order, groups = np.lexsort(keys[::-1]), np.unique(keys[0]).size
-        x = x[np.ix_(order, order)]
+        x, names = x[np.ix_(order, order)], tuple(names[row] for row in order if names)
     rows, columns = x.shape
     alt = view.alt.format(rows=rows, columns=columns, least=x.min(), largest=x.max(), groups=groups)
     if view.values == "signed":
         high = float(np.abs(x).max()) or 1.0
-        return Image(view.title, alt, reduced(x, _PIXELS), -high, high, "RdBu_r")
+        return Image(view.title, alt, reduced(x, _PIXELS), -high, high, "RdBu_r", names)
     high = float(np.quantile(x, 0.995))
-    return Image(view.title, alt, reduced(x, _PIXELS), 0.0, high if high > 0 else 1.0, "viridis")
+    return Image(view.title, alt, reduced(x, _PIXELS), 0.0, high if high > 0 else 1.0, "viridis", names)
 
 
 def _photograph(view: Photograph, saved: PictureSource) -> Image:

@@ -16,8 +16,7 @@ from cgm_cli.errors import DataError, ProblemError
 from cgm_cli.numerics.samples import entries
 from cgm_cli.readers.checks import reason
 from cgm_cli.readers.entries import COLUMN_IDS, ROW_IDS, unpacked
-from cgm_cli.readers.table import Table, are_headings, check_width, rows_of
-from cgm_cli.readers.text import read_lines
+from cgm_cli.readers.table import Table, are_headings, rows_in
 from cgm_cli.reports.arrays import write_new
 from cgm_cli.runs.load import Run
 from cgm_cli.spec.fields import ColumnName
@@ -63,7 +62,7 @@ def predict(run: Run, file: Path) -> Predictions:
     known = (found >= 0).all(axis=1)
     values = np.full(len(pairs), math.nan)
     values[known] = _entries(run.solution, found[known, 0], found[known, 1])
-    return Predictions(headings, pairs, values, ROW_IDS in run.solution)
+    return Predictions(headings, pairs, values, run.solution.keys() >= {ROW_IDS, COLUMN_IDS})
 
 
 def write_predictions(path: Path, found: Predictions, force: bool = False) -> None:
@@ -122,11 +121,7 @@ def _pairs(
     file: Path, name: str, asked: tuple[ColumnName, ColumnName], known: tuple[Places, Places]
 ) -> tuple[tuple[str, str], list[tuple[str, str]]]:
     """The headings, and the pairs. A first line that names a known row or column is none of headings."""
-    rows = list(rows_of(read_lines(file, name), None, name))
-    if not rows:
-        raise DataError(f"{name}: is empty")
-    for row in rows:
-        check_width(row, rows[0], name)
+    rows, _ = rows_in(file, None, name)
     first = rows[0][1]
     if len(first) < 2:
         raise DataError(f"{name}: has one column, and pairs of a row and a column are needed")

@@ -288,6 +288,11 @@ EncodingField = Annotated[
     Field(description="of its text, such as windows-1252; left out: as its byte order mark says, else utf-8"),
 ]
 
+SheetField = Annotated[
+    str | Size | None,
+    Field(description="of a workbook, .xlsx: name of the sheet, or its number from 1; left out: the first"),
+]
+
 ColumnName = str | Size
 """A heading, or a number from 1; of several columns also a range: `a..e`, `1..5`."""
 
@@ -309,6 +314,7 @@ class TableOptions(StrictModel):
         "refuse", description="rows with an empty cell, NA, NaN or ? among these columns: an error, or left out"
     )
     encoding: EncodingField = None
+    sheet: SheetField = None
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -342,6 +348,7 @@ class GraphFile(FileArray):
         "what the weights of edges are called; left out: `weight`, else `value`",
     )
     encoding: EncodingField = None
+    sheet: SheetField = None
 
 
 # Strings such as "nan" never get here: the YAML reader yields floats or strings, and strings are refused.

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.maps.diagonal import Diagonal
@@ -23,12 +22,13 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.entries import named_arrays
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, ByKeys, Count, NonNegative, Positive, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
-from cgm_cli.templates.sparse_pca import covariance_of
-from cgm_cli.templates.spectrahedron_game import symmetric
+from cgm_cli.templates.covariances import Covariance, covariance_of, read_covariance
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.views import Heatmap
 
 NEGLIGIBLE = 1e-2
@@ -87,7 +87,7 @@ class CovarianceEstimation(Template):
     class Spec(TemplateSpec):
         template: Literal["covariance-estimation"]
         covariance: Annotated[RandomSamples | ArrayField | None, ByKeys()] = Field(
-            None, description="C, symmetric; or {variables: 40, samples: 30} of random samples"
+            None, description="C, symmetric, or one triangle of it; or {variables: 40, samples: 30} of random samples"
         )
         points: ArrayField | None = Field(None, description="or samples, one per row, whose covariance is taken")
         standardise: bool = Field(False, description="of `points`: their correlations in place of covariances")
@@ -130,7 +130,7 @@ class CovarianceEstimation(Template):
             return self
 
         def build(self, context: BuildContext) -> CovarianceEstimation:
-            covariance, truth = self._read(context)
+            (covariance, names), truth = self._read(context)
             n = len(covariance)
             # C, x, its images, multipliers, and what projections need.
             context.reserve("matrices", 8 * 16 * covariance.size)
@@ -141,27 +141,17 @@ class CovarianceEstimation(Template):
             radius = float(np.trace(covariance)) if self.radius is None else self.radius
             if radius == 0.0:
                 raise ProblemError("no variable varies: the covariance is 0")
-            return CovarianceEstimation(covariance, self.structure, self.penalty, radius, truth)
+            return CovarianceEstimation(covariance, self.structure, self.penalty, radius, truth, names)
 
-        def _read(self, context: BuildContext) -> tuple[np.ndarray, np.ndarray | None]:
+        def _read(self, context: BuildContext) -> tuple[Covariance, np.ndarray | None]:
             """C, and what samples were drawn from, if they were."""
-            if self.points is not None:
-                with located("points"):
-                    points = context.array(self.points, copies=2)
-                    if points.ndim != 2:
-                        raise ProblemError(f"points are a matrix, one a row, not {named(points.shape)}")
-                    context.reserve("covariance", 8 * points.shape[1] ** 2)
-                    return covariance_of(points, self.standardise), None
+            if not isinstance(self.covariance, RandomSamples):
+                return read_covariance(context, self.covariance, self.points, self.standardise), None
             with located("covariance"):
-                if isinstance(self.covariance, RandomSamples):
-                    context.reserve("covariance", 2 * 8 * self.covariance.variables**2)
-                    covariance, truth = self.covariance.drawn(context)
-                    spread = self.covariance.noise**2 * np.eye(len(truth))
-                    return covariance, truth if self.structure == "both" else truth + spread
-                assert self.covariance is not None
-                found = symmetric(context.array(self.covariance))
-                assert isinstance(found, np.ndarray)
-                return found, None
+                context.reserve("covariance", 2 * 8 * self.covariance.variables**2)
+                covariance, truth = self.covariance.drawn(context)
+            spread = self.covariance.noise**2 * np.eye(len(truth))
+            return Covariance(covariance), truth if self.structure == "both" else truth + spread
 
     measures = (
         Metric("rank", "eigenvalues of X that are not negligible"),
@@ -175,11 +165,20 @@ class CovarianceEstimation(Template):
         Heatmap("the sparse part", "sparse"),
     )
 
+    listing = Listing("estimate", "variable", "estimates")
+
     def __init__(
-        self, covariance: np.ndarray, structure: str, penalty: float, radius: float, truth: np.ndarray | None = None
+        self,
+        covariance: np.ndarray,
+        structure: str,
+        penalty: float,
+        radius: float,
+        truth: np.ndarray | None = None,
+        names: list[str] | None = None,
     ):
-        """covariance, truth: symmetric (n, n), of two variables at least with the structure `sum`."""
+        """covariance, truth: symmetric (n, n), of two variables at least with the structure `sum`. names: of them."""
         self.covariance, self.structure, self.penalty, self.truth = covariance, structure, penalty, truth
+        self.names = names
         n, shape = len(covariance), covariance.shape
         domain = PSDTrace(n, radius, fixed_trace=False)
         if structure == "both":
@@ -217,8 +216,9 @@ class CovarianceEstimation(Template):
             "nonzeros": float(np.mean(off > NEGLIGIBLE * np.abs(self.covariance).max())) if off.size else 0.0,
         }
         if self.structure == "both":
-            return Rounding(figures, {"estimate": x})
-        return Rounding(figures, {"estimate": x + sparse, "low_rank": x, "sparse": sparse})
+            return Rounding(figures, {"estimate": x, **named_arrays(self.names)})
+        parts = {"estimate": x + sparse, "low_rank": x, "sparse": sparse}
+        return Rounding(figures, {**parts, **named_arrays(self.names)})
 
     def sparse_part(self, x: np.ndarray) -> np.ndarray:
         """The best S beside X, of the structure `sum`."""

@@ -19,7 +19,7 @@ from cgm_cli.methods.answers import Multiples
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.adjacency import Graph
 from cgm_cli.readers.context import BuildContext
-from cgm_cli.readers.entries import COLUMN_IDS, named_arrays, packed
+from cgm_cli.readers.entries import COLUMN_IDS, named_arrays
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ByKeys, GraphField, Size, StrictModel, TemplateSpec
 from cgm_cli.spec.metrics import Metric
@@ -147,9 +147,8 @@ class GraphMatching(Template):
         if self.truth is not None:
             figures["recovered"] = float(np.mean(best == self.truth))
         arrays = {"matching": best[: self.graphs[0].adjacency.shape[0]], "permutation": best}
-        labels = self.graphs[1].labels
-        names = {} if labels is None else {COLUMN_IDS: packed(labels)}
-        return Rounding(figures, {**arrays, **named_arrays(self.graphs[0].labels), **names})
+        names = named_arrays(self.graphs[0].labels) | named_arrays(self.graphs[1].labels, COLUMN_IDS)
+        return Rounding(figures, arrays | names)
 
     def claims(self) -> Sequence[Claim]:
         return (Claim("mismatch", Mismatch(self.first, self.second, "permutation"), limit=1.0),)

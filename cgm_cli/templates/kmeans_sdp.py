@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.base import Domain
@@ -21,6 +22,7 @@ from cgm_cli.blocks.iterates import DenseIterate, Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.inner_product import Cost
+from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.row_sums import RowSums
 from cgm_cli.blocks.penalties.box import Nonnegative
 from cgm_cli.blocks.penalties.equals import Equals
@@ -49,6 +51,7 @@ from cgm_cli.templates.clustering import (
     squared_distances,
 )
 from cgm_cli.templates.digits import DIGITS, digit_features
+from cgm_cli.templates.linked_points import LinkedPoints
 from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.side_information import SideInformation, pairs_of
 from cgm_cli.templates.triangles import ClusteringTriangles
@@ -120,7 +123,9 @@ class KMeansSDP(Template):
             description="fantope-face (rows sum to one), fantope (eigenvalues in [0, 1]), or trace (the paper's)",
         )
         must_link: ArrayField | None = Field(
-            None, description="pairs of points, numbered from 0, that are in one cluster: two numbers a row"
+            None,
+            description="pairs of points, numbered from 0, that are in one cluster: two numbers a row. Points that are "
+            "linked have one row of x",
         )
         cannot_link: ArrayField | None = Field(None, description="pairs of points that are not in one cluster")
         min_size: Size | None = Field(None, description="the fewest points of a cluster")
@@ -187,7 +192,7 @@ class KMeansSDP(Template):
                 )
             known = self._known(context, n)
             if not self._is_lean(n, known):
-                context.reserve("distances", 8 * n * n)
+                context.reserve("distances", 8 * (n if known is None else known.sizes.size) ** 2)
             context.reserve("scikit-learn", KMEANS_BYTES)
             load_kmeans()
             return KMeansSDP(points, labels, self, context.seed, names, known, self._is_lean(n, known))
@@ -268,7 +273,7 @@ class KMeansSDP(Template):
         """points (n, d), labels (n,) integers from 0 or None. names: of the points. known: of the clusters. is_lean:
         the distances are kept in factors, and so is X.
         """
-        self.names, self.known = names, known
+        self.names, self.known, self.linked = names, known, None
         self.points, self.labels, self.spec, self.seed = points, labels, spec, seed
         tight = spec.inequalities == "triangle"
         if is_lean:
@@ -276,7 +281,11 @@ class KMeansSDP(Template):
             labels = kmeans(points, spec.clusters, FIRST, seed)
             self.problem = relaxation_in_factors(points, labels, spec.clusters, spec.weights)
             return
-        problem = relaxation(squared_distances(points), spec.clusters, spec.domain, spec.weights, tight)
+        if known is not None and known.together.size:
+            self.linked = LinkedPoints(points, known.parts)
+        roots = None if self.linked is None else self.linked.roots
+        costs = squared_distances(points) if self.linked is None else self.linked.costs()
+        problem = relaxation(costs, spec.clusters, spec.domain, spec.weights, tight, roots)
         self.problem = problem if known is None else replace(problem, terms=(*problem.terms, *known.terms()))
 
     def metrics(self, iterate: Iterate) -> Mapping[str, float]:
@@ -288,7 +297,9 @@ class KMeansSDP(Template):
 
     def quick_value(self, iterate: Iterate, rng: np.random.Generator) -> float:
         k = self.spec.clusters
-        return kmeans_value(self.points, spread_and_assign(self._denoised(iterate), k, rng), k)
+        labels = spread_and_assign(self._denoised(iterate), k, rng)
+        is_answer = self.known is None or self.known.holds(labels)
+        return kmeans_value(self.points, labels, k) if is_answer else np.nan
 
     def round(
         self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
@@ -333,7 +344,8 @@ class KMeansSDP(Template):
             metrics["point_error"] = point_error(best, self.labels, k)
         if bound is not None and bound > 0:
             metrics["certified_percent"] = 100.0 * max(0.0, least / (0.5 * bound) - 1.0)
-        return Rounding(metrics, {"clusters": best, "denoised": denoised, **named_arrays(self.names)})
+        parts = {} if self.linked is None else {"parts": self.linked.parts}
+        return Rounding(metrics, {"clusters": best, "denoised": denoised, **parts, **named_arrays(self.names)})
 
     def claims(self) -> Sequence[Claim]:
         """Half the optimum of the relaxation is no more than the value of any clustering."""
@@ -355,6 +367,8 @@ class KMeansSDP(Template):
 
     def _denoised(self, iterate: Iterate) -> np.ndarray:
         """X P (n, d): row i is the mean of the points that X puts together with point i."""
+        if (linked := self.linked) is not None:
+            return linked.denoised(iterate.point.times(linked.roots[:, None] * linked.means))
         if isinstance(iterate, DenseIterate):
             return iterate.array @ self.points
         return iterate.point.times(self.points)
@@ -380,28 +394,35 @@ def relaxation(
     domain: str = "fantope-face",
     weights: Weights | None = None,
     triangles: bool = False,
+    roots: np.ndarray | None = None,
 ) -> CompositeProblem:
     """min <cost, X> subject to X 1 = 1, X >= 0, X positive semidefinite, tr X = k; cost (n, n), symmetric. triangles:
-    whether X has to meet the triangle inequalities, too, which are looked for in a cost that is an array.
+    whether X has to meet the triangle inequalities, too, which are looked for in a cost that is an array. roots s (n,):
+    of points that are linked, whose matrix is to meet X s = s (see cgm_cli.templates.linked_points).
     """
     n, weights = cost.shape[0], weights or Weights()
-    terms = [
-        Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows),
-        Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative),
-    ]
+    place = _domain(domain, np.ones(n) if roots is None else roots, clusters)
+    terms = [Term("nonnegative", Identity((n, n)), Nonnegative((n, n)), weights.nonnegative)]
+    if roots is None:
+        terms.insert(0, Term("rows", RowSums((n, n)), Equals((n,), np.ones(n)), weights.rows))
+    elif not isinstance(place, FantopeFace):  # all over which they hold
+        sums = MatrixMap(sp.csr_array(sp.kron(sp.eye_array(n), roots[None, :])), (n, n))
+        terms.insert(0, Term("rows", sums, Equals((n,), roots), weights.rows))
     if triangles and n > 2:
         assert isinstance(cost, np.ndarray)
-        family = ClusteringTriangles(cost)
+        family = ClusteringTriangles(cost, roots)
         terms.append(Term.of_family("triangles", family, family.first, weights.triangles))
-    return CompositeProblem(_domain(domain, n, clusters), Linear(cost, (n, n)), tuple(terms))
+    return CompositeProblem(place, Linear(cost, (n, n)), tuple(terms))
 
 
-def _domain(kind: str, n: int, k: int) -> Domain:
+def _domain(kind: str, roots: np.ndarray, k: int) -> Domain:
+    """Of matrices that are to meet X s = s, s the roots of sizes."""
+    n = roots.size
     if kind == "trace":
         return PSDTrace(n, float(k), fixed_trace=False)
     if k == 1:  # the fantope of rank one; its face is a single point
         return PSDTrace(n, 1.0, fixed_trace=True)
-    return Fantope(n, k) if kind == "fantope" else FantopeFace(np.full(n, 1.0 / np.sqrt(n)), k)
+    return Fantope(n, k) if kind == "fantope" else FantopeFace(roots / np.sqrt(np.square(roots).sum()), k)
 
 
 def _as_points(array: np.ndarray) -> np.ndarray:

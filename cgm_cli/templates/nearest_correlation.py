@@ -20,15 +20,17 @@ from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ErrorCollector, ProblemError
-from cgm_cli.numerics.arrays import is_sparse
 from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.readers.context import BuildContext
+from cgm_cli.readers.context import BuildContext, called
+from cgm_cli.readers.entries import named_arrays
 from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, TemplateSpec
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import Claim, CorrelationDistance, DistanceBound
+from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.spectrahedron_game import symmetric
+from cgm_cli.templates.triangular import completed
 from cgm_cli.templates.views import Heatmap
 
 
@@ -47,7 +49,8 @@ class NearestCorrelation(Template):
     class Spec(TemplateSpec):
         template: Literal["nearest-correlation"]
         matrix: ArrayField = Field(
-            description="G, symmetric; in a file, what is NaN is unknown, and so are the missing cells of a table"
+            description="G, symmetric, or one triangle of it; in a file, what is NaN is unknown, and so is a missing "
+            "cell of a table"
         )
         weights: ArrayField = Field(
             1.0,
@@ -78,9 +81,11 @@ class NearestCorrelation(Template):
         def build(self, context: BuildContext) -> NearestCorrelation:
             faults, target, weights, fixed = ErrorCollector(), np.zeros((0, 0)), np.zeros((0, 0)), None
             with faults.part("matrix"):
-                target, unknown = _known(context.matrix(self.matrix, copies=8, takes_nan=True))
+                read = context.named_array(self.matrix, copies=8, takes_nan=True)
+                target, unknown = _known(completed(context, read.array, called(self.matrix, "the matrix")))
             with faults.part("weights"):
                 given = context.array(self.weights)
+                given = completed(context, given, called(self.weights, "the weights"))
             faults.raise_all()
             n = len(target)
             # G, H, x, images, and what projections need.
@@ -92,7 +97,7 @@ class NearestCorrelation(Template):
             with faults.part("fixed"):
                 fixed = None if self.fixed is None else _pairs(context.array(self.fixed), unknown)
             faults.raise_all()
-            return NearestCorrelation(target, weights, fixed)
+            return NearestCorrelation(target, weights, fixed, read.columns or read.rows)
 
     measures = (
         Metric("distance", "|H o (C - G)|, the weighted Frobenius norm, of the correlation matrix C", "lower", False),
@@ -102,8 +107,19 @@ class NearestCorrelation(Template):
 
     views = (Heatmap("the nearest correlation matrix", "correlation"),)
 
-    def __init__(self, target: np.ndarray, weights: np.ndarray, fixed: np.ndarray | None = None):
-        """target, weights: symmetric (n, n); fixed: (k, 2) of rows and columns, above the diagonal, each once."""
+    listing = Listing("correlation", "variable", "correlations")
+
+    def __init__(
+        self,
+        target: np.ndarray,
+        weights: np.ndarray,
+        fixed: np.ndarray | None = None,
+        names: list[str] | None = None,
+    ):
+        """target, weights: symmetric (n, n); fixed: (k, 2) of rows and columns, above the diagonal, each once. names:
+        of the variables.
+        """
+        self.names = names
         n = len(target)
         shape = (n, n)
         self.target, self.weights, self.fixed = target, weights, fixed
@@ -131,7 +147,7 @@ class NearestCorrelation(Template):
         if self.fixed is not None:
             rows, columns = self.fixed.T
             metrics["fixed_error"] = float(np.abs(found - self.target)[rows, columns].max())
-        return Rounding(metrics, {"correlation": found})
+        return Rounding(metrics, {"correlation": found, **named_arrays(self.names)})
 
     def claims(self) -> Sequence[Claim]:
         distance = CorrelationDistance(self.target, self.weights, "correlation")
@@ -146,9 +162,8 @@ def _distance(target: np.ndarray, weights: np.ndarray) -> LeastSquares:
     return LeastSquares(MatrixMap(scaling, target.shape), (weights * target).reshape(-1))
 
 
-def _known(matrix: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+def _known(full: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A matrix with zeros where it is not known, and where that is."""
-    full = matrix.toarray() if is_sparse(matrix) else matrix
     if full.ndim != 2 or full.shape[0] != full.shape[1]:
         raise ProblemError(f"a square matrix is needed, and this one is {named(full.shape)}")
     unknown = np.isnan(full)

@@ -1,7 +1,8 @@
 """Clusterings of which something is known: pairs of points that are in one cluster, pairs that are not, and how large
 clusters may be; as constraints on X = sum_C 1_C 1_C^T / |C|, and on labels.
 
-X_ij = X_ii = X_jj where i and j are in one cluster, X_ij = 0 where they are not; X_ii = 1 / |C| of the cluster of i.
+Points that are sure to be in one cluster are one point (cgm_cli.templates.linked_points), a part of w points. X_ij = 0
+where i and j are not in one cluster, and X_ii = 1 / |C| of the cluster C of i, which has no fewer points than its part.
 Labels that meet all of this are found as by Lloyd's algorithm, with an integer program in place of the nearest mean
 (Bradley, Bennett and Demiriz, "Constrained k-means clustering", 2000; Piccialli, Russo Russo and Sudoso, "An exact
 algorithm for semi-supervised minimum sum-of-squares clustering", Computers & Operations Research 147, 2022).
@@ -72,21 +73,23 @@ class SideInformation:
             raise ProblemError(f"{self.sizes.max()} points are linked, more than a cluster may have", ("max_size",))
 
     def terms(self) -> list[Term]:
-        """As constraints on X (n, n)."""
-        found = list[Term]()
-        if self.together.size:
-            i, j = self.together.T
-            both = np.concatenate([i, j])
-            rows = symmetric_rows([(both, both, 1.0), (both, np.concatenate([j, i]), -1.0)], self.n)
-            found.append(Term("must-link", rows, Equals(rows.out_shape, np.zeros(rows.out_shape)), WEIGHT))
+        """As constraints on Y (m, m), of m parts: Y_ab = sqrt(w_a w_b) X_ij for i in a and j in b."""
+        found, m = list[Term](), self.sizes.size
         if self.apart.size:
-            i, j = self.apart.T
-            rows = symmetric_rows([(i, j, 1.0)], self.n)
+            a, b = np.unique(np.sort(self.parts[self.apart], axis=1), axis=0).T
+            rows = symmetric_rows([(a, b, 1.0)], m)
             found.append(Term("cannot-link", rows, Equals(rows.out_shape, np.zeros(rows.out_shape)), WEIGHT))
         if self.smallest > 1 or self.largest < self.n:
-            lower, upper = np.array(1.0 / self.largest), np.array(1.0 / self.smallest)
-            found.append(Term("sizes", Diagonal((self.n, self.n)), BoxSet((self.n,), lower, upper), WEIGHT))
+            within = BoxSet((m,), self.sizes / self.largest, self.sizes / np.maximum(self.sizes, self.smallest))
+            found.append(Term("sizes", Diagonal((m, m)), within, WEIGHT))
         return found
+
+    def holds(self, labels: np.ndarray) -> bool:
+        """Whether these (n,) meet it all."""
+        sizes = np.bincount(labels, minlength=self.k)
+        linked = (labels[self.together[:, 0]] == labels[self.together[:, 1]]).all()
+        apart = (labels[self.apart[:, 0]] != labels[self.apart[:, 1]]).all()
+        return bool(linked and apart and sizes.min() >= self.smallest and sizes.max() <= self.largest)
 
     def clustering(self, points: np.ndarray, labels: np.ndarray, deadline: Deadline) -> np.ndarray | None:
         """Labels (n,) that meet it all, from those of any clustering; None where none is found. points (n, d)."""

@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from cgm_cli.blocks.domains.psd import PSDTrace
-from cgm_cli.blocks.fitting import named
 from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.identity import Identity
@@ -27,10 +26,10 @@ from cgm_cli.spec.fields import ArrayField, ByKeys, NonNegative, Positive, Size,
 from cgm_cli.spec.metrics import Metric
 from cgm_cli.templates.base import Template
 from cgm_cli.templates.claims import AgainstBound, Claim, ExplainedVariance
+from cgm_cli.templates.covariances import Covariance, covariance_of, read_covariance
 from cgm_cli.templates.listing import Listing
 from cgm_cli.templates.pitprops import NAMES, pitprops
 from cgm_cli.templates.sparse_components import needed, penalised_variance, sparse_vector
-from cgm_cli.templates.spectrahedron_game import symmetric
 
 PARALLEL = 1e-9
 """A direction to deflate by counts as new where so much of its length is left outside of the others."""
@@ -82,8 +81,8 @@ class SparsePCA(Template):
         template: Literal["sparse-pca"]
         covariance: Annotated[Literal["pitprops"] | RandomGenes | ArrayField | None, ByKeys()] = Field(
             None,
-            description="S, symmetric; `pitprops`: correlations of 13 measurements (Jeffers 1967); or {genes: 500} of "
-            "random samples",
+            description="S, symmetric, or one triangle of it; `pitprops`: correlations of 13 measurements (Jeffers "
+            "1967); or {genes: 500} of random samples",
         )
         points: ArrayField | None = Field(None, description="or samples, one per row, whose covariance is taken")
         standardise: bool = Field(False, description="of `points`: their correlations in place of covariances")
@@ -128,25 +127,14 @@ class SparsePCA(Template):
             context.reserve("matrices", 8 * 12 * covariance.size)
             return SparsePCA(covariance, self.cardinality, self.penalty, names)
 
-        def _covariance(self, context: BuildContext) -> tuple[np.ndarray, list[str] | None]:
-            """S, and what its variables are called."""
+        def _covariance(self, context: BuildContext) -> Covariance:
             if self.covariance == "pitprops":
-                return pitprops(), list(NAMES)
-            if self.points is not None:
-                with located("points"):
-                    points = context.array(self.points, copies=2)
-                    if points.ndim != 2:
-                        raise ProblemError(f"points are a matrix, one a row, not {named(points.shape)}")
-                    context.reserve("covariance", 8 * points.shape[1] ** 2)
-                    return covariance_of(points, self.standardise), None
-            with located("covariance"):
-                if isinstance(self.covariance, RandomGenes):
+                return Covariance(pitprops(), list(NAMES))
+            if isinstance(self.covariance, RandomGenes):
+                with located("covariance"):
                     context.reserve("covariance", 8 * self.covariance.genes**2)
-                    return self.covariance.covariance(context), None
-                assert self.covariance is not None
-                found = symmetric(context.array(self.covariance))
-                assert isinstance(found, np.ndarray)
-                return found, None
+                    return Covariance(self.covariance.covariance(context))
+            return read_covariance(context, self.covariance, self.points, self.standardise)
 
         def _components(self, context: BuildContext, n: int) -> np.ndarray:
             rows = list[np.ndarray]()
@@ -225,15 +213,6 @@ class SparsePCA(Template):
             *penalised,
             Claim("certified_ratio", AgainstBound(value, "ratio")),
         )
-
-
-def covariance_of(points: np.ndarray, standardise: bool) -> np.ndarray:
-    """Of points (m, n), one per row: (n, n), the mean of products of deviations from the means."""
-    centred = points - points.mean(axis=0)
-    if standardise:
-        deviations = centred.std(axis=0)
-        centred /= np.where(deviations > 1e-12 * np.abs(points).max(axis=0), deviations, 1.0)
-    return centred.T @ centred / len(points)
 
 
 def _deflated(covariance: np.ndarray, components: np.ndarray) -> np.ndarray:

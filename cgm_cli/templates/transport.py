@@ -10,18 +10,25 @@ from pydantic import Field
 
 from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.fitting import fit, named
+from cgm_cli.blocks.iterates import Iterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.errors import ErrorCollector, ProblemError
+from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.readers.context import BuildContext, NamedArray, called
+from cgm_cli.readers.entries import COLUMN_IDS, ROW_IDS, named_arrays
 from cgm_cli.readers.names import places_of
+from cgm_cli.solving.rounding import Rounding
 from cgm_cli.spec.fields import ArrayField, TemplateSpec
 from cgm_cli.templates.base import Template
+from cgm_cli.templates.listing import Listing
 
 _ROUNDING = 1e-6
 """Relative difference of the sums of supplies and demands that is rounding, as of histograms in text."""
+
+Names = tuple[list[str] | None, list[str] | None]
 
 
 class Transport(Template):
@@ -75,7 +82,8 @@ class Transport(Template):
                     if (amounts < 0.0).any():
                         raise ProblemError(f"{name} are at least 0, and one is {amounts.min():g}")
             faults.raise_all()
-            return Transport(costs, fitted["supplies"], fitted["demands"])
+            names = parts["costs"].rows or parts["supplies"].rows, parts["costs"].columns or parts["demands"].rows
+            return Transport(costs, fitted["supplies"], fitted["demands"], names)
 
         def _in_order(self, context: BuildContext, name: str, told: NamedArray, places: list[str] | None) -> np.ndarray:
             """Supplies or demands, by the names of the places where both they and the costs have names."""
@@ -87,8 +95,13 @@ class Transport(Template):
                 return told.array
             return told.array[places_of(told.rows, places, source, "place", "the costs have")]
 
-    def __init__(self, costs: np.ndarray, supplies: np.ndarray, demands: np.ndarray):
-        """costs (m, n), supplies (m,), demands (n,). Raises ProblemError unless the latter have one sum, and not 0."""
+    listing = Listing("x", "from", "amounts")
+
+    def __init__(self, costs: np.ndarray, supplies: np.ndarray, demands: np.ndarray, names: Names = (None, None)):
+        """costs (m, n), supplies (m,), demands (n,). names: of the places of supply, and of those of demand; None
+        where they are told by their numbers. Raises ProblemError unless the amounts have one sum, and not 0.
+        """
+        self.names = names
         supplied, asked = float(supplies.sum()), float(demands.sum())
         if abs(supplied - asked) > _ROUNDING * max(supplied, asked):
             lacking = "a row" if supplied < asked else "a column"
@@ -111,3 +124,10 @@ class Transport(Template):
                 Term("demands", MatrixMap(columns, shape), Equals((n,), self.demands)),
             ),
         )
+
+    def round(
+        self, iterate: Iterate, bound: float | None, rng: np.random.Generator, deadline: Deadline = NEVER
+    ) -> Rounding:
+        """Nothing is rounded: the answer is P. With it goes what its rows and its columns are called."""
+        sources, sinks = self.names
+        return Rounding(arrays=named_arrays(sources, ROW_IDS) | named_arrays(sinks, COLUMN_IDS))

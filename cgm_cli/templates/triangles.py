@@ -29,11 +29,14 @@ class ClusteringTriangles:
     cutting plane algorithm for a clustering problem", Math. Program. 45, 1989).
     """
 
-    def __init__(self, costs: np.ndarray):
-        """costs (n, n): what it costs to have two points together, as their distance."""
+    def __init__(self, costs: np.ndarray, roots: np.ndarray | None = None):
+        """costs (n, n): what it costs to have two points together, as their distance. roots s (n,): the inequalities
+        are those of the matrix of Y_ij / (s_i s_j) then (see cgm_cli.templates.linked_points), and so are costs.
+        """
         self.n = costs.shape[0]
+        self._roots = roots
         # Points that are better apart are in clusters of their own: X_ii >= X_ij is met with all of X_ii to spare.
-        self._farthest = costs.argmax(axis=1)
+        self._farthest = self._unweighted(costs).argmax(axis=1)
 
     @property
     def first(self) -> np.ndarray:
@@ -44,10 +47,15 @@ class ClusteringTriangles:
         i, j, k = _indices(places, self.n, 3).T
         is_triangle = np.where(k == i, 0.0, 1.0)
         entries = [(i, i, 1.0), (i, j, -1.0), (i, k, -is_triangle), (j, k, is_triangle)]
+        if (s := self._roots) is not None:  # times s_i^2, so that rows are of about one size
+            entries = [(a, b, c * s[i] ** 2 / (s[a] * s[b])) for a, b, c in entries]
         return symmetric_rows(entries, self.n), Nonnegative((i.size,))
 
     def violated(self, x: np.ndarray) -> np.ndarray:
-        return most_violated(x, VIOLATED)
+        return most_violated(self._unweighted(x), VIOLATED)
+
+    def _unweighted(self, matrix: np.ndarray) -> np.ndarray:
+        return matrix if self._roots is None else matrix / np.outer(self._roots, self._roots)
 
 
 def most_violated(x: np.ndarray, least: float) -> np.ndarray:

@@ -169,14 +169,14 @@ def _fantope(domain: Fantope | FantopeFace, point: SavedPoint) -> float:
 
 
 def _fantope_face(domain: FantopeFace, point: SavedPoint) -> float:
-    """As of the fantope, and how far the row sums are from one."""
-    n = point.shape[0]
+    """As of the fantope, and how far X u is from u, the unit vector that is known."""
+    u = domain.known[:, 0]
     if point.factors is None:
-        sums = point.written_out().sum(axis=1)
+        product = point.written_out() @ u
     else:
         factors = point.factors
-        sums = factors.left @ (factors.weights * factors.right.sum(axis=0))
-    return max(_fantope(domain, point), float(np.linalg.norm(sums - 1.0)) / np.sqrt(n))
+        product = factors.left @ (factors.weights * (factors.right.T @ u))
+    return max(_fantope(domain, point), float(np.linalg.norm(product - u)))
 
 
 def _nuclear(domain: NuclearBall, point: SavedPoint) -> float:

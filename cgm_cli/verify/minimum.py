@@ -110,16 +110,13 @@ def _fantope(domain: Fantope, v: np.ndarray) -> Minimum:
 
 
 def _fantope_face(domain: FantopeFace, v: np.ndarray) -> Minimum:
-    """<v, u u^T> for the unit vector u of equal entries, and the sum of the k - 1 smallest eigenvalues orthogonal to u.
-
-    The complement of u is spanned by Helmert's contrasts.
-    """
+    """<v, u u^T> for the unit vector u that is known, and the sum of the k - 1 smallest eigenvalues orthogonal to u."""
     within_order(v.shape[0])
-    n = v.shape[0]
-    basis = scipy.linalg.helmert(n).T
+    u = domain.known[:, 0]
+    basis = scipy.linalg.null_space(u[None, :])
     symmetric = (0.5 * (v + v.T)).astype(float)
     values = np.linalg.eigvalsh(basis.T @ symmetric @ basis)[: domain.rank - 1]
-    return total(v / n) + total(values), 8 * domain.rank * decomposition_error(v)
+    return total(v * np.outer(u, u)) + total(values), 8 * domain.rank * decomposition_error(v)
 
 
 def _birkhoff(domain: Birkhoff, v: np.ndarray) -> Minimum:

@@ -196,6 +196,53 @@ def test_columns_of_a_table_are_chosen_as_in_a_spec(cgm, tmp_path, monkeypatch):
     assert code == 3 and "columns" in errors
 
 
+def test_tables_are_read_as_in_a_spec(cgm, tmp_path, monkeypatch):
+    """Names, missing cells, an encoding; clusters go out and come back by the names."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["Straße;x;y", "möwe;1,5;2", "uhu;;3", "spatz;1;2", "bär;9;8", "fuchs;9;9,5"]
+    (tmp_path / "p.csv").write_text("\n".join(lines), encoding="windows-1252")
+    options = ["p.csv", "--names", "Straße", "--encoding", "windows-1252"]
+    code, _, err = cgm("certify", *options, "-k", 2)
+    assert code == 3 and "line 3 (`uhu`), column 2 (`x`): the value is missing" in err
+    assert cgm("certify", *options, "--missing", "drop", "-k", 2, "--out", "o.csv")[0] == 0
+    told = [line.split(",") for line in (tmp_path / "o.csv").read_text(encoding="utf-8").split()]
+    assert told[0] == ["point", "cluster"] and [name for name, _ in told[1:]] == ["möwe", "spatz", "bär", "fuchs"]
+    (tmp_path / "p.csv").write_text("\n".join(lines[:2] + lines[3:]), encoding="windows-1252")
+    (tmp_path / "l.csv").write_text("name,group\nfuchs,a\nspatz,b\nmöwe,b\nbär,a\n", encoding="windows-1252")
+    ways = (("-k", 2), ("--labels", "l.csv"))
+    values = [json.loads(cgm("certify", *options, *given, "--json")[1])["value"] for given in ways]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_a_sheet_of_points_and_of_edges(cgm, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    with pandas.ExcelWriter("b.xlsx") as book:
+        pandas.DataFrame({"a": [1, 2], "b": [2, 3]}).to_excel(book, sheet_name="edges", index=False)
+        pandas.DataFrame({"x": [1, 2, 9], "y": [0, 0, 0]}).to_excel(book, sheet_name="points", index=False)
+    (tmp_path / "cut.csv").write_text("a\nb\na\n")
+    assert json.loads(cgm("certify", "b.xlsx", "--sheet", "points", "-k", 2, "--json")[1])["value"] == 0.5
+    found = json.loads(cgm("certify", "b.xlsx", "--sheet", 1, "--columns", "a,b", "--cut", "cut.csv", "--json")[1])
+    assert found["value"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("-k", 2, "--encoding", "klingon"), "--encoding: no text encoding that Python knows"),
+        (("-k", 2, "--decimal", "x"), "--decimal: Input should be '.' or ','"),
+        (("-k", 2, "--columns", "a", "--except", "b"), "give `columns` or `except`, not both"),
+        (("--labels", "l.csv", "--missing", "drop"), "would leave out rows of the points"),
+        (("--cut", "l.csv", "--names", "a"), "--names is of points, and not of a graph"),
+        (("--cut", "l.csv", "--columns", "a,b,c"), "two columns of nodes"),
+    ],
+)
+def test_options_that_cannot_be_are_told(cgm, tmp_path, options, words):
+    code, _, err = cgm("certify", tmp_path / "p.csv", *options)
+    assert code == 2 and words in " ".join(err.replace("│", " ").split())
+
+
 def test_what_cannot_be_written_is_told_before_anything_is_computed(cgm, tmp_path):
     (tmp_path / "points.csv").write_text("x,y\n1,2\n3,4\n5,7\n")
     code, out, errors = cgm("certify", tmp_path / "points.csv", "-k", 2, "--out", tmp_path / "none" / "labels.csv")

@@ -6,11 +6,14 @@ from pathlib import Path as FilePath
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from cgm_cli.methods.theory import fitted_slope
+from cgm_cli.readers.entries import packed
 from cgm_cli.reports import figures
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.curves import column_names, curves, logarithmic, quantities, seconds_to, thinned, with_accuracy
+from cgm_cli.reports.draw import draw
 from cgm_cli.reports.figures import write_figures
 from cgm_cli.reports.means import means
 from cgm_cli.reports.pictures import Image, Path, Points, Signal, pictures, plain
@@ -204,6 +207,20 @@ def test_pictures_of_signals_matrices_and_nothing(tmp_path):
     assert isinstance(image, Image)
     assert kinds_of(tmp_path / "d", {"template": "minimax-ball"}, {"x": np.full(3, np.nan)}) == []
     assert kinds_of(tmp_path / "e", {"template": "standard-sdp"}, {"samples": np.ones((3, 5))}) == []
+
+
+def test_rows_of_a_small_matrix_have_the_names_of_the_data(tmp_path):
+    saved = {"x": np.eye(3), "estimate": np.eye(3), "labels": packed(["a", "$b", "c"])}
+    (image,) = kinds_of(tmp_path, {"template": "covariance-estimation"}, saved)
+    assert image.names == ("a", "$b", "c")
+    axes = Figure().subplots()
+    draw(image, axes)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", r"\$b", "c"]
+    saved = {"x": np.eye(3), "clusters": np.array([1, 0, 1]), "labels": packed(["a", "b", "c"])}
+    _, ordered = kinds_of(tmp_path / "ordered", {"template": "kmeans-sdp"}, saved)
+    assert ordered.names == ("b", "a", "c")
+    (bare,) = kinds_of(tmp_path / "bare", {"template": "covariance-estimation"}, {"estimate": np.eye(3)})
+    assert bare.names == ()
 
 
 def test_of_a_run_that_saved_less_what_there_is_is_shown(tmp_path):

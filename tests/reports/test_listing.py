@@ -55,6 +55,44 @@ def test_features_come_back_by_their_headings(cgm, tmp_path, template, fields):
     np.testing.assert_allclose([float(row[1]) for row in found[1:]], [0.0, 0.9], atol=1e-2)
 
 
+@pytest.mark.parametrize("wanted", [{}, {"columns": ["fat, raw", "b"]}])
+@pytest.mark.parametrize("field", ["points", "covariance"])
+def test_variables_come_back_by_their_headings(cgm, tmp_path, field, wanted):
+    """Of a whole table as of columns of it; a matrix is written with its names on both sides."""
+    (tmp_path / "t.csv").write_text('"fat, raw",b\n2,0\n0,1\n')
+    data = {field: {"file": str(tmp_path / "t.csv"), **wanted}}
+    for template, fields in (("sparse-pca", {"cardinality": 1}), ("covariance-estimation", {"penalty": 0.1})):
+        answer = solve({"problem": {"template": template, **data, **fields}}, out=tmp_path / template)
+        assert answer.labels == ["fat, raw", "b"]
+        assert cgm("export", tmp_path / template, "--table", tmp_path / f"{template}.csv")[0] == 0
+    assert rows(tmp_path / "sparse-pca.csv")[0] == ["variable", "loading"]
+    assert [row[0] for row in rows(tmp_path / "sparse-pca.csv")[1:]] == ["fat, raw", "b"]
+    estimate = rows(tmp_path / "covariance-estimation.csv")
+    assert estimate[0] == ["variable", "fat, raw", "b"] and [row[0] for row in estimate[1:]] == ["fat, raw", "b"]
+    np.testing.assert_array_equal([list(map(float, row[1:])) for row in estimate[1:]], answer.solution["estimate"])
+
+
+@pytest.mark.parametrize("named_by", ["costs", "amounts"])
+def test_a_plan_comes_back_by_the_names_of_the_places(cgm, tmp_path, named_by):
+    """Of the table of costs or, where that has none, of those of supplies and demands."""
+    costs = {"costs": "place,Rom,Prag\nBern,4,3\nChur,13,7\n", "amounts": "4,3.5\n13,7\n"}[named_by]
+    amounts = {"supplies": {"Chur": 2, "Bern": 1}, "demands": {"Rom": 1, "Prag": 2}}
+    if named_by == "amounts":  # in the order of the costs, which have no names
+        amounts["supplies"] = {"Bern": 1, "Chur": 2}
+    (tmp_path / "costs.csv").write_text(costs)
+    problem = {"template": "transport", "costs": {"file": str(tmp_path / "costs.csv")}}
+    problem["costs"] |= {"names": 1} if named_by == "costs" else {}
+    for name, told in amounts.items():
+        (tmp_path / f"{name}.csv").write_text("place,amount\n" + "".join(f"{k},{v}\n" for k, v in told.items()))
+        problem[name] = {"file": str(tmp_path / f"{name}.csv"), "column": "amount", "names": "place"}
+    solve({"problem": problem}, out=tmp_path / "run")
+    code, _, err = cgm("export", tmp_path / "run", "--table", tmp_path / "out.csv")
+    assert code == 0 and "from and 2 columns of amounts, 2 lines" in err
+    found = rows(tmp_path / "out.csv")
+    assert found[0] == ["from", "Rom", "Prag"] and [row[0] for row in found[1:]] == ["Bern", "Chur"]
+    np.testing.assert_allclose([list(map(float, row[1:])) for row in found[1:]], [[1, 0], [0, 2]], atol=1e-3)
+
+
 def test_without_names_nodes_are_numbered_from_one(cgm, tmp_path):
     solve({"problem": {"template": "max-cut", "graph": [[0, 1], [1, 0]]}}, out=tmp_path / "run")
     assert cgm("export", tmp_path / "run", "--table", tmp_path / "out.csv")[0] == 0

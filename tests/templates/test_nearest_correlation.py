@@ -8,6 +8,8 @@ import pytest
 from cgm_cli import solve
 from cgm_cli.cli import main
 from cgm_cli.errors import CgmError
+from cgm_cli.readers.context import BuildContext
+from cgm_cli.templates.nearest_correlation import NearestCorrelation
 from tests.templates.programs import correlation_by_newton, correlation_optimum
 from tests.templates.support import template
 
@@ -79,11 +81,35 @@ def test_what_is_fixed_and_cannot_be(tmp_path):
     assert answer.status.value == "infeasible"
 
 
+LOWER = "a,b,c\n1,,\n0.5,1,\n0.25,NA,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "remark"),
+    [
+        (LOWER, {}, "the entries above the diagonal are blank, and taken to be those below it"),
+        (LOWER.replace(",,", ",0,0").replace("1,\n", "1,0\n"), {}, "above the diagonal are zero"),
+        ("a,b,c\n1,.5,.25\n,1,\n,,1\n", {}, "the entries below the diagonal are blank"),
+        ("v;a;b;c\na;1;;\nb;0,5;1;\nc;0,25;;1\n", {"names": "v"}, "above the diagonal are blank"),
+    ],
+)
+def test_one_triangle_is_enough(tmp_path, text, options, remark):
+    (tmp_path / "t.csv").write_text(text)
+    context = BuildContext((tmp_path,))
+    fields = {"template": "nearest-correlation", "matrix": {"file": "t.csv", **options}}
+    built = NearestCorrelation.Spec.model_validate(fields).build(context)
+    np.testing.assert_array_equal(built.target, [[1, 0.5, 0.25], [0.5, 1, 0], [0.25, 0, 1]])
+    assert built.names == ["a", "b", "c"] and any(remark in each for each in context.remarks)
+    unknown = np.zeros((3, 3), dtype=bool)
+    unknown[[1, 2], [2, 1]] = True
+    np.testing.assert_array_equal(built.weights == 0.0, unknown)
+
+
 @pytest.mark.parametrize(
     ("fields", "message", "path"),
     [
         ({"matrix": [[1.0, 2.0]]}, "a square matrix is needed, and this one is", ("matrix",)),
-        ({"matrix": [[1.0, 2.0], [0.0, 1.0]]}, "entries .0, 1. and .1, 0.", ("matrix",)),
+        ({"matrix": [[1.0, 2.0], [0.5, 1.0]]}, "entries .0, 1. and .1, 0.", ("matrix",)),
         ({"weights": [1.0, -1.0]}, "weights are at least 0, and one is -1", ("weights",)),
         ({"weights": [1.0, 1.0, 1.0]}, "but the matrix is 2 x 2", ("weights",)),
         ({"weights": 0.0}, "no entry has a weight", ("weights",)),

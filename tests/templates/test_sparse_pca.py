@@ -113,13 +113,22 @@ def test_points_are_samples():
     assert scaled.covariance == pytest.approx(np.corrcoef(points.T))
 
 
+def test_one_triangle_of_a_covariance_is_enough(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n2,\n0.5,1\n")
+    read = template("sparse-pca", tmp_path, covariance={"file": "t.csv"}, cardinality=1)
+    assert read.covariance.tolist() == [[2.0, 0.5], [0.5, 1.0]] and read.names == ["a", "b"]
+    (tmp_path / "t.csv").write_text("2,\n,1\n")
+    with pytest.raises(CgmError, match=r"entry \(0, 1\), counted from 0, is missing"):
+        template("sparse-pca", tmp_path, covariance={"file": "t.csv"}, cardinality=1)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({}, "give a `cardinality` or a `penalty`"),
         ({"cardinality": 2, "penalty": 1.0}, "give a `cardinality` or a `penalty`"),
         ({"cardinality": 0.5}, "greater than or equal to 1"),
-        ({"cardinality": 2, "covariance": [[1.0, 2.0], [0.0, 1.0]]}, "a symmetric matrix is needed"),
+        ({"cardinality": 2, "covariance": [[1.0, 2.0], [0.5, 1.0]]}, "a symmetric matrix is needed"),
         ({"cardinality": 2, "points": [[1.0, 2.0]]}, "give a `covariance` or `points`"),
         ({"cardinality": 2, "deflate": [[1.0, 2.0]]}, "a component has 13 entries here, and this one 2"),
     ],

@@ -21,9 +21,10 @@ _EPS = float(np.finfo(float).eps)
 
 
 class FantopeFace(SpectralDomain):
-    """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k, X 1 = 1}: the fantope with row sums of one.
+    """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k, X 1 = 1}: the fantope with row sums of one, or with
+    X v = v for any unit vector v.
 
-    With the unit vector v = 1 / sqrt(n) and orthonormal columns Q (n, n - 1) of its complement, every point is
+    With v, which is 1 / sqrt(n) for row sums, and orthonormal columns Q (n, n - 1) of its complement, every point is
     v v^T + Q Y Q^T with Y in the fantope of n - 1 and k - 1. So the minimum of <V, X> is <v, V v> and the sum of the
     k - 1 smallest eigenvalues of Q^T V Q.
     """
