@@ -21,6 +21,11 @@ from cgm_cli.blocks.problem import CompositeProblem, Term
 ROOM = 0.1
 """Part of what a t may vary by that its bounds, but for that of its own, are farther away than any value it takes."""
 
+SAME = 1e-9
+"""Where a t varies by no more than this part of its size, as of images that are the same for every x but for rounding,
+it is given room by its size: between its bounds there is to be an interior.
+"""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -92,7 +97,8 @@ class _Added:
         np.maximum.at(most, column, asked + varies)
         if epigraph.is_free:
             np.maximum.at(least, column, asked - varies)
-        spare = ROOM * (most - least)
+        reach, size = most - least, np.maximum(np.abs(least), np.abs(most))
+        spare = ROOM * np.where(reach > SAME * size, reach, size)
         least, most = least - spare * epigraph.is_free, most + spare
         unit = (most - least) / width
         unit[unit == 0.0] = 1.0
