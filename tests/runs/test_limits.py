@@ -66,7 +66,7 @@ DESCENTS = {
         {
             "name": "game",
             "problem": {"template": "matrix-game", "payoff": {"rows": 30, "columns": 30}},
-            "solver": {"method": "auto", "iterations": 10},
+            "solver": {"method": "cgal", "correction": "primal-dual", "iterations": 10},
             "stop": {"gap": None},
         },
         90,

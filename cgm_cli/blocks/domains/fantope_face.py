@@ -21,8 +21,9 @@ _EPS = float(np.finfo(float).eps)
 
 
 class FantopeFace(SpectralDomain):
-    """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k, X 1 = 1}: the fantope with row sums of one, or with
-    X v = v for any unit vector v.
+    """{X symmetric n x n, 0 <= X <= I (semidefinite), tr X = k, X 1 = 1}: the fantope with row sums of one.
+
+    Any unit vector v may stand in the place of 1 / sqrt(n): then it is X v = v.
 
     With v, which is 1 / sqrt(n) for row sums, and orthonormal columns Q (n, n - 1) of its complement, every point is
     v v^T + Q Y Q^T with Y in the fantope of n - 1 and k - 1. So the minimum of <V, X> is <v, V v> and the sum of the
@@ -61,6 +62,7 @@ class FantopeFace(SpectralDomain):
         """vector v: (n,), of length one."""
         n = vector.size
         self.shape = (n, n)
+        self.vector = vector
         self.known = self._column = vector[:, None]
         self.rank = self.count = rank
         self.trace = float(rank)
