@@ -170,6 +170,7 @@ def _fantope(domain: Fantope | FantopeFace, point: SavedPoint) -> float:
 
 def _fantope_face(domain: FantopeFace, point: SavedPoint) -> float:
     """As of the fantope, and how far X u is from u, the unit vector that is known."""
+    assert domain.known is not None
     u = domain.known[:, 0]
     if point.factors is None:
         product = point.written_out() @ u

@@ -112,6 +112,7 @@ def _fantope(domain: Fantope, v: np.ndarray) -> Minimum:
 def _fantope_face(domain: FantopeFace, v: np.ndarray) -> Minimum:
     """<v, u u^T> for the unit vector u that is known, and the sum of the k - 1 smallest eigenvalues orthogonal to u."""
     within_order(v.shape[0])
+    assert domain.known is not None
     u = domain.known[:, 0]
     basis = scipy.linalg.null_space(u[None, :])
     symmetric = (0.5 * (v + v.T)).astype(float)
