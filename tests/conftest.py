@@ -10,6 +10,9 @@ import pytest
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
+# What processes compile is kept for the next one, as numba keeps it for all: there are hundreds of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell that starts the tests in the background has them ignore Ctrl-C and Ctrl-\, and so would every process that
 # they start.
 for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGQUIT: signal.SIG_DFL}.items():
@@ -18,19 +21,19 @@ for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGQUI
 
 LONGEST = (
     "sweeps/test_cluster.py",
+    "runs/test_resume.py",
     "sweeps/test_local.py",
     "test_cli.py",
-    "runs/test_resume.py",
+    "test_configs.py",
+    "templates/test_smallest_instances.py",
     "runs/test_disk.py",
     "reports/test_page.py",
-    "verify/test_honest_runs.py",
-    "methods/test_local_descent.py",
     "fuzz/test_fuzz.py",
-    "methods/test_loop.py",
+    "verify/test_honest_runs.py",
     "blocks/test_domains.py",
-    "blocks/test_penalties.py",
+    "runs/test_limits.py",
+    "runs/test_files.py",
     "runs/test_kill.py",
-    "methods/test_theory.py",
 )
 """The files that take longest. They come first, so that no worker is still at one of them when the others are done."""
 

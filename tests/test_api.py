@@ -21,7 +21,8 @@ from cgm_cli.errors import CgmError, DataError, ProblemError
 from cgm_cli.readers import content
 from cgm_cli.spec.load import dump
 from cgm_cli.verify.check import verify
-from tests.runs.test_disk import small_disk, without_privileges
+from tests.forked import Forked, without_privileges
+from tests.runs.test_disk import small_disk
 from tests.sweeps.support import counts, sweep
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
@@ -205,27 +206,16 @@ def test_what_an_array_holds_is_told_by_its_place(tmp_path, monkeypatch):
         assert not (tmp_path / "run").exists()
 
 
-KILLED = """
-import os, signal
-import numpy as np
-from cgm_cli import solve
-from tests.test_api import spec
-
-def kill(record):
-    if record.k == 150:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-solve({**spec(200), "checkpoint": {"every": 0.001}}, out="run", on_record=kill)
-"""
-
-
 def test_a_killed_run_goes_on_to_where_it_would_have_ended(tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=ENVIRONMENT, timeout=120)
-    assert done.returncode == -signal.SIGKILL
-    killed = tmp_path / "run"
+    def kill(record):
+        if record.k == 150:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    killed, undisturbed = tmp_path / "run", {**spec(200), "checkpoint": {"every": 0.001}}
+    process = Forked(lambda: solve(undisturbed, out=killed, on_record=kill))
+    assert process.wait() == -signal.SIGKILL
     assert load_run(killed).died and (killed / "checkpoint.h5").exists()
     twin = Path(shutil.copytree(killed, tmp_path / "twin"))
-    undisturbed = {**spec(200), "checkpoint": {"every": 0.001}}
     solve(undisturbed, out=tmp_path / "undisturbed")
     assert cgm("resume", killed, "--quiet") == 0
     assert same(killed, tmp_path / "undisturbed")
@@ -282,35 +272,25 @@ def test_a_file_of_somebody_elses_is_not_held_to_a_digest(run, tmp_path, monkeyp
     assert same(run, tmp_path / "run")
 
 
-LOCKED = """
-import pathlib
-from cgm_cli.errors import CgmError
-from tests.test_api import solve, spec
-
-run = pathlib.Path("run")
-(run / "arrays").mkdir(parents=True)
-for locked in (run, run / "arrays"):
-    locked.chmod(0o555)
-    try:
-        solve(spec(), resume=run)
-    except CgmError as error:
-        print(error.exit_code, error)
-    locked.chmod(0o755)
-"""
-
-
-def test_a_folder_that_cannot_be_written_to(tmp_path):
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
     """The one of the run, and that of its arrays: without the rights of an administrator, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOCKED],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        preexec_fn=without_privileges,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    first, second = done.stdout.splitlines()
+    monkeypatch.chdir(tmp_path)
+    run = Path("run")
+    (run / "arrays").mkdir(parents=True)
+
+    def locked():
+        without_privileges()
+        for folder in (run, run / "arrays"):
+            folder.chmod(0o555)
+            try:
+                solve(spec(), resume=run)
+            except CgmError as error:
+                print(error.exit_code, error)
+            folder.chmod(0o755)
+
+    process = Forked(locked)
+    assert process.wait() == 0, process.stderr
+    first, second = process.stdout.splitlines()
     assert first.startswith("4 The run folder run") and first.endswith("be made or written to: Permission denied.")
     assert second.startswith("4 run/arrays/") and second.endswith(".npy could not be written: Permission denied.")
     assert not list((tmp_path / "run" / "arrays").iterdir())

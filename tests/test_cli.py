@@ -3,11 +3,11 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,8 @@ import scipy.io
 from cgm_cli.cli import main
 from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import loads
+from tests import forked
+from tests.forked import until
 
 PROJECT = Path(__file__).resolve().parents[1]
 PROGRAM = [sys.executable, "-c", "from cgm_cli.cli import main; main()"]
@@ -222,10 +224,10 @@ def test_a_folder_of_runs_that_was_there_stays(tmp_path, cgm_here):
 
 def test_both_are_so_as_a_process(tmp_path):
     """One of each, in a process of its own; the others take the same way."""
-    done = cgm("solve", write(tmp_path, SMALL.replace("size: 3}", "sise: 3}")), "--json", cwd=tmp_path)
+    done = forked.cgm("solve", write(tmp_path, SMALL.replace("size: 3}", "sise: 3}")), "--json", cwd=tmp_path)
     assert done.returncode == 2 and error_in(done.stdout, 2)["where"]["line"] == 4
     assert "did you mean `size`" in done.stderr and "spec.yaml:" in done.stderr
-    done = cgm("solve", write(tmp_path, DATA.replace("FILE", "nowhere.npy")), "--json", cwd=tmp_path)
+    done = forked.cgm("solve", write(tmp_path, DATA.replace("FILE", "nowhere.npy")), "--json", cwd=tmp_path)
     assert done.returncode == 3 and error_in(done.stdout, 3)["where"]["path"][0] == "problem"
     assert "nowhere.npy" in done.stderr
 
@@ -283,25 +285,11 @@ def test_what_cannot_fit_into_memory_is_refused_before_it_is_made(tmp_path, cgm_
 
 
 def test_ctrl_c_ends_a_run_that_can_be_read(tmp_path):
-    spec = write(tmp_path, SMALL)
-    process = subprocess.Popen(
-        [*PROGRAM, "solve", str(spec), "--json", "--out", "run", "--set", "solver.iterations=100000000"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and process.poll() is None:
-            if (tmp_path / "run" / "run.h5").exists() and len(load_run(tmp_path / "run").trace.get("k", ())):
-                break
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
-    finally:
-        process.kill()
+    spec, run = write(tmp_path, SMALL), tmp_path / "run"
+    process = forked.begun("solve", spec, "--json", "--out", run, "--set", "solver.iterations=100000000")
+    until(lambda: (run / "run.h5").exists() and len(load_run(run).trace.get("k", ())))
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in stderr
     found = json.loads(stdout, parse_constant=refuse)
@@ -325,10 +313,10 @@ sys.meta_path.insert(0, Sender())
 """
 
 
-def signalled(module, name, *arguments, cwd, before=""):
-    program = before + SENDER.format(module=module, signal=name) + ENTRY
+def signalled(modules, name, *arguments, cwd, before=""):
+    senders = [SENDER.format(module=module, signal=name) for module in modules]
     done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
+        [sys.executable, "-c", "".join([before, *senders, ENTRY]), *map(str, arguments)],
         cwd=cwd,
         env=ENVIRONMENT,
         capture_output=True,
@@ -339,22 +327,19 @@ def signalled(module, name, *arguments, cwd, before=""):
     return done
 
 
+# Each of the signals, and each of the moments: as NumPy is about to be loaded, then the console, then the problem.
 @pytest.mark.parametrize(
     ("name", "module", "code", "status"),
     [
         ("SIGTERM", "numpy", 75, "preempted"),
-        ("SIGTERM", "cgm_cli.display.console", 75, "preempted"),
-        ("SIGTERM", "cgm_cli.templates.build", 75, "preempted"),
-        ("SIGUSR1", "numpy", 75, "preempted"),
-        ("SIGUSR2", "numpy", 75, "preempted"),
+        ("SIGUSR1", "cgm_cli.display.console", 75, "preempted"),
         ("SIGUSR2", "cgm_cli.templates.build", 75, "preempted"),
         ("SIGINT", "numpy", 130, "interrupted"),
-        ("SIGINT", "cgm_cli.display.console", 130, "interrupted"),
         ("SIGINT", "cgm_cli.templates.build", 130, "interrupted"),
     ],
 )
 def test_a_signal_before_the_loop_ends_the_run_as_one_within_it(tmp_path, module, name, code, status):
-    done = signalled(module, name, "solve", write(tmp_path, SMALL), "--out", "run", "--json", cwd=tmp_path)
+    done = signalled([module], name, "solve", write(tmp_path, SMALL), "--out", "run", "--json", cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["status"]) == (code, status), done.stderr
     assert load_run(tmp_path / "run").status.value == status
 
@@ -377,17 +362,16 @@ def test_ctrl_c_while_a_class_is_made_is_silent(monkeypatch, capsys):
 
 @pytest.mark.parametrize("module", ["cgm_cli.cli", "typer", "cgm_cli.cli.solve"])
 def test_ctrl_c_while_the_command_line_is_imported_is_silent(tmp_path, module):
-    done = signalled(module, "SIGINT", "list", cwd=tmp_path)
+    done = signalled([module], "SIGINT", "list", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_ctrl_c_is_not_for_a_background_job_of_a_script(tmp_path):
     ignored = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-    spec = write(tmp_path, SMALL)
-    for module in ("cgm_cli.cli", "numpy", "cgm_cli.templates.build"):
-        done = signalled(module, "SIGINT", "solve", spec, "--quiet", cwd=tmp_path, before=ignored)
-        assert done.returncode == 0
-        assert done.stdout.startswith("iteration-limit")
+    modules = ("cgm_cli.cli", "numpy", "cgm_cli.templates.build")
+    done = signalled(modules, "SIGINT", "solve", write(tmp_path, SMALL), "--quiet", cwd=tmp_path, before=ignored)
+    assert done.returncode == 0
+    assert done.stdout.startswith("iteration-limit")
 
 
 def test_help_lists_the_commands(tmp_path):
@@ -417,6 +401,20 @@ def shell(line, cwd):
         text=True,
         timeout=120,
     )
+    return silent(done)
+
+
+def redirected(line, cwd):
+    """The same of a line that is one command, in a process that need not start anew."""
+    words, streams = shlex.split(line), {}
+    for name, sign in (("stderr", "2>"), ("stdout", ">")):
+        for word in [word for word in words if word.startswith(sign)]:
+            words.remove(word)
+            streams[name] = forked.CLOSED if word == f"{sign}&-" else word.removeprefix(sign)
+    return silent(forked.cgm(*words, cwd=cwd, **streams))
+
+
+def silent(done):
     assert "Traceback" not in done.stderr, done.stderr
     assert "Exception ignored" not in done.stderr, done.stderr
     return done
@@ -432,12 +430,14 @@ UNWRITABLE = {
     "solve spec.yaml --json --quiet --out run >&-": "Bad file descriptor",
     "solve spec.yaml --quiet --out run >/dev/full": "No space left",
 }
+ANEW = {"list >&-", "solve spec.yaml --quiet --out run >/dev/full"}
+"""Each kind of them as a shell does it: Python may not tell of it either as it ends."""
 
 
 @pytest.mark.parametrize("line", UNWRITABLE)
 def test_standard_output_that_cannot_be_written_is_one_message_and_exit_code_4(tmp_path, line):
     write(tmp_path, SMALL)
-    done = shell(f"cgm {line}", tmp_path)
+    done = shell(f"cgm {line}", tmp_path) if line in ANEW else redirected(line, tmp_path)
     assert done.returncode == 4, done.stderr
     assert done.stderr.startswith("standard output cannot be written: ")
     assert UNWRITABLE[line] in done.stderr
@@ -446,17 +446,31 @@ def test_standard_output_that_cannot_be_written_is_one_message_and_exit_code_4(t
         assert load_run(tmp_path / "run").status.value == "iteration-limit"
 
 
-@pytest.mark.parametrize("line", ["list", "schema", "solve spec.yaml --json --quiet"])
-def test_a_reader_that_left_is_exit_code_4_without_a_message(tmp_path, line):
+def test_a_reader_that_left_is_exit_code_4_without_a_message(tmp_path):
     write(tmp_path, SMALL)
-    done = shell(f"{{ cgm {line}; echo $? >code; }} | true", tmp_path)
-    # The reader may leave before or after the write; `schema` and `list` take far longer to start than `true` to end.
+    done = shell("{ cgm solve spec.yaml --json --quiet; echo $? >code; } | true", tmp_path)
     assert (tmp_path / "code").read_text() == "4\n"
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("target", ["2>/dev/full", "2>&-", "2>&1 | head -1; exit ${PIPESTATUS[0]}"])
-def test_a_lost_progress_display_does_not_lose_the_run(tmp_path, target):
+@pytest.mark.parametrize("line", ["list", "schema"])
+def test_so_is_one_that_had_left_before(line):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        done = silent(forked.cgm(line, stdout=pipe))
+    assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_a_lost_progress_display_does_not_lose_the_run(tmp_path):
+    write(tmp_path, SMALL)
+    done = redirected("solve spec.yaml --out full 2>/dev/full", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_run(tmp_path / "full").status.value == "iteration-limit"
+
+
+@pytest.mark.parametrize("target", ["2>&-", "2>&1 | head -1; exit ${PIPESTATUS[0]}"])
+def test_nor_does_one_that_a_shell_takes_away(tmp_path, target):
     write(tmp_path, SMALL)
     done = shell(f"cgm solve spec.yaml --out run {target}", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -467,10 +481,10 @@ def test_a_lost_progress_display_does_not_lose_the_run(tmp_path, target):
 def test_a_message_that_cannot_be_written_does_not_change_the_exit_code(tmp_path, line):
     expected = 0 if line.startswith("init") else 2
     for target in ("2>/dev/full", "2>&-"):
-        assert shell(f"cgm {line} {target}", tmp_path).returncode == expected
+        assert redirected(f"{line} {target}", tmp_path).returncode == expected
         (tmp_path / "max-cut.yaml").unlink(missing_ok=True)
 
 
 def test_closed_standard_output_does_not_matter_to_a_command_that_writes_none(tmp_path):
     write(tmp_path, SMALL)
-    assert shell("cgm solve spec.yaml --out run >&-", tmp_path).returncode == 0
+    assert redirected("solve spec.yaml --out run >&-", tmp_path).returncode == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.reports.support import make_run, spec
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -33,8 +34,8 @@ def run(here, command, **more):
     return done.stdout
 
 
-def offered(here, *words):
-    """What bash is offered for the last word, by the function that `--show-completion bash` defines."""
+def offered_by_bash(here, *words):
+    """What bash offers for the last word, by the function that `--show-completion bash` defines."""
     if shutil.which("bash") is None:
         pytest.skip("there is no bash")
     quoted = " ".join(f"'{word}'" for word in words)
@@ -43,6 +44,19 @@ def offered(here, *words):
         f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _cgm_completion cgm; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     )
     return run(here, ["bash", "--norc", "-c", script]).split()
+
+
+def offered(here, *words):
+    """What that function is told, which asks the program by its environment."""
+    asked = {"_CGM_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = forked.cgm(cwd=here, before=lambda: os.environ.update(asked))
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("words", [["re"], ["show", "s.yaml", "problem.graph."], ["solve", ""]])
+def test_bash_offers_what_it_is_told(here, words):
+    assert offered_by_bash(here, "cgm", *words) == offered(here, "cgm", *words)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.runs.load import load_run
+from tests import forked
 
 PROJECT = Path(__file__).resolve().parents[1]
 SPEC = """\
@@ -20,22 +21,23 @@ solver: {method: hcgm, iterations: 20}
 
 
 @pytest.fixture
-def cgm(tmp_path):
-    """The command in tmp_path, given what it reads from standard input (text, bytes, or None: closed)."""
+def here(tmp_path, monkeypatch):
+    """The working folder, with data."""
     (tmp_path / "data").mkdir()
     np.save(tmp_path / "data" / "target.npy", [0.5, 0.25, 0.25])
-    environment = os.environ | {"PYTHONPATH": str(PROJECT)}
-    environment.pop("CGM_DATA", None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CGM_DATA", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def cgm(here):
+    """The command, given what it reads from standard input (text, bytes, or None: closed)."""
 
     def run(*arguments, given=None):
-        raw = given.encode() if isinstance(given, str) else given
-        command = [sys.executable, "-m", "cgm_cli", *arguments]
-        if given is None:
-            command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
-        done = subprocess.run(command, input=raw, cwd=tmp_path, env=environment, capture_output=True, timeout=120)
-        out, errors = done.stdout.decode(), done.stderr.decode()
-        assert "Traceback" not in out + errors
-        return done.returncode, out, errors
+        done = forked.cgm(*arguments, stdin=forked.CLOSED if given is None else given)
+        assert "Traceback" not in done.stdout + done.stderr
+        return done.returncode, done.stdout, done.stderr
 
     return run
 
@@ -64,11 +66,16 @@ def test_faults_say_where_in_it(cgm, command):
     assert cgm(command, "-") == (2, "", "stdin: cannot be read: it is closed\n")
 
 
-def test_what_is_shown_can_be_piped_on(cgm):
-    code, shown, _ = cgm("show", "-", "seed=4", given=SPEC)
-    assert code == 0 and "\nseed: 4\n" in shown
-    code, out, errors = cgm("check", "-", given=shown)
-    assert code == 0 and out.startswith("name        stdin\n"), errors
+def test_what_is_shown_can_be_piped_on(here):
+    """By a shell, as is standard input that is closed."""
+    (here / "spec.yaml").write_text(SPEC)
+    program = f'cgm() {{ "{sys.executable}" -m cgm_cli "$@"; }}; set -o pipefail; '
+    environment = os.environ | {"PYTHONPATH": str(PROJECT)}
+    line = "cgm show - seed=4 <spec.yaml | tee shown.yaml | cgm check - && cgm show - <&-"
+    done = subprocess.run(["bash", "-c", program + line], env=environment, capture_output=True, text=True, timeout=120)
+    assert "\nseed: 4\n" in (here / "shown.yaml").read_text()
+    assert done.stdout.startswith("name        stdin\n")
+    assert (done.returncode, done.stderr) == (2, "stdin: cannot be read: it is closed\n")
 
 
 def test_data_are_looked_up_from_the_working_folder(cgm):

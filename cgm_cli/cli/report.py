@@ -80,9 +80,9 @@ def report(
     from cgm_cli.reports.ranking import asked_best, best_first
 
     # Before anything is read: a word that is wrong is told at once.
-    chosen = _formats("pdf" if kinds is None else kinds)
     if kinds is not None and figures is None:
         raise typer.BadParameter("--format is that of figures: write --figures DIR as well")
+    chosen = _formats("pdf" if kinds is None else kinds) if figures is not None else []
     if watch and (html is None or html == _STDOUT or json or any((figures, latex, csv, best))):
         raise typer.BadParameter("--watch is that of a page in a file: write --html FILE, and no other output")
     files = [path for path in (html, latex, csv) if path is not None]

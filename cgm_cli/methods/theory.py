@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.method import Method
 from cgm_cli.methods.record import IterationRecord
+
+if TYPE_CHECKING:  # a report fits lines, too, and needs nothing of what solves
+    from cgm_cli.blocks.problem import CompositeProblem
+    from cgm_cli.methods.method import Method
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import scipy.sparse as sp
 from cgm_cli.errors import ProblemError
 
 _EPS = float(np.finfo(np.longdouble).eps)
+
+_Rows = tuple[sp.csr_array, np.ndarray, np.ndarray]
+"""Rows, their right-hand sides, and what they were divided by."""
 
 _TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """The tightest of HiGHS; what is given to it is of unit size."""
@@ -41,16 +45,21 @@ class Program:
         """min <cost, x>; None where no x is found. Each entry is taken in units of its own range, rows of their size:
         the tolerances of HiGHS are absolute.
         """
-        units = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
+        units, (a, b, of_a), (c, d, of_c) = self._scaled
         peak = float(np.abs(cost * units).max()) or 1.0
-        rows = [_in_units(*pair, units, self.lower) for pair in ((self.a, self.b), (self.c, self.d))]
-        found = _highs(cost * units / peak, *(rows[0][:2] + rows[1][:2]), (self.upper - self.lower) / units)
+        found = _highs(cost * units / peak, a, b, c, d, (self.upper - self.lower) / units)
         if found.status != 0:
             return None
         x = np.clip(self.lower + units * found.x, self.lower, self.upper)
-        y = peak * np.maximum(-found.ineqlin.marginals, 0.0) / rows[0][2]
-        w = -peak * found.eqlin.marginals / rows[1][2]
+        y = peak * np.maximum(-found.ineqlin.marginals, 0.0) / of_a
+        w = -peak * found.eqlin.marginals / of_c
         return Solution(x, self.proven(cost, y, w))
+
+    @cached_property
+    def _scaled(self) -> tuple[np.ndarray, _Rows, _Rows]:
+        """The unit (n,) of each entry, and both kinds of rows in these: the same for every cost."""
+        units = np.where(self.upper > self.lower, self.upper - self.lower, 1.0)
+        return units, _in_units(self.a, self.b, units, self.lower), _in_units(self.c, self.d, units, self.lower)
 
     def proven(self, cost: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
         """sum_j min(v_j l_j, v_j u_j) - <b, y> - <d, w> for v = cost + a^T y + c^T w and y >= 0, at most the minimum,
@@ -71,16 +80,20 @@ class Program:
         Problems", 1974, ch. 23): with G q <= h for the step q, and r the residual of min |(G^T; h^T) u + e_last| over
         u >= 0, it is q = r[:n] / r[n] up to its sign. A second pass, from near by, mends the rounding of the first.
         """
-        one = np.eye(x.size)
-        a, c = self.a.toarray(), self.c.toarray()
+        g, h = self._sides
+        for _ in range(2):
+            x = np.clip(x + _shortest(g, h - g @ x), self.lower, self.upper)
+        return x
+
+    @cached_property
+    def _sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """All of it as G x <= h, with rows of length one."""
+        one, a, c = np.eye(self.lower.size), self.a.toarray(), self.c.toarray()
         g = np.vstack([a, c, -c, one, -one])
         h = np.concatenate([self.b, self.d, -self.d, self.upper, -self.lower])
         lengths = np.linalg.norm(g, axis=1)
         lengths[lengths == 0.0] = 1.0
-        g, h = g / lengths[:, None], h / lengths
-        for _ in range(2):
-            x = np.clip(x + _shortest(g, h - g @ x), self.lower, self.upper)
-        return x
+        return g / lengths[:, None], h / lengths
 
 
 def enclosed(program: Program) -> Program:
@@ -145,9 +158,7 @@ def _pulled(program: Program, y: np.ndarray, w: np.ndarray) -> tuple[np.ndarray,
     return slopes, np.asarray(size), level, weight
 
 
-def _in_units(
-    matrix: sp.csr_array, right: np.ndarray, units: np.ndarray, origin: np.ndarray
-) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+def _in_units(matrix: sp.csr_array, right: np.ndarray, units: np.ndarray, origin: np.ndarray) -> _Rows:
     """Rows for t in x = origin + units t, each over its largest entry, and these."""
     scaled = sp.csr_array(matrix.multiply(units[None, :]))
     sizes = abs(scaled).max(axis=1).toarray().reshape(-1) if scaled.nnz else np.zeros(matrix.shape[0])

@@ -22,8 +22,9 @@ from cgm_cli.readers.frames import FRAMES, refuse_sheet
 from cgm_cli.readers.head import Head
 from cgm_cli.readers.matrix_table import matrix_in
 from cgm_cli.readers.memory import check_fits
+from cgm_cli.readers.plain_edges import read_plain
 from cgm_cli.readers.table import Row, Table, checked_rows, rows_in, rows_of, separator, table_of
-from cgm_cli.readers.text import number_in, read_lines
+from cgm_cli.readers.text import lines_of, number_in, read_text
 from cgm_cli.spec.fields import ColumnName
 from cgm_cli.text import counted, quoted
 
@@ -104,15 +105,19 @@ def read_edges(
     headings (source, target, weight; from, to; u, v; ...), else the first two and, of three, the third; what was taken
     without a heading that says so is told. DataError with line and column for what is no edge.
     """
+    given = columns is not None or weight is not None
     remarks: tuple[str, ...] = ()
     if path.suffix.lower() in FRAMES:
         rows, remarks = rows_in(path, None, name, sheet=sheet)
     else:
         refuse_sheet(path, name, sheet)
-        lines = [_bare(line) for line in read_lines(path, name, encoding)]
+        text = read_text(path, name, encoding)
+        plain = None if given else read_plain(text, name)
+        if plain is not None:
+            return plain
+        lines = [_bare(line) for line in lines_of(text, name)]
         check_fits(name, 300 * len(lines))
         rows = checked_rows(rows_of(lines, None, name), name)
-    given = columns is not None or weight is not None
     found = _given(name, rows, columns, weight) if given else _called(rows)
     if found is None:
         matrix = matrix_in(name, rows)

@@ -89,7 +89,11 @@ def _unpacked(raw: bytes, name: str) -> bytes:
 
 def read_lines(path: Path, name: str, encoding: str | None = None) -> list[str]:
     """The lines of a text file."""
-    text = read_text(path, name, encoding)
+    return lines_of(read_text(path, name, encoding), name)
+
+
+def lines_of(text: str, name: str) -> list[str]:
+    """The lines of what was read; DataError where there is no room for them."""
     # A short line takes far more memory as a line of its own than in the text.
     check_fits(name, len(text) + _LINE_BYTES * sum(text.count(mark) for mark in _LINE_ENDS))
     return text.splitlines()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,9 @@ logger = logging.getLogger(__name__)
 
 _WHEN = {True: "before the next step, once the bound is certified", False: "once the bound is certified"}
 """When a run is left: in the loop, or behind it."""
+
+GRACE = 1.0
+"""Seconds past its limit of time that a run may take to come to its first step."""
 
 LEFT = "It was left at once, without a result."
 
@@ -147,6 +151,11 @@ def _solve(
     expect = getattr(should_stop, "expect", lambda when: None)
     expect("before the first step")
 
+    def raising() -> AbstractContextManager[Any]:
+        """What reads and prepares may take as long as the run may, and a little more: a first step is worth it."""
+        rest = math.inf if spec.stop.time is None else began + spec.stop.time + GRACE - time.perf_counter()
+        return getattr(should_stop, "raising", nullcontext)(rest)
+
     def left(request: Leave) -> Execution:
         """Nothing has been changed: whoever goes on begins where this process did."""
         fault = _end(folder, request.status, "It was left before its first step.")
@@ -154,7 +163,7 @@ def _solve(
 
     try:
         in_words = nullcontext if handed is None else handed.in_words
-        with in_words(), getattr(should_stop, "raising", nullcontext)():
+        with in_words(), raising():
             # Of a spec without a file, the folder has the arrays.
             beside = file or folder.path / "spec.yaml"
             instance = build(spec, beside, None if checkpoint is None or former is None else former.form.get("kind"))
@@ -202,7 +211,7 @@ def _solve(
     @contextmanager
     def beginning() -> Iterator[None]:
         expect("before the first step")
-        with getattr(should_stop, "raising", nullcontext)():
+        with raising():
             yield
         expect(_WHEN[True])
 

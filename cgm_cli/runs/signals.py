@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
@@ -34,13 +35,16 @@ class StopRequest:
         return self.status
 
     @contextmanager
-    def raising(self) -> Iterator[None]:
-        """Work that cannot ask: in it, a request raises Leave; so does, at its beginning, one to leave at once."""
+    def raising(self, seconds: float = math.inf) -> Iterator[None]:
+        """Work that cannot ask: in it, a request raises Leave; so does, at its beginning, one to leave at once, and the
+        end of these seconds.
+        """
         self._raises = True
         try:
             if self.status is Status.PREEMPTED:
                 raise Leave(self.status)
-            yield
+            with _alarm(seconds):
+                yield
         except RuntimeError as error:
             request = wrapped(error, Leave) or wrapped(error, KeyboardInterrupt)
             if request is None:
@@ -76,6 +80,26 @@ class StopRequest:
         with suppress(BlockingIOError):
             return os.read(self._arrivals, 1 << 16).count(number)
         return 0
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Leave(TIME_LIMIT) after so many seconds, where there are alarms: not outside of the main thread."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not (math.isfinite(seconds) and is_main and hasattr(signal, "setitimer")):
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise Leave(Status.TIME_LIMIT)
+
+    former = signal.signal(signal.SIGALRM, leave)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if former is None else former)
 
 
 def _answer(line: str) -> None:

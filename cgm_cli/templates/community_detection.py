@@ -92,7 +92,7 @@ class CommunityDetection(Template):
             },
             {
                 "template": "community-detection",
-                "graph": {"nodes": 20, "communities": 3, "inside": 0.6, "outside": 0.2},
+                "graph": {"nodes": 15, "communities": 3, "inside": 0.6, "outside": 0.2},
                 "inequalities": "triangle",
             },
             {

@@ -9,8 +9,8 @@ import numpy as np
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.blocks.iterates import DenseIterate, Iterate, SampledIterate
 
-AT_ONCE = 2**21
-"""Numbers that are drawn at once: 16 MB, and a second of work for the widest factors."""
+AT_ONCE = 2**19
+"""Numbers that are drawn at once: 4 MB, and some tenths of a second of work for the widest factors."""
 
 
 def gaussian_samples(iterate: Iterate, count: int, rng: np.random.Generator, together: int = 1) -> Iterator[np.ndarray]:

@@ -81,7 +81,7 @@ class MaxCut(Template):
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "max-cut", "graph": {"nodes": 100, "edges": 400}},
             {"template": "max-cut", "graph": {"file": "maxcut/G1.txt"}},
-            {"template": "max-cut", "graph": {"nodes": 20, "edges": 80}, "inequalities": "triangle"},
+            {"template": "max-cut", "graph": {"nodes": 10, "edges": 30}, "inequalities": "triangle"},
         ]
 
         def build(self, context: BuildContext) -> MaxCut:

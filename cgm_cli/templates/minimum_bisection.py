@@ -53,7 +53,7 @@ class MinimumBisection(Template):
         examples: ClassVar[list[dict[str, Any]]] = [
             {"template": "minimum-bisection", "graph": {"nodes": 50, "edges": 150}},
             {"template": "minimum-bisection", "graph": [[0, 2, 0], [2, 0, 1], [0, 1, 0]], "hyperplanes": 5},
-            {"template": "minimum-bisection", "graph": {"nodes": 20, "edges": 60}, "inequalities": "triangle"},
+            {"template": "minimum-bisection", "graph": {"nodes": 12, "edges": 36}, "inequalities": "triangle"},
         ]
 
         def build(self, context: BuildContext) -> MinimumBisection:

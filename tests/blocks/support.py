@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from cgm_cli.blocks.directions import DenseDirection
 from cgm_cli.blocks.domains.base import Domain, OracleRequest
 from cgm_cli.errors import ProblemError
 from cgm_cli.spec.registry import FAMILIES, lookup
+
+few = settings(max_examples=6, deadline=None)
+"""For the tests of one block: seeds, of each of which arrays are drawn. Other ones are drawn in every run."""
+
+few_of_many = settings(max_examples=4, deadline=None)
+"""For tests that take a block in several shapes, plain or moved by two offsets: up to 40 random points."""
 
 # Shapes tried in turn until an example's arrays fit one of them.
 SHAPES = [(4,), (3,), (2,), (6,), (8,), (3, 3), (4, 3), (5, 5), (1,), (1, 1)]

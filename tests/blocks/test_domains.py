@@ -9,7 +9,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.optimize import linprog, minimize
@@ -33,6 +33,7 @@ from tests.blocks.support import (
     InlineContext,
     domain,
     examples,
+    few,
     random_direction,
     random_point,
     random_vertex,
@@ -43,13 +44,12 @@ TOLERANCE = 1e-9
 REQUEST = OracleRequest(tolerance=TOLERANCE)
 every_example = pytest.mark.parametrize("example", examples("domain"))
 seeds = given(seed=st.integers(0, 2**32 - 1))
-few = settings(max_examples=15, deadline=None)
 
 
 def several(x, rng):
     """Random vertices, and the start. What holds for these holds for every combination of them, if it is linear."""
     yield x.start().dense()
-    for _ in range(10 if np.prod(x.shape) < 1000 else 3):
+    for _ in range(5 if np.prod(x.shape) < 1000 else 2):
         yield random_vertex(x, rng)
 
 
@@ -164,7 +164,7 @@ def test_radius_and_diameter_bound_and_are_attained(example):
     x, rng = domain(**example), np.random.default_rng(0)
     lengths, distances = [], []
     # Of large matrices every atom is as long as any, and opposite directions have atoms that share nothing.
-    for _ in range(100 if np.prod(x.shape) < 1000 else 20):
+    for _ in range(50 if np.prod(x.shape) < 1000 else 10):
         direction = random_direction(x, rng)
         low, high = (x.lmo(d, REQUEST).atom.dense() for d in (direction, direction.scaled(-1.0)))
         lengths += [np.linalg.norm(low), np.linalg.norm(high)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cgm_cli.blocks.describe import describe
@@ -15,10 +15,9 @@ from cgm_cli.blocks.maps.stack import Stack
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
 from cgm_cli.solving.direct import solve_problem
-from tests.blocks.support import InlineContext, build_all, domain, examples, spec
+from tests.blocks.support import InlineContext, build_all, domain, examples, few, spec
 
 seeds = given(seed=st.integers(0, 2**32 - 1))
-few = settings(max_examples=15, deadline=None)
 
 
 def sparse_quadratics():

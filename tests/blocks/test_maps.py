@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.signal import convolve
@@ -35,10 +35,9 @@ from cgm_cli.blocks.maps.quadratic_forms import QuadraticForms
 from cgm_cli.blocks.maps.sampling import Sampling
 from cgm_cli.blocks.maps.stack import Stack
 from cgm_cli.errors import ProblemError
-from tests.blocks.support import InlineContext, build_all, domain, examples, product_domain, spec
+from tests.blocks.support import InlineContext, build_all, domain, examples, few, product_domain, spec
 
 seeds = given(seed=st.integers(0, 2**32 - 1))
-few = settings(max_examples=15, deadline=None)
 
 
 def inner_products():

@@ -25,7 +25,7 @@ def cgm(capsys):
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bound_is_below_the_optimum_in_any_units(seed, scale):
     points = scale * blobs(9, 3, 2, 3.0, seed)[0]
     optimum = exact(points / scale, 3)[0] * scale**2

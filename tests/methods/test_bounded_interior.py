@@ -20,6 +20,7 @@ from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.box import BoxSet
 from cgm_cli.blocks.penalties.equals import Equals
+from cgm_cli.blocks.penalties.shifted import Shifted
 from cgm_cli.blocks.problem import CompositeProblem, Term
 from cgm_cli.methods.corrections.bounded_form import BoundedForm
 from cgm_cli.methods.corrections.bounded_newton import BoundedNewton
@@ -29,6 +30,7 @@ from cgm_cli.numerics.deadline import Deadline, OutOfTime
 from cgm_cli.solving.direct import solve_problem
 from cgm_cli.solving.presets import chosen
 from cgm_cli.spec.model import SolverSpec
+from tests.blocks.support import InlineContext, spec
 from tests.methods.problems import solve
 
 TIGHT = {"gap": 1e-8, "infeasibility": 1e-8}
@@ -289,3 +291,59 @@ def test_it_ends_where_rounding_leaves_nothing_to_gain():
     assert found.status.value in ("stagnated", "converged")
     assert found.record.gap < 1e-10
     assert found.record.k < 40
+
+
+def with_penalty(cost, polytope, rows, known, unit):
+    """For linprog, in (x, t)."""
+    below, above, columns = np.isfinite(known.lower), np.isfinite(known.upper), known.columns.toarray()
+    wide = np.zeros((len(polytope["b_eq"]), known.price.size)), np.zeros((len(polytope["b_ub"]), known.price.size))
+    own = np.full((known.price.size, 2), [-np.inf if known.is_free else 0.0, np.inf])
+    return {
+        "c": np.append(cost, known.price / unit),
+        "A_eq": np.hstack([polytope["A_eq"], wide[0]]),
+        "b_eq": polytope["b_eq"],
+        "A_ub": np.vstack(
+            [
+                np.hstack([polytope["A_ub"], wide[1]]),
+                np.hstack([-rows, columns])[below],
+                np.hstack([rows, -columns])[above],
+            ]
+        ),
+        "b_ub": np.concatenate([polytope["b_ub"], -known.lower[below], known.upper[above]]),
+        "bounds": np.vstack([polytope["bounds"], own]),
+    }
+
+
+PENALTIES = [
+    {"kind": "max", "scale": 2.0},
+    {"kind": "support", "set": {"kind": "simplex", "length": 3}},
+    {"kind": "support", "set": {"kind": "simplex", "sum": "at-most"}},
+    {"kind": "l1", "weights": [1.0, 0.0, 0.5, 3.0, 1.0, 1.0]},
+    {"kind": "hinge", "labels": [1, -1, -1, 1, 1, -1]},
+    {"kind": "quantile", "q": 0.9},
+    {"kind": "epsilon-insensitive", "epsilon": 0.3},
+]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-5, 1e5])
+@pytest.mark.parametrize("penalty", PENALTIES, ids=lambda penalty: penalty["kind"])
+def test_penalties_with_finitely_many_faces(penalty, unit):
+    """Beside a cost and a range, by linprog in (x, t), whose t are free of the bounds that the steps give them."""
+    rng = np.random.default_rng(8)
+    sized = {**penalty, "scale": unit * penalty.get("scale", 1.0)}
+    for domain in DOMAINS:
+        n = domain.polyhedron.lower.size
+        offset, rows, cost = rng.standard_normal(6), rng.standard_normal((6, n)), rng.standard_normal(n)
+        g = Shifted(spec("penalty", sized).build(InlineContext(), (6,)), offset)
+        term, ranges = rows_and_ranges(rng, domain, 6, sparse=False)
+        problem = CompositeProblem(
+            domain,
+            Linear(unit * cost.reshape(domain.shape), domain.shape),
+            (Term("penalty", MatrixMap(rows, domain.shape), g), term),
+        )
+        found = solve_problem(problem, SOLVER, TIGHT)
+        wanted = linprog(**with_penalty(cost, both(polytope_of(domain), ranges), rows, g.epigraph, unit))
+        assert (found.status.value, found.bound_is) == ("converged", "certified")
+        assert found.record.total == pytest.approx(unit * wanted.fun, rel=1e-7, abs=1e-7 * unit)
+        assert found.record.bound <= unit * (wanted.fun + 1e-9)
+        assert found.record.k < 30

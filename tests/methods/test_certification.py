@@ -59,7 +59,7 @@ def test_where_a_proof_is_out_of_reach_a_bound_is_probable(name, failure, mode, 
     problem, optimum = KNOWN[name]()
     if not problem.domain.spectral:
         return
-    outcome, keep = solve_scaled(problem, 40, 1e-3, schedule=Schedule(certify=mode, failure=failure))
+    outcome, keep = solve_scaled(problem, 15, 1e-3, schedule=Schedule(certify=mode, failure=failure))
     probable = failure > 0.0 and mode != "never"
     assert not keep.column("certified").any()
     assert outcome.record.bound_is == outcome.bound.kind == ("probable" if probable else "estimated")

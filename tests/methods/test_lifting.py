@@ -1,8 +1,8 @@
 """Domains that are the image of one that projects, against solvers that know nothing of it."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.latent_group_ball import LatentGroupBall
@@ -25,7 +25,7 @@ METHODS = [{"method": "hcgm", "correction": "accelerated"}, {"method": "cgal", "
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_nearest_point_of_a_latent_group_ball(method, seed):
     """x is nearest to p where max <p - x, .> over the ball is attained at x, which the gauge says is in it."""
     rng = np.random.default_rng(seed)
@@ -40,9 +40,9 @@ def test_the_nearest_point_of_a_latent_group_ball(method, seed):
     assert most - float(np.vdot(p - x, x)) <= 1e-7
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_product_with_equations(seed):
-    """Beside a box, with rows of both: SLSQP over the copies, with a limit for the length of each."""
+    """Beside a box, with rows of both: Clarabel, with a limit for the sum of the lengths of the copies."""
     rng = np.random.default_rng(seed)
     rows, root = rng.standard_normal((2, 10)), rng.standard_normal((10, 10))
     q, c = root @ root.T / 10.0, rng.standard_normal(10)
@@ -51,29 +51,16 @@ def test_a_product_with_equations(seed):
     term = Term("rows", MatrixMap(rows, (10,)), Equals((2,), right))
     problem = CompositeProblem(domain, Quadratic(q, c, (10,)), (term,))
 
-    entries, ends = np.concatenate(GROUPS), np.cumsum([len(group) for group in GROUPS])
-
-    def x_of(w):
-        return np.concatenate([np.bincount(entries, w[:13], minlength=7), w[13:]])
-
-    twin = minimize(
-        lambda w: 0.5 * x_of(w) @ q @ x_of(w) + c @ x_of(w),
-        np.full(16, 0.01),
-        bounds=[(None, None)] * 13 + [(-1.0, 2.0)] * 3,
-        constraints=[
-            {"type": "eq", "fun": lambda w: rows @ x_of(w) - right},
-            {
-                "type": "ineq",
-                "fun": lambda w: 1.0 - sum(np.sqrt(1e-18 + part @ part) for part in np.split(w[:13], ends[:-1])),
-            },
-        ],
-        method="SLSQP",
-        options={"maxiter": 2000, "ftol": 1e-13},
-    )
+    copies, box = [cp.Variable(len(group)) for group in GROUPS], cp.Variable(3)
+    inside = sum(np.eye(7)[:, group] @ copy for group, copy in zip(GROUPS, copies, strict=True))
+    x = cp.hstack([inside, box])
+    limits = [sum(map(cp.norm, copies)) <= 1.0, box >= -1.0, box <= 2.0]
+    objective = cp.Minimize(0.05 * cp.sum_squares(root.T @ x) + c @ x)
+    best = float(cp.Problem(objective, [*limits, rows @ x == right]).solve(solver="CLARABEL"))
     result = solve_problem(problem, "auto", {"gap": 1e-7, "infeasibility": 1e-7})
     assert (result.status, result.bound_is) == (Status.CONVERGED, "certified")
-    assert result.record.total == pytest.approx(twin.fun, rel=1e-5)
-    assert result.record.bound <= twin.fun + 1e-6 * abs(twin.fun)
+    assert result.record.total == pytest.approx(best, rel=1e-5)
+    assert result.record.bound <= best + 1e-6 * abs(best)
     assert domain.contains(result.solution["x"], 1e-9)
 
 

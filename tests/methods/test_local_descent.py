@@ -63,7 +63,7 @@ def zero_cost(seed: int, folder: Path, n: int = 100) -> dict:
     }
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_costs_of_a_rank_one_solution_are_solved_from_every_start(seed, tmp_path):
     """Descent at a fixed rank gets stuck on such costs; the oracle's atoms lead on."""
     spec = {"problem": zero_cost(seed, tmp_path), "seed": seed, "solver": {**DESCENT, "iterations": 200}}
@@ -87,7 +87,7 @@ def test_a_maximum_cut_relaxation_is_solved_to_a_certified_gap():
     assert outcome.record.infeasibility <= 1e-5
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_nodes_without_edges_do_not_hold_it_up(seed):
     """Each is an eigenvector of its own, of the weight of one node: of no use to anybody but its constraint."""
     spec = {
@@ -187,7 +187,7 @@ def by_splitting(distances, k, turns=1000):
     return bound
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_k_means_problem_is_solved_on_the_face(seed):
     points = overlapping(seed)
     optimum = by_splitting(squared_distances(points), 3)
@@ -211,7 +211,7 @@ def test_the_k_means_problem_is_solved_on_the_face(seed):
 @pytest.mark.parametrize("n", [60, 80])
 def test_a_run_that_has_converged_has_the_gap_that_was_asked_for(n, tolerance, gap):
     """With the certified bound of the end: n = 60 is decomposed in full, of n = 80 there are only estimates before."""
-    for seed in range(3):
+    for seed in range(2):
         built = clusters(overlapping(seed, n), gap=gap, oracle={"mode": "fixed", "tolerance": tolerance})
         outcome = built.solve()
         assert outcome.status is Status.CONVERGED
@@ -293,7 +293,7 @@ def test_sparse_costs_and_iterates_in_factors_agree_with_dense_ones():
     assert found[0].infeasibility < 1e-6
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_points_stay_on_the_face_however_long_the_descent_goes_on(seed):
     """Rounding along the vector 1, which every descent would multiply, is taken out."""
     rng = np.random.default_rng(seed)
@@ -311,7 +311,7 @@ def test_points_stay_on_the_face_however_long_the_descent_goes_on(seed):
     assert outcome.record.bound == pytest.approx(outcome.record.objective, rel=1e-5)
 
 
-@pytest.mark.parametrize("clusters", [25, 28, 29])
+@pytest.mark.parametrize("clusters", [25, 29])
 def test_almost_as_many_clusters_as_points(clusters):
     """The factor keeps more columns than extreme points have."""
     points = np.random.default_rng(5).normal(size=(30, 2))
@@ -344,7 +344,7 @@ def test_the_units_of_the_cost_do_not_matter(scale, bounded):
     assert found[1][2] <= 1e-3
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_tight_gap_is_reached(seed):
     """To the last digits: where steps change no digit of the objective, the multipliers still come nearer."""
     spec = {
@@ -359,7 +359,7 @@ def test_a_tight_gap_is_reached(seed):
 
 
 @pytest.mark.parametrize("penalty", [{"kind": "l1", "scale": 0.1}, {"kind": "l2", "scale": 0.1}, {"kind": "max"}])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_descent_whose_points_have_to_be_cut_gives_way(penalty, seed):
     """Over a face of rank three the sphere is larger than the domain, and only constraints could keep x inside."""
     rng = np.random.default_rng(seed)

@@ -87,14 +87,14 @@ def test_converges_to_the_known_optimum(name):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.parametrize("tolerance", [0.0, 1e-3, 1e-2, 1e-1])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-3, 1e-1])
 def test_no_certified_bound_ever_passes_the_optimum(name, tolerance):
     problem, optimum = KNOWN[name]()
-    outcome, keep = solve_scaled(problem, 60, tolerance, schedule=Schedule(certify="always"))
+    outcome, keep = solve_scaled(problem, 40, tolerance, schedule=Schedule(certify="always"))
     assert keep.column("certified").all()
     slack = 1e-13 * max(1.0, abs(optimum))  # of the optimum's own rounding
     bounds = sign(problem) * keep.column("bound")
-    assert len(bounds) == 61
+    assert len(bounds) == 41
     assert np.all(bounds <= sign(problem) * optimum + slack)
     assert np.all(np.diff(bounds) >= 0)
     assert outcome.bound.certified

@@ -112,11 +112,11 @@ def drawn(rng):
 METHOD = Method("hcgm", Homotopy(1.0), LineSearch(), FixedAccuracy(1e-9))
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_no_certified_bound_lies_above_the_minimum(block):
-    """2000 random quadratics; the minimum, and the comparison, in exact arithmetic."""
+    """500 random quadratics; the minimum, and the comparison, in exact arithmetic."""
     rng, certified, allowed = np.random.default_rng(block), 0, 0
-    for _ in range(500):
+    for _ in range(250):
         q, c, domain = drawn(rng)
         problem = CompositeProblem(domain, Quadratic(q, c, (len(c),)))
         outcome = run(problem, METHOD, StopRules(15), DenseIterate(problem.first))
@@ -124,7 +124,7 @@ def test_no_certified_bound_lies_above_the_minimum(block):
             certified += 1
             allowed += problem.tangent_excess > 0.0
             assert Fraction(outcome.bound.value) <= least_value(q, c, domain), (q.tolist(), c.tolist(), vars(domain))
-    assert certified == 500 and allowed > 100
+    assert certified == 250 and allowed > 50
 
 
 def test_the_minimum_is_found_where_it_is_known():

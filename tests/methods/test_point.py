@@ -252,7 +252,7 @@ def test_a_halved_run_taken_up_again_ends_the_same_to_the_last_bit(tolerance):
         return solve(problem, 20, resume=resume, on_checkpoint=on_checkpoint, **options)
 
     whole, records = go(on_checkpoint=lambda state, ending: packs.update({state.k: copy.deepcopy(state.pack())}))
-    for start in (1, 7, 12):  # 7: right after the images were computed anew
+    for start in (1, 7):  # 7: right after the images were computed anew
         again, later = go(resume=packs[start])
         assert again.state.point.iterate.array.tobytes() == whole.state.point.iterate.array.tobytes()
         assert again.record.objective == whole.record.objective

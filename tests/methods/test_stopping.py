@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from cgm_cli.blocks.domains.box import Box
 from cgm_cli.blocks.domains.psd import PSDTrace
+from cgm_cli.blocks.iterates import FactoredIterate
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.penalties.equals import Equals
@@ -142,7 +143,11 @@ def test_a_time_limit_holds_within_a_long_oracle_call():
     path = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
     problem = CompositeProblem(PSDTrace(n, 1.0, fixed_trace=True), Linear(path, (n, n)))
     outcome, _ = solve(
-        problem, stop=StopRules(5, time=0.2), method=hcgm(1.0, 1e-15), schedule=Schedule(certify="never")
+        problem,
+        iterate=FactoredIterate(problem.first, 6, True),
+        stop=StopRules(5, time=0.2),
+        method=hcgm(1.0, 1e-15),
+        schedule=Schedule(certify="never"),
     )
     assert outcome.status is Status.TIME_LIMIT
     assert outcome.record.k == 0

@@ -168,8 +168,11 @@ COMBINATIONS = [
     for (i, name), (j, oracle), (k, variant) in itertools.product(
         enumerate(PROBLEMS), enumerate(ORACLES), enumerate(VARIANTS)
     )
+    if (i + j + k) % 2 == 0
 ]
-"""Every problem with every oracle and every variant. The smoothing takes turns, so that it meets every two of them."""
+"""Every problem with every oracle, each with half of the variants and of these each with one smoothing, in turns: of
+problem, oracle, variant and smoothing every two meet.
+"""
 
 ITERATIONS = {"classic": 150}
 """Of the others 50: watched over 150, three in four of these inequalities are closest to an equality by then."""

@@ -1,5 +1,7 @@
 """The smallest eigenvalue from below: never above the truth, near it, by every route."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +9,10 @@ import scipy.sparse as sp
 from cgm_cli.numerics.convexity import EIGENVALUES, WRITTEN_OUT, eigenvalue_floor
 
 
-def with_least(n, least, rng):
+@cache
+def with_least(n, least):
     """A dense matrix of norm one with this smallest eigenvalue, but for rounding."""
+    rng = np.random.default_rng(n)
     q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     values = np.concatenate([[least, 1.0], rng.uniform(max(least, 0.0), 1.0, n - 2)])
     matrix = (q * values) @ q.T
@@ -26,7 +30,7 @@ def banded(n, least):
 @pytest.mark.parametrize("least", [-1e-6, -1e-9, 0.0, 1e-3])
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_dense(n, least, unit):
-    matrix = unit * with_least(n, least, np.random.default_rng(n))
+    matrix = unit * with_least(n, least)
     true = np.linalg.eigvalsh(matrix)[0]
     floor = eigenvalue_floor(matrix)
     assert floor.proven

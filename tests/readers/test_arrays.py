@@ -25,6 +25,8 @@ from cgm_cli.templates.build import build
 
 M = np.array([[1.0, 2.0, 3.0], [4.0, 5.5, -6.0]])
 S = sp.csr_array(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, 0.0]]))
+DAMAGES = 10
+"""Files of each format that are damaged at random, others in every run. Each of .mat starts a process."""
 
 
 def mat73(path, **arrays):
@@ -55,7 +57,7 @@ def fails(path, match, **options):
 # ---- what is read back
 
 
-@pytest.mark.parametrize("dtype", [float, np.float32, np.int16, np.uint8, ">f8", np.float64])
+@pytest.mark.parametrize("dtype", [float, np.uint8])
 @pytest.mark.parametrize("suffix", ["npy", "npz", "mat", "h5"])
 def test_round_trip(tmp_path, suffix, dtype):
     path, array = tmp_path / f"a.{suffix}", np.abs(M).round().astype(dtype)
@@ -99,12 +101,11 @@ def test_matlab_versions(tmp_path):
     np.testing.assert_array_equal(read_array(tmp_path / "v73.mat", "s").toarray(), S.toarray())
 
 
-@pytest.mark.parametrize("compressed", [False, True])
-def test_matlab_types(tmp_path, compressed):
+def test_matlab_types(tmp_path):
     arrays = {"one": np.array([[7.0]]), "row": M[:1], "vector": np.arange(5.0), "sparse": S, "l": S.astype(bool)}
     others = {"text": "hello", "cell": np.array([1, "a"], dtype=object), "struct": {"a": 1}, "z": M + 1j}
     path = tmp_path / "a.mat"
-    scipy.io.savemat(path, {**others, **arrays, "long_" + "n" * 26: M}, do_compression=compressed)
+    scipy.io.savemat(path, {**others, **arrays, "long_" + "n" * 26: M}, do_compression=True)
     for key, array in arrays.items():
         found = read_array(path, key)
         expected = array.toarray() if sp.issparse(array) else np.atleast_2d(array)
@@ -256,7 +257,7 @@ class TestEveryFormat:
         path.write_bytes(raw[: int(share * len(raw))])
         fails(path, "a")
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=DAMAGES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.data())
     def test_damaged(self, tmp_path, suffix, data):
         path = tmp_path / f"a.{suffix}"

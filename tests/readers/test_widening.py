@@ -50,7 +50,7 @@ def has(form, dtype):
     kind = np.dtype(dtype)
     if form in ("mtx", "csv"):
         return kind.kind in "iu" and kind.isnative
-    if form.startswith("mat 5"):
+    if form == "mat 5":
         return kind not in (np.float16, np.longdouble)
     if form == "mat 4":
         return kind.str[1:] in ("f8", "f4", "i4", "i2", "u2", "u1")
@@ -68,8 +68,8 @@ def save(path, array, form):
             file.create_dataset("x", data=array, compression="gzip", chunks=True)
     elif form == "mat 7.3":
         mat73(path, x=array)
-    elif form in ("mat 5", "mat 5 compressed"):
-        scipy.io.savemat(path, {"x": array}, do_compression="compressed" in form)
+    elif form == "mat 5":
+        scipy.io.savemat(path, {"x": array}, do_compression=True)
     elif form == "mat 4":
         scipy.io.savemat(path, {"x": array}, format="4")
     elif form == "mtx":
@@ -86,7 +86,6 @@ FORMS = {
     "h5": "h5",
     "mat 7.3": "mat",
     "mat 5": "mat",
-    "mat 5 compressed": "mat",
     "mat 4": "mat",
     "mtx": "mtx",
     "csv": "csv",
@@ -101,9 +100,10 @@ def test_full(tmp_path, form, dtype):
     found = read_array(path)
     assert found.dtype == np.float64 and found.flags.c_contiguous and found.flags.writeable
     np.testing.assert_array_equal(found, expected)
-    turned = read_array(path, transpose=True)
-    np.testing.assert_array_equal(turned, expected.T)
-    assert turned.flags.c_contiguous
+    if FORMS[form] != "mat" or dtype in ("i2", "f8"):  # what is to be widened, and what is not; each takes a process
+        turned = read_array(path, transpose=True)
+        np.testing.assert_array_equal(turned, expected.T)
+        assert turned.flags.c_contiguous
 
 
 def test_whole_numbers_beyond_2_to_53_are_rounded_to_the_nearest_as_in_a_text(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cgm_cli.methods.status import Status
-from tests.reports.support import make_run, make_sweep, spec
+from tests.reports.support import make_run, spec
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,12 +26,6 @@ def three(tmp_path_factory):
     for beta0, rate in ((0.1, 0.7), (1.0, 1.0), (10.0, 1.3)):
         make_run(folder / f"beta{beta0:g}", spec(f"beta{beta0:g}", beta0=beta0), iterations=400, rate=rate)
     return folder
-
-
-@pytest.fixture(scope="session")
-def sweep(tmp_path_factory):
-    """200 runs over three parameters."""
-    return make_sweep(tmp_path_factory.mktemp("sweep"), 200)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from cgm_cli.reports.certificate_page import certificate_page
 from cgm_cli.reports.collect import collect
 from cgm_cli.reports.html import page
 from tests.reports.browser import chromium, errors, needs_browser, open_page, wait
+from tests.reports.support import make_sweep
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
 RUN = """
@@ -30,11 +31,11 @@ def driver(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pages(three, sweep, tmp_path_factory):
+def pages(three, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    for name, place in (("one", three / "beta1"), ("sweep", sweep)):
+    for name, place in (("one", three / "beta1"), ("sweep", make_sweep(tmp_path_factory.mktemp("sweep"), 24))):
         found = collect([place])
-        (folder / f"{name}.html").write_text(page(found.entries[:40], found.faults), encoding="utf-8")
+        (folder / f"{name}.html").write_text(page(found.entries, found.faults), encoding="utf-8")
     points = np.random.default_rng(0).standard_normal((40, 2)) + 3.0 * (np.arange(40) % 2)[:, None]
     certificate = certify(points, clusters=2)
     (folder / "certificate.html").write_text(certificate_page(certificate, points, "points.csv"), encoding="utf-8")

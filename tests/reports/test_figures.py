@@ -21,7 +21,9 @@ from cgm_cli.spec.metrics import Metric
 from tests.reports.support import make_run, make_sweep, spec
 
 
-def test_of_a_sweep_over_one_number_the_metrics_are_drawn_against_it(tmp_path):
+def test_of_a_sweep_over_one_number_the_metrics_are_drawn_against_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "quantities", lambda *_: [])
+    monkeypatch.setattr(figures, "pictures", lambda run: [])
     for number, (beta, seed) in enumerate([(1.0, 0), (1.0, 1), (2.0, 0), (3.0, 0), (3.0, 1)]):
         made = spec(beta0=beta) | {"seed": seed}
         make_run(tmp_path / "runs" / str(number), made, metrics={"psnr": 10.0 * beta + seed}, iterations=5)

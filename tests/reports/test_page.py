@@ -12,7 +12,7 @@ import pytest
 from cgm_cli.reports.collect import Collection, Unreadable, collect
 from cgm_cli.reports.html import page
 from tests.reports.browser import chromium, errors, keep_screenshot, needs_browser, open_page, wait
-from tests.reports.support import make_run, spec
+from tests.reports.support import make_run, make_sweep, spec
 
 EVIL = "<script>alert(1)</script>\"'&`${1}</script><!--<img src=x onerror=alert(2)>∂ü漢字🦉" + "x" * 300
 
@@ -97,8 +97,15 @@ def test_the_command(cgm, three, tmp_path):
     assert cgm("report", three, "--html", tmp_path)[0] == 2
 
 
-def test_curves_get_thinner_the_more_runs_there_are(three, sweep):
-    few, many = (data_of(page(collect([each]).entries, [])) for each in (three, sweep))
+@pytest.fixture(scope="module")
+def page_of_many(tmp_path_factory):
+    """200 runs over three parameters."""
+    folder = tmp_path_factory.mktemp("many")
+    return written(folder, collect([make_sweep(folder / "runs", 200)]))
+
+
+def test_curves_get_thinner_the_more_runs_there_are(three, page_of_many):
+    few, many = (data_of(text) for text in (page(collect([three]).entries, []), page_of_many.read_text()))
     assert len(few["runs"]) == 3 and len(many["runs"]) == 200
     assert len(json.dumps(many)) < 2_000_000
     assert few["metrics"]["gap"] == -1 and few["axes"] == ["solver.beta0"]
@@ -178,8 +185,8 @@ def test_the_keyboard_reads_the_curves(driver, page_of_three):
 
 
 @needs_browser
-def test_two_hundred_runs(driver, sweep, tmp_path):
-    open_page(driver, written(tmp_path, collect([sweep])))
+def test_two_hundred_runs(driver, page_of_many, tmp_path):
+    open_page(driver, page_of_many)
     shown = "return [...document.querySelectorAll('#runs tbody tr')].filter((row) => !row.hidden)"
     assert driver.execute_script(f"{shown}.length") == 200
     box = driver.find_element("id", "filter")

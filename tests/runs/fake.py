@@ -1,11 +1,7 @@
-"""A solve without mathematics: records and a result made up from k, behind the real run folder, log and command.
-
-As a program, `python -m tests.runs.fake ITERATIONS PAUSE ARGUMENTS...` is `cgm solve ARGUMENTS...` with that loop.
-"""
+"""A solve without mathematics: records and a result made up from k, behind the real run folder, log and command."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import sys
 import time
@@ -17,13 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import typer
 
-from cgm_cli.errors import CgmError
 from cgm_cli.methods.best_bound import Certificate
 from cgm_cli.methods.record import IterationRecord
 from cgm_cli.methods.status import Status
 from cgm_cli.spec.yaml_reader import Document
+from tests import forked
+from tests.forked import Forked
 
 
 def record(k: int, **changes: Any) -> IterationRecord:
@@ -127,20 +123,6 @@ def _spec(text: str, path: Path | None) -> SimpleNamespace:
     )
 
 
-def main(arguments: list[str]) -> None:
-    """Run the command; a CgmError is told as the real `main` tells it."""
-    from cgm_cli.cli.solve import solve
-
-    install(Instance(int(arguments[0]), float(arguments[1])))
-    app = typer.Typer(add_completion=False)
-    app.command()(solve)
-    with contextlib.suppress(BrokenPipeError):
-        try:
-            app(arguments[2:])
-        except CgmError as error:
-            print(error.message, file=sys.stderr)
-            sys.exit(error.exit_code)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def begun(*arguments: object, iterations: int = 25, pause: float = 0.0) -> Forked:
+    """`cgm solve ARGUMENTS...` with that loop, in a process."""
+    return forked.begun("solve", *arguments, before=lambda: install(Instance(iterations, pause)))

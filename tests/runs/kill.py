@@ -15,9 +15,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -43,8 +45,7 @@ class Subject:
 
     def command(self, run: Path, *overrides: str) -> list[str]:
         settings = [part for override in (*self.overrides, *overrides) for part in ("--set", override)]
-        program = [sys.executable, "-m", "cgm_cli", "solve", str(self.spec)]
-        return [*program, "--resume", str(run), "--quiet", *settings]
+        return ["solve", str(self.spec), "--resume", str(run), "--quiet", *settings]
 
 
 SUBJECTS = (
@@ -68,20 +69,42 @@ class Tally:
     faults: list[str] = field(default_factory=list)
 
 
-class Undisturbed:
-    """A run of each subject that nobody kills, made when it is first asked for; its folder, and how long it took."""
+class Process(Protocol):
+    """As of subprocess.Popen."""
 
-    def __init__(self, folder: Path):
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def communicate(self, *, timeout: float | None = None) -> tuple[str, str]: ...
+
+
+def anew(*arguments: str) -> Process:
+    """The command in a new process, begun."""
+    command = [sys.executable, "-m", "cgm_cli", *arguments]
+    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+class Undisturbed:
+    """A run of each subject that nobody kills, made when it is first asked for; its folder, and how long it took.
+
+    begun: begins a command.
+    """
+
+    def __init__(self, folder: Path, begun: Callable[..., Process] = anew):
         self._folder = folder
+        self.begun = begun
         self._made: dict[str, tuple[Path, float]] = {}
 
     def run(self, subject: Subject) -> tuple[Path, float]:
         if subject.name not in self._made:
             whole = self._folder / f"{subject.name}-whole"
-            process = _start(subject.command(whole))
+            process = self.begun(*subject.command(whole))
             _await_run(process, whole)
             began = time.monotonic()
-            assert process.wait() == 0, process.stderr.read()
+            _, errors = process.communicate()
+            assert process.returncode == 0, errors
             self._made[subject.name] = whole, time.monotonic() - began
         return self._made[subject.name]
 
@@ -94,7 +117,7 @@ def torment(
     folder: Path,
     undisturbed: Undisturbed,
 ) -> Tally:
-    """Kill so many times, then let every run come to its end."""
+    """Kill so many times, then let every run come to its end. What is killed is begun as what is undisturbed was."""
     rng, tally = random.Random(seed), Tally()
     turn = 0
     while tally.kills < kills:
@@ -105,7 +128,7 @@ def torment(
         command = subject.command(run, f"checkpoint.every={every}")
         # Up to three kills for one run, then it may end.
         for _ in range(min(3, kills - tally.kills)):
-            process = _start(command)
+            process = undisturbed.begun(*command)
             if rng.random() < STARTING:
                 after = rng.uniform(0.0, 0.5)
             else:
@@ -114,9 +137,10 @@ def torment(
             if not _killed(process, after, number, tally):
                 break
             _check_readable(run, tally)
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
-        if done.returncode != 0:
-            tally.faults.append(f"{run.name}: exit code {done.returncode}: {done.stderr}")
+        last = undisturbed.begun(*command)
+        _, errors = last.communicate()
+        if last.returncode != 0:
+            tally.faults.append(f"{run.name}: exit code {last.returncode}: {errors}")
         else:
             tally.faults += [f"{run.name}: {name} differs" for name in differences(expected, run)]
         tally.runs += 1
@@ -124,11 +148,7 @@ def torment(
     return tally
 
 
-def _start(command: list[str]) -> subprocess.Popen:
-    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def _await_run(process: subprocess.Popen, run: Path) -> None:
+def _await_run(process: Process, run: Path) -> None:
     """Until the process has said in status.json that it runs, or has ended."""
     while process.poll() is None:
         with suppress(OSError, ValueError):
@@ -137,7 +157,7 @@ def _await_run(process: subprocess.Popen, run: Path) -> None:
         time.sleep(0.002)
 
 
-def _killed(process: subprocess.Popen, after: float, number: signal.Signals, tally: Tally) -> bool:
+def _killed(process: Process, after: float, number: signal.Signals, tally: Tally) -> bool:
     """Send the signal after so many seconds; False if the process had ended by then."""
     try:
         _, errors = process.communicate(timeout=after)

@@ -1,20 +1,15 @@
 """A full disk, a read-only folder and a folder that is lost during a run: all real."""
 
-import ctypes
 import json
-import os
 import shutil
 import subprocess
-import sys
-import textwrap
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from cgm_cli.runs.load import load_run
-
-PROJECT = Path(__file__).resolve().parents[2]
+from cgm_cli.runs.log import RunLog
+from tests.forked import cgm, without_privileges
 
 # An n x n iterate of 0.7 MB, and checkpoints that take a little more.
 SPEC = """
@@ -33,18 +28,6 @@ def spec(tmp_path):
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC)
     return path
-
-
-def cgm(*arguments, **options):
-    command = [sys.executable, "-m", "cgm_cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, **options)
-
-
-def without_privileges():
-    """In a child about to start: root gives up the right to write anywhere (CAP_DAC_OVERRIDE)."""
-    if os.geteuid() == 0:
-        drop_from_bounding_set, dac_override = 24, 1
-        assert ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0) == 0
 
 
 @contextmanager
@@ -100,23 +83,16 @@ def test_a_resumed_run_on_a_full_disk_keeps_what_there_was(spec, tmp_path):
         assert load_run(disk / "run").trace["k"].tolist() == list(range(151))
 
 
-def test_a_folder_that_is_lost_during_the_run(spec, tmp_path):
-    out = tmp_path / "run"
-    watch = f"""
-        import shutil, sys
-        from cgm_cli.runs import execute, log
-        original = log.RunLog.on_record
-        def on_record(self, record):
-            original(self, record)
-            if record.k == 50:
-                shutil.rmtree({str(out)!r})
-        log.RunLog.on_record = on_record
-        from cgm_cli.cli import main
-        main(["solve", {str(spec)!r}, "--out", {str(out)!r}, "--json"])
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(watch)], cwd=PROJECT, capture_output=True, text=True, timeout=120
-    )
+def test_a_folder_that_is_lost_during_the_run(spec, tmp_path, monkeypatch):
+    out, on_record = tmp_path / "run", RunLog.on_record
+
+    def lost(self, record):
+        on_record(self, record)
+        if record.k == 50:
+            shutil.rmtree(out)
+
+    monkeypatch.setattr(RunLog, "on_record", lost)
+    done = cgm("solve", spec, "--out", out, "--json")
     assert done.returncode == 4, done.stderr
     assert '"status": "iteration-limit"' in done.stdout
     assert "could not be written: No such file or directory" in done.stderr
@@ -127,7 +103,7 @@ def test_a_folder_that_is_lost_during_the_run(spec, tmp_path):
 def test_a_folder_without_permission(spec, tmp_path):
     out = tmp_path / "locked"
     out.mkdir(mode=0o555)
-    done = cgm("solve", spec, "--out", out, preexec_fn=without_privileges)
+    done = cgm("solve", spec, "--out", out, before=without_privileges)
     assert done.returncode == 4
     assert f"{out / '.lock'} cannot be made or written to: Permission denied" in done.stderr
     assert list(out.iterdir()) == []
@@ -146,7 +122,7 @@ def test_a_finished_run_that_may_not_be_written_is_refused_and_untouched(spec, t
     out = tmp_path / "run"
     cgm("solve", spec, "--out", out, "--quiet", "--set", "solver.iterations=20")
     out.chmod(0o555)
-    done = cgm("resume", out, "--set", "solver.iterations=40", preexec_fn=without_privileges)
+    done = cgm("resume", out, "--set", "solver.iterations=40", before=without_privileges)
     assert done.returncode == 4
     assert f"{out} cannot be written to: Permission denied" in done.stderr
     assert load_run(out).trace["k"].tolist() == list(range(21))

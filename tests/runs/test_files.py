@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import textwrap
+import time
 
 import pytest
 
+from cgm_cli.runs import files
 from cgm_cli.runs.files import replacing, write_atomically
-from tests.runs.test_disk import PROJECT, cgm, without_privileges
+from tests.forked import begun, cgm, until, without_privileges
 
 SWEEP = """
 name: s
@@ -57,7 +56,7 @@ def arguments(command, made, out):
 def test_a_folder_that_may_not_be_written_is_exit_code_4(made, tmp_path, command):
     out = tmp_path / "locked"
     out.mkdir(mode=0o555)
-    done = cgm(*arguments(command, made, out), preexec_fn=without_privileges)
+    done = cgm(*arguments(command, made, out), before=without_privileges)
     assert done.returncode == 4, done.stderr
     assert "Permission denied" in done.stderr and "Traceback" not in done.stderr
     assert list(out.iterdir()) == []
@@ -77,29 +76,19 @@ def test_a_path_through_a_file_is_exit_code_2_or_4(made, tmp_path, command):
 # ---- ended while writing
 
 
-def begun(made, command, out):
+def begun_and_stopped(made, command, out):
     """The command, stopped where its first file is written and not yet renamed."""
-    code = f"""
-        import os, time
-        from cgm_cli.runs import files
-        def wait(descriptor):
-            print("written", flush=True)
-            for _ in range(600):  # a signal just before a sleep is heard after it
-                time.sleep(0.1)
+
+    def wait(descriptor):
+        print("written", flush=True)
+        for _ in range(600):  # a signal just before a sleep is heard after it
+            time.sleep(0.1)
+
+    def before():
         files.os.fsync = wait
-        import sys
-        from cgm_cli.__main__ import main
-        sys.argv = ["cgm", *{arguments(command, made, out)!r}]
-        main()
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=PROJECT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "written\n"
+
+    process = begun(*arguments(command, made, out), before=before)
+    until(lambda: process.stdout == "written\n")
     assert len(list(out.iterdir())) == 1
     return process
 
@@ -113,7 +102,7 @@ ATOMIC = ["sweep collect", "report --html", "report --csv", "report --figures", 
     + [("report --html", number) for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)],
 )
 def test_a_signal_leaves_nothing_behind(made, tmp_path, command, number):
-    process = begun(made, command, tmp_path)
+    process = begun_and_stopped(made, command, tmp_path)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else -number), errors
@@ -121,7 +110,7 @@ def test_a_signal_leaves_nothing_behind(made, tmp_path, command, number):
 
 
 def test_the_next_report_clears_away_what_a_killed_one_has_left(made, tmp_path):
-    process = begun(made, "report --html", tmp_path)
+    process = begun_and_stopped(made, "report --html", tmp_path)
     process.kill()
     process.communicate(timeout=60)
     assert len(list(tmp_path.glob(".page.html.*.tmp"))) == 1

@@ -225,6 +225,24 @@ def test_the_reading_of_the_data_counts_towards_the_limit(tmp_path, monkeypatch)
     assert row.verdict is Verdict.HOLDS
 
 
+def test_a_run_that_reads_past_its_limit_is_left_and_begins_once_it_may_take_longer(tmp_path, monkeypatch):
+    monkeypatch.setattr("cgm_cli.runs.execute.GRACE", 0.05)
+    execute(CUT, [], tmp_path / "whole")
+
+    def endless(*arguments):
+        while True:
+            time.sleep(0.01)
+
+    with monkeypatch.context() as held:
+        held.setattr("cgm_cli.runs.execute.build", endless)
+        outcome = execute(CUT, ["stop.time=0.2s"], tmp_path / "run")
+    assert (outcome.status, outcome.result) == (Status.TIME_LIMIT, None)
+    assert "before its first step" in load_run(tmp_path / "run").state["message"]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    execute(None, ["stop.time=60s"], resume=tmp_path / "run")
+    assert_same_end(tmp_path / "whole", tmp_path / "run")
+
+
 def test_a_pass_over_a_large_matrix_is_given_up_between_two_slabs():
     looks = AfterSo(3)
     deadline = Deadline(asked=lambda: looks() is not None)

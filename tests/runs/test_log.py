@@ -2,11 +2,13 @@
 
 import itertools
 import multiprocessing
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -15,6 +17,8 @@ import pytest
 from cgm_cli.runs.load import complete_rows
 from cgm_cli.runs.log import RunLog
 from tests.runs.fake import record
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def columns(path):
@@ -144,37 +148,38 @@ from cgm_cli.errors import CgmError
 from cgm_cli.runs.log import RunLog
 from tests.runs.fake import record
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-limit = int(sys.argv[2])
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-try:
-    log = RunLog(Path(sys.argv[1]), {"seed": 7}, flush_rows=50)
-except CgmError as fault:
-    print(fault.message, fault.exit_code)
-    sys.exit()
-for k in range(5000):
-    log.on_record(record(k))
-log.finish({"x": np.zeros(10_000)}, {}, {"ended": "now"})
-log.close()
-print(log.fault.message, log.fault.exit_code)
+for limit in map(int, sys.argv[1:]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    folder = Path(str(limit))
+    folder.mkdir()
+    try:
+        log = RunLog(folder / "run.h5", {"seed": 7}, flush_rows=50)
+    except CgmError as fault:
+        print(fault.message, fault.exit_code, flush=True)
+        continue
+    for k in range(5000):
+        log.on_record(record(k))
+    log.finish({"x": np.zeros(10_000)}, {}, {"ended": "now"})
+    log.close()
+    print(log.fault.message, log.fault.exit_code, flush=True)
 """
 
 
-# Limits on every kind of write: the header, the first columns, a chunk, the middle of a chunk, the solution.
-@pytest.mark.parametrize("limit", [100, 5_000, 60_000, 100_000, 150_001, 300_007, 400_000, 750_000])
-def test_a_write_that_fails_keeps_what_was_committed_and_lets_the_process_end(tmp_path, limit):
-    path = tmp_path / "run.h5"
-    done = subprocess.run([sys.executable, "-c", FULL, str(path), str(limit)], capture_output=True, text=True)
+def test_a_write_that_fails_keeps_what_was_committed_and_lets_the_process_end(tmp_path):
+    """By limits on every kind of write: the header, the first columns, a chunk, the middle of a chunk, the solution."""
+    limits = [100, 5_000, 60_000, 100_000, 150_001, 300_007, 400_000, 750_000]
+    command, environment = [sys.executable, "-c", FULL, *map(str, limits)], os.environ | {"PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == f"{path} could not be written: File too large. 4"
-    if not path.exists():
-        # Not even the header fitted, and no half of it is left.
-        assert list(tmp_path.iterdir()) == []
-        return
-    trace = arrived(path)
-    rows = len(trace["k"]) if trace else 0
-    if rows:
-        assert trace["k"].tolist() == list(range(rows))
-        assert trace["gap"].tolist() == [record(k).gap for k in range(rows)]
+    assert done.stdout.splitlines() == [f"{limit}/run.h5 could not be written: File too large. 4" for limit in limits]
+    # Not even the header fitted, and no half of it is left.
+    assert list((tmp_path / "100").iterdir()) == []
+    for limit in limits[1:]:
+        trace = arrived(tmp_path / str(limit) / "run.h5")
+        rows = len(trace["k"]) if trace else 0
+        if rows:
+            assert trace["k"].tolist() == list(range(rows))
+            assert trace["gap"].tolist() == [record(k).gap for k in range(rows)]
 
 
 def test_a_folder_that_is_gone_is_a_clear_error(tmp_path):

@@ -3,9 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -16,9 +13,9 @@ import typer
 from cgm_cli.errors import NumericalError
 from cgm_cli.methods.status import Status
 from cgm_cli.runs.load import load_run
+from tests.forked import until
 from tests.runs import fake
 
-PROJECT = Path(__file__).resolve().parents[2]
 KEYS = [
     "status",
     "sense",
@@ -48,12 +45,10 @@ def spec(tmp_path):
     return path
 
 
-def command(*arguments, iterations=25, pause=0.0):
-    return [sys.executable, "-m", "tests.runs.fake", str(iterations), str(pause), *map(str, arguments)]
-
-
-def run(*arguments, **options):
-    return subprocess.run(command(*arguments, **options), cwd=PROJECT, capture_output=True, text=True)
+def run(*arguments):
+    process = fake.begun(*arguments)
+    process.wait()
+    return process
 
 
 def refuse(constant):
@@ -105,7 +100,7 @@ def test_a_folder_that_holds_a_run_is_refused_and_left_alone(spec, tmp_path):
     run(spec, "--out", tmp_path / "out")
     before = {file: file.read_bytes() for file in (tmp_path / "out").iterdir()}
     done = run(spec, "--out", tmp_path / "out", "--json")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, json.loads(done.stdout)["error"]["exit_code"]) == (2, 2)
     assert "already holds a run" in done.stderr
     assert {file: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
 
@@ -134,7 +129,7 @@ def test_a_second_interrupt_leaves_at_once_and_is_recorded(spec, tmp_path):
     process = start(spec, tmp_path / "out", "--json", pause=600)
     process.send_signal(signal.SIGINT)
     # The loop sleeps on, so the first request cannot have been served. Two signals sent together would be merged.
-    time.sleep(0.5)
+    until(lambda: "Ctrl-C" in process.stderr)
     process.send_signal(signal.SIGINT)
     stdout, _ = process.communicate()
     assert (process.returncode, stdout) == (130, "")
@@ -157,19 +152,9 @@ def test_a_killed_run_is_readable_and_does_not_look_finished(spec, tmp_path):
 
 def start(spec, out, *arguments, pause=0.01):
     """The command at work: its first record is on disk."""
-    process = subprocess.Popen(
-        command(spec, "--out", out, *arguments, iterations=10**6, pause=pause),
-        cwd=PROJECT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    for _ in range(600):
-        if (out / "run.h5").exists() and len(load_run(out).trace.get("k", ())):
-            return process
-        time.sleep(0.05)
-    process.kill()
-    raise AssertionError(process.communicate())
+    process = fake.begun(spec, "--out", out, *arguments, iterations=10**6, pause=pause)
+    until(lambda: (out / "run.h5").exists() and len(load_run(out).trace.get("k", ())))
+    return process
 
 
 @pytest.fixture

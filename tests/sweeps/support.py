@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from unittest import mock
 
@@ -21,6 +20,7 @@ from cgm_cli.runs.load import load_run
 from cgm_cli.spec.load import dump
 from cgm_cli.sweeps.collect import collect
 from cgm_cli.sweeps.status import standing
+from tests.forked import Forked, begun, until
 
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = {
@@ -61,11 +61,16 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PROJECT), **more}
 
 
-def start(folder: Path, *arguments: str, session: bool = False, **more: str) -> subprocess.Popen:
-    """`cgm sweep ...` in the folder; session: in a process group of its own."""
+def start(folder: Path, *arguments: str) -> Forked:
+    """`cgm sweep ...` in the folder, begun."""
+    return begun("sweep", *arguments, cwd=folder, before=lambda: os.environ.update(environment()))
+
+
+def start_anew(folder: Path, *arguments: str) -> subprocess.Popen:
+    """The same in a new Python, which dask needs, and in a process group of its own."""
     command = [sys.executable, "-m", "cgm_cli", "sweep", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, cwd=folder, env=environment(**more), text=True, start_new_session=session, **pipes)
+    return subprocess.Popen(command, cwd=folder, env=environment(), text=True, start_new_session=True, **pipes)
 
 
 def sweep(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[str, str]:
@@ -84,9 +89,9 @@ def sweep(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[st
     return out.getvalue(), errors.getvalue()
 
 
-def sweep_apart(folder: Path, *arguments: str, code: int = 0, **more: str) -> tuple[str, str]:
+def sweep_apart(folder: Path, *arguments: str, code: int = 0, start=start) -> tuple[str, str]:
     """The same in a process of its own."""
-    process = start(folder, *arguments, **more)
+    process = start(folder, *arguments)
     try:
         out, errors = process.communicate(timeout=120)
     except BaseException:
@@ -124,15 +129,6 @@ def run_pid(point: Path) -> int | None:
         return json.loads((point / "claim.json").read_text()).get("run")
     except (OSError, ValueError):
         return None
-
-
-def until(what, seconds: float = 30.0):
-    """The first value of what() that is true."""
-    deadline = time.monotonic() + seconds
-    while not (value := what()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-    return value
 
 
 def kill_run(point: Path) -> None:

@@ -1,4 +1,4 @@
-"""Optima of small games and conic programs by other methods: linear programming, cutting planes, SQP, ADMM."""
+"""Optima of small games and conic programs by other methods: linear programming, cutting planes, SQP, Clarabel."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import itertools
 
 import numpy as np
 from scipy.optimize import linprog, minimize
-
-from cgm_cli.numerics.projections import project_l1_ball
 
 
 def game_value(payoff) -> float:
@@ -81,35 +79,14 @@ def margin_optimum(points, labels, radius) -> float:
     return float(found.fun)
 
 
-def consensus(proxes, shape, steps=20000, rho=1.0, tolerance=1e-10) -> np.ndarray:
-    """A minimiser of sum f_i, by consensus ADMM; each prox takes (z, rho) to argmin f_i(x) + rho/2 |x - z|^2."""
-    z, duals = np.zeros(shape), [np.zeros(shape) for _ in proxes]
-    for _ in range(steps):
-        parts = [prox(z - u, rho) for prox, u in zip(proxes, duals, strict=True)]
-        new = np.mean([x + u for x, u in zip(parts, duals, strict=True)], axis=0)
-        duals = [u + x - new for x, u in zip(parts, duals, strict=True)]
-        moved, z = np.linalg.norm(new - z), new
-        if moved < tolerance and all(np.linalg.norm(x - z) < tolerance for x in parts):
-            break
-    return z
-
-
-def to_psd(z, rho=1.0) -> np.ndarray:
-    values, vectors = np.linalg.eigh(0.5 * (z + z.T))
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
-
-
 def semidefinite_optimum(cost, matrices, right, nonnegative=False) -> float:
-    """min <C, X> subject to <A_i, X> = b_i, X positive semidefinite (and X >= 0), by ADMM."""
-    rows = np.array([np.asarray(m, dtype=float).reshape(-1) for m in matrices])
-    inverse = np.linalg.pinv(rows)
+    """min <C, X> subject to <A_i, X> = b_i, X positive semidefinite (and X >= 0), by Clarabel."""
+    import cvxpy as cp
 
-    def affine(z, rho):
-        moved = (z - cost / rho).reshape(-1)
-        return (moved - inverse @ (rows @ moved - right)).reshape(cost.shape)
-
-    proxes = [affine, to_psd] + ([lambda z, rho: np.maximum(z, 0.0)] if nonnegative else [])
-    return float(np.vdot(cost, consensus(proxes, cost.shape)))
+    x = cp.Variable(cost.shape, PSD=True)
+    constraints = [cp.sum(cp.multiply(matrix, x)) == b for matrix, b in zip(matrices, right, strict=True)]
+    constraints += [x >= 0.0] if nonnegative else []
+    return float(cp.Problem(cp.Minimize(cp.sum(cp.multiply(cost, x))), constraints).solve(solver="CLARABEL"))
 
 
 def theta_program(adjacency, weights=None):
@@ -132,23 +109,18 @@ def theta(adjacency, nonnegative=False, weights=None) -> float:
 
 def partition_relaxation(weights, parts=None, equal=False) -> float:
     """max <W, X> / 2 of partitions into so many communities (any number: None), in Y = (k X - 1 1^T) / (k - 1), by
-    ADMM.
+    Clarabel.
     """
+    import cvxpy as cp
+
     n = len(weights)
     share, shift = (1.0, 0.0) if parts is None else ((parts - 1.0) / parts, 1.0 / parts)
     least = 0.0 if parts is None else -1.0 / (parts - 1.0)
-    rows = [np.diag(row) for row in np.eye(n)]
-    if equal:
-        rows += [np.outer(row, np.ones(n)) + np.outer(np.ones(n), row) for row in np.eye(n)]
-    rows = np.array(rows).reshape(len(rows), -1)
-    right, inverse = np.r_[np.ones(n), np.zeros(len(rows) - n)], np.linalg.pinv(rows)
-
-    def affine(z, rho):
-        moved = (z + 0.5 * share * weights / rho).reshape(-1)
-        return (moved - inverse @ (rows @ moved - right)).reshape(n, n)
-
-    found = consensus([affine, to_psd, lambda z, rho: np.maximum(z, least)], (n, n))
-    return 0.5 * float(share * np.vdot(weights, found) + shift * weights.sum())
+    y = cp.Variable((n, n), PSD=True)
+    constraints = [cp.diag(y) == 1.0, y >= least]
+    constraints += [cp.sum(y, axis=1) == 0.0] if equal else []
+    objective = 0.5 * (share * cp.sum(cp.multiply(weights, y)) + shift * weights.sum())
+    return float(cp.Problem(cp.Maximize(objective), constraints).solve(solver="CLARABEL"))
 
 
 def linear_optimum(built) -> float:
@@ -359,19 +331,13 @@ def matching_relaxation(first, second) -> float:
 
 
 def completion(places, target, shape, radius, largest) -> float:
-    """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by ADMM."""
+    """min 1/2 |x_places - target|^2 over the nuclear-norm ball and |x_ij| <= largest, by Clarabel."""
+    import cvxpy as cp
 
-    def fit(z, rho):
-        x = z.copy()
-        x.reshape(-1)[places] = (rho * z.reshape(-1)[places] + target) / (rho + 1.0)
-        return x
-
-    def to_ball(z, rho):
-        left, values, right = np.linalg.svd(z, full_matrices=False)
-        return (left * project_l1_ball(values, radius)) @ right
-
-    nearest = consensus([fit, to_ball, lambda z, rho: np.clip(z, -largest, largest)], shape)
-    return 0.5 * float(((nearest.reshape(-1)[places] - target) ** 2).sum())
+    x = cp.Variable(shape)
+    missed = cp.vec(x, order="C")[places] - target
+    inside = [cp.normNuc(x) <= radius, cp.abs(x) <= largest]
+    return float(cp.Problem(cp.Minimize(0.5 * cp.sum_squares(missed)), inside).solve(solver="CLARABEL"))
 
 
 def best_assignment(flow, distance) -> float:

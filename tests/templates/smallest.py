@@ -1134,6 +1134,7 @@ def assignments() -> list[Case]:
                     "template": "quadratic-assignment",
                     "flow": (u * a).tolist(),
                     "distance": b.tolist(),
+                    "starts": 2,
                 },
                 best,
                 max(1.0, best),

@@ -73,7 +73,7 @@ def test_the_bound_is_above_every_partition_and_the_best_is_found(tmp_path, fiel
 
 
 @pytest.mark.parametrize(("parts", "equal"), [(None, False), (2, False), (3, False), (2, True), (4, True)])
-def test_the_relaxation_against_admm(tmp_path, parts, equal):
+def test_the_relaxation_against_another_solver(tmp_path, parts, equal):
     adjacency = random_graph(RandomGraph(nodes=8, edges=14), 1).toarray()
     fields = {"criterion": "equal-sizes"} if equal else {}
     answer = detected(tmp_path, adjacency, communities=parts, **fields)

@@ -78,7 +78,7 @@ def test_the_smallest_eigenvalue_of_a_hermitian_matrix(tmp_path, n):
     assert np.trace(answer.x).real == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("rank", [1, 3, 5])
+@pytest.mark.parametrize("rank", [1, 3])
 def test_phases_of_measured_sizes(tmp_path, rank):
     """PhaseCut: min <M, X>, diag X = 1 (Waldspurger, d'Aspremont and Mallat, Math. Program. 149, 2015). The trace comes
     from the constraints.
@@ -127,7 +127,7 @@ def test_which_of_two_states_it_is(tmp_path):
     np.testing.assert_allclose(measured, np.eye(d), atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("real", ["nothing", "cost", "constraints"])
 def test_random_programs_against_another_solver(tmp_path, seed, real):
     """Real costs beside complex constraints, and the other way about, with equations and inequalities."""

@@ -109,9 +109,8 @@ def test_errors_where_observed_and_elsewhere():
     assert "test_error" not in whole.metrics(FactoredIterate(whole.problem.first, 4, False))
 
 
-@pytest.mark.parametrize("radius", [15.0, 25.0])
-def test_the_optimum_is_that_of_another_method(radius):
-    fields = {"matrix": RANDOM, "radius": radius}
+def test_the_optimum_is_that_of_another_method():
+    fields = {"matrix": RANDOM, "radius": 15.0}
     built = template("matrix-completion", **fields)
     expected = references.matrix_completion(built)
     result = solve({"template": "matrix-completion", **fields}, iterations=1000)
@@ -122,9 +121,8 @@ def test_the_optimum_is_that_of_another_method(radius):
     assert built.problem.domain.contains(result.solution["completed"])
 
 
-@pytest.mark.parametrize("radius", [20.0, 40.0])
-def test_the_optimum_for_signs_is_that_of_another_method(radius):
-    fields = {"matrix": ODDS, "loss": "logistic", "radius": radius}
+def test_the_optimum_for_signs_is_that_of_another_method():
+    fields = {"matrix": ODDS, "loss": "logistic", "radius": 20.0}
     built = template("matrix-completion", **fields)
     expected = references.matrix_completion(built)
     result = solve({"template": "matrix-completion", **fields}, iterations=1000)

@@ -42,7 +42,7 @@ def test_where_the_pieces_come_from():
 
 @pytest.mark.parametrize(
     ("domain", "radius", "beta0", "distance"),
-    [("l2", 0.25, 0.8, 3e-3), ("l2", 0.5, 1.6, 1e-2), ("l1", 1.0, 3.3, 1e-2), ("linf", 0.1, 0.4, 3e-3)],
+    [("l2", 0.25, 0.8, 3e-3), ("l1", 1.0, 3.3, 1e-2), ("linf", 0.1, 0.4, 3e-3)],
 )
 def test_the_optimum_is_that_of_another_method(domain, radius, beta0, distance):
     """O(1/sqrt k), with nothing smooth to help: a percent after 3000 iterations."""

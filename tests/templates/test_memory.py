@@ -12,8 +12,9 @@ import pytest
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.load import dump, loads
+from cgm_cli.templates import max_cut
 from cgm_cli.templates.build import build
-from cgm_cli.templates.max_cut import FEW_PAIRS, RandomGraph, random_graph
+from cgm_cli.templates.max_cut import RandomGraph, random_graph
 
 HUGE = 10**12
 SOME = {"kind": "l1", "map": {"kind": "sampling", "indices": [0, 4, 2]}}
@@ -54,10 +55,12 @@ def test_what_does_not_fit_is_refused_before_it_is_drawn(problem, place):
     assert caught.value.path[:2] == (("problem", place) if place else caught.value.path[:2])
 
 
-def test_a_nearly_complete_graph_is_drawn_at_once():
-    nodes = 4475
+def test_a_nearly_complete_graph_is_drawn_at_once(monkeypatch):
+    """Of more pairs than are shuffled as a whole."""
+    monkeypatch.setattr(max_cut, "FEW_PAIRS", 10**5)
+    nodes = 450
     pairs = nodes * (nodes - 1) // 2
-    assert pairs > FEW_PAIRS
+    assert pairs > max_cut.FEW_PAIRS
     graph = random_graph(RandomGraph(nodes=nodes, edges=pairs - 3), 0)
     assert graph.nnz == 2 * (pairs - 3)
     assert graph.data.min() == graph.data.max() == 1.0

@@ -35,9 +35,8 @@ def clusterings(n, k, known):
     return [c for c in map(np.array, itertools.product(range(k), repeat=n)) if meets(c, k, **known)]
 
 
-@pytest.mark.parametrize("inequalities", ["none", "triangle"])
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: "-".join(known))
-@pytest.mark.parametrize(("n", "k"), [(8, 2), (7, 3)])
+@pytest.mark.parametrize(("n", "k", "inequalities"), [(8, 2, "none"), (7, 3, "triangle")])
 def test_the_bound_is_that_of_the_constrained_problem(known, n, k, inequalities):
     if k * known.get("min_size", 1) > n:
         known = known | {"min_size": n // k}

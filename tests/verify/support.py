@@ -16,7 +16,7 @@ from cgm_cli.runs.storage import CHECKSUM
 from cgm_cli.verify.check import verify
 from cgm_cli.verify.report import Report, Verdict
 
-SHORT = ["solver.iterations=25"]
+SHORT = ["solver.iterations=10"]
 
 
 def composed(domain: dict, **parts) -> dict:

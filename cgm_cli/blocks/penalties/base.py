@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_intervals
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import safe_norm
 
@@ -78,6 +79,12 @@ class Penalty(ABC):
     def intervals(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(lower, upper), of the shape of an image, of a set of all z with lower <= z <= upper; None of any other."""
         return None
+
+    @property
+    def epigraph(self) -> Epigraph | None:
+        """g as linear programs know it, where its graph has finitely many faces; None of any other."""
+        intervals = self.intervals
+        return None if intervals is None else of_intervals(*intervals)
 
     @property
     def only_point(self) -> np.ndarray | None:

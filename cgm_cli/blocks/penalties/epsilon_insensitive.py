@@ -10,6 +10,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.fitting import positive
 from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_slopes
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import BlockSpec, Positive
 
@@ -48,6 +49,12 @@ class EpsilonInsensitive(Penalty):
         self.epsilon = positive(epsilon, "the epsilon of an epsilon-insensitive penalty")
         self.factor = scale / size if mean else scale
         self.lipschitz = self.factor * math.sqrt(size)
+
+    @property
+    def epigraph(self) -> Epigraph:
+        size = math.prod(self.shape)
+        end, price = np.full(size, self.epsilon), np.full(size, self.factor)
+        return of_slopes(-end, end, price, price)
 
     def value(self, z: np.ndarray) -> float:
         return self.factor * float(np.maximum(np.abs(z) - self.epsilon, 0.0).sum())

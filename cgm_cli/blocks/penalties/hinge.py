@@ -9,6 +9,7 @@ from pydantic import Field
 
 from cgm_cli.blocks.fitting import numbers, positive, signs
 from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_slopes
 from cgm_cli.readers.context import BuildContext
 from cgm_cli.spec.fields import ArrayField, BlockSpec, Positive
 
@@ -48,6 +49,12 @@ class Hinge(Penalty):
         self.factor = scale / self.labels.size if mean else scale
         self.lipschitz = self.factor * float(np.sqrt(self.labels.size))
 
+    @property
+    def epigraph(self) -> Epigraph:
+        labels = self.labels.reshape(-1)
+        price = np.full(labels.size, self.factor)
+        return of_slopes(labels, labels, np.where(labels > 0.0, price, 0.0), np.where(labels < 0.0, price, 0.0))
+
     def value(self, z: np.ndarray) -> float:
         return self.factor * float(np.maximum(0.0, 1.0 - self.labels * z).sum())
 
@@ -65,6 +72,9 @@ class Hinge(Penalty):
 
     def dual(self, z: np.ndarray, step: Smoothing) -> np.ndarray:
         return -self.labels * (np.clip(1.0 - self.labels * z, 0.0, step * self.factor) / step)
+
+    def conjugate_size(self, y: np.ndarray) -> float:
+        return float(np.abs(y).sum())
 
     def linearised(self, z: np.ndarray) -> Dual:
         y = self.subgradient(z)

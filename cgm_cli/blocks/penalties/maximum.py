@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_largest
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.numerics.projections import project_simplex
 from cgm_cli.readers.context import BuildContext
@@ -30,6 +32,11 @@ class MaxCoordinate(SupportFunction):
     def __init__(self, shape: tuple[int, ...], scale: float = 1.0):
         super().__init__(shape, scale)
         self.lipschitz = scale
+
+    @property
+    def epigraph(self) -> Epigraph:
+        size = math.prod(self.shape)
+        return of_largest(size, size, self.scale, is_free=True)
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(z.max())

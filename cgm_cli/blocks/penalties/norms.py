@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from cgm_cli.blocks.fitting import fit, numbers
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_slopes
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError
 from cgm_cli.numerics.projections import project_l1_ball, project_l2_ball, safe_norm
@@ -54,6 +55,12 @@ class L1Norm(SupportFunction):
             raise ProblemError(f"the weights of an l1-norm are zero or positive, but one is {self.weights.min():g}")
         length = float(given) * math.sqrt(math.prod(shape)) if self.uniform else safe_norm(self.weights)
         self.lipschitz = scale * length
+
+    @property
+    def epigraph(self) -> Epigraph:
+        size = math.prod(self.shape)
+        zero, price = np.zeros(size), np.full(size, self.scale * self.weights.reshape(-1))
+        return of_slopes(zero, zero, price, price)
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float((self.weights * np.abs(z)).sum())

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_slopes
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError
 from cgm_cli.readers.context import BuildContext
@@ -50,6 +51,12 @@ class Quantile(SupportFunction):
             raise ProblemError(f"q of a quantile penalty lies between 0 and 1, but is {q:g}")
         self.below, self.above = q, 1.0 - q
         self.lipschitz = scale * max(self.below, self.above) * math.sqrt(math.prod(shape))
+
+    @property
+    def epigraph(self) -> Epigraph:
+        size = math.prod(self.shape)
+        zero = np.zeros(size)
+        return of_slopes(zero, zero, np.full(size, self.scale * self.below), np.full(size, self.scale * self.above))
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(np.maximum(-self.below * z, self.above * z).sum())

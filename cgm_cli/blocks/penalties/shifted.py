@@ -8,6 +8,7 @@ import numpy as np
 
 from cgm_cli.blocks.fitting import fit, numbers
 from cgm_cli.blocks.penalties.base import Dual, Penalty, Smoothing
+from cgm_cli.blocks.penalties.epigraph import Epigraph
 from cgm_cli.numerics.projections import safe_norm
 
 
@@ -39,6 +40,11 @@ class Shifted(Penalty):
     def intervals(self) -> tuple[np.ndarray, np.ndarray] | None:
         inner = self.inner.intervals
         return None if inner is None else (inner[0] + self.offset, inner[1] + self.offset)
+
+    @property
+    def epigraph(self) -> Epigraph | None:
+        inner = self.inner.epigraph
+        return None if inner is None else inner.moved(self.offset)
 
     @property
     def away(self) -> float:

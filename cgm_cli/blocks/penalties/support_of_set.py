@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from cgm_cli.blocks.penalties.base import ConvexSet, Penalty
+from cgm_cli.blocks.penalties.epigraph import Epigraph, of_largest
+from cgm_cli.blocks.penalties.simplex import SimplexSet
 from cgm_cli.blocks.penalties.support import SupportFunction
 from cgm_cli.errors import ProblemError, located
 from cgm_cli.readers.context import BuildContext
@@ -49,6 +52,14 @@ class SupportOfSet(SupportFunction):
         super().__init__(inner.shape, scale)
         self.set, self.prox_is_exact, self.separable = inner, inner.prox_is_exact, inner.separable
         self.lipschitz = scale * inner.reach
+
+    @property
+    def epigraph(self) -> Epigraph | None:
+        """Of simplices, one or many: the sum of the largest entries."""
+        if not isinstance(self.set, SimplexSet):
+            return None
+        size = math.prod(self.shape)
+        return of_largest(size, self.set.length or size, self.scale * self.set.radius, not self.set.at_most)
 
     def value(self, z: np.ndarray) -> float:
         return self.scale * float(np.vdot(self.set.farthest(z), z))

@@ -13,12 +13,12 @@ loosened, are asked for no more closely than b is known if it was rounded, their
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from cgm_cli.blocks.problem import CompositeProblem
+from cgm_cli.methods.corrections.bounded_program import BoundedProgram, Rows
 from cgm_cli.methods.corrections.normal_equations import NormalEquations, SeminormalEquations
 from cgm_cli.methods.corrections.rests import apart, are_rests, vagueness, within_reach
 
@@ -32,49 +32,6 @@ GATHERED = 20.0
 """How many times longer an operation of a sparse product takes than one of a dense product."""
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows over x, (m, n), with the ends of their images. term: the place of what they come from; None for those of the
-    domain and of least squares. curvature: of the objective by the image, 0 but for least squares.
-    """
-
-    matrix: sp.csr_array
-    lower: np.ndarray
-    upper: np.ndarray
-    term: int | None = None
-    curvature: float = 0.0
-
-
-@dataclass(frozen=True)
-class _Ends:
-    """lower, upper: the closest bounds on the entries of x, flat; below, above: the places of the terms that they come
-    from, -1 for those of the domain.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
-
-    @classmethod
-    def of(cls, problem: CompositeProblem) -> _Ends:
-        polyhedron = problem.domain.polyhedron
-        assert polyhedron is not None
-        lower, upper = (np.array(end, dtype=float).reshape(-1) for end in (polyhedron.lower, polyhedron.upper))
-        below, above = np.full(lower.size, -1), np.full(upper.size, -1)
-        for place, term in enumerate(problem.terms):
-            if term.map.is_identity and term.penalty.intervals is not None:
-                least, most = (end.reshape(-1) for end in term.penalty.intervals)
-                below[least > lower], above[most < upper] = place, place
-                lower, upper = np.maximum(lower, least), np.minimum(upper, most)
-        return cls(lower, upper, below, above)
-
-    def duals(self, place: int, gradient: np.ndarray) -> np.ndarray:
-        """The multipliers of a term: what makes the gradient zero where it pushes x against the bounds of the term."""
-        pushed = (gradient > 0.0) & (self.below == place) | (gradient < 0.0) & (self.above == place)
-        return np.where(pushed, -gradient, 0.0)
-
-
 class BoundedForm:
     """cost, curvature: c and the diagonal of Q. lower, upper: l and u; low, high: where they are finite; ends: all that
     are, the upper ones times -1. right: b. variables: of z, those of x. opened: the rows whose image may vary, in the
@@ -84,19 +41,16 @@ class BoundedForm:
     """
 
     def __init__(self, problem: CompositeProblem, is_loosened: bool = False):
-        self._problem, self._asked = problem, _Ends.of(problem)
-        lower, upper = self._asked.lower, self._asked.upper
+        self._program, self._domain = BoundedProgram(problem), problem.domain
+        lower, upper = self._program.lower, self._program.upper
         self._free = np.flatnonzero(lower < upper)
         self._fixed = np.where(lower < upper, 0.0, lower)
         self.variables = self._free.size
         own = lower[self._free], upper[self._free]
-        self._assemble(_rows(problem), own, is_loosened)
+        self._assemble(self._program.parts, own, is_loosened)
         self._bound(*(np.concatenate(pair) for pair in zip(own, self._ranges, strict=True)))
-        self._price = np.zeros(lower.size)
-        if problem.loss is not None and problem.loss.cost is not None:
-            self._price = problem.loss.cost.dense().reshape(-1)
         self.cost = np.zeros(self.lower.size)
-        self.cost[: self.variables] = self._price[self._free]
+        self.cost[: self.variables] = self._program.price[self._free]
 
     def _bound(self, lower: np.ndarray, upper: np.ndarray) -> None:
         self.lower, self.upper = lower, upper
@@ -116,7 +70,7 @@ class BoundedForm:
     def is_curved(self) -> bool:
         return bool(self.curvature.any())
 
-    def _assemble(self, parts: list[_Rows], box: tuple[np.ndarray, np.ndarray], is_loosened: bool) -> None:
+    def _assemble(self, parts: list[Rows], box: tuple[np.ndarray, np.ndarray], is_loosened: bool) -> None:
         whole = sp.csr_array(sp.vstack([part.matrix for part in parts]))
         self._whole = whole
         offset = whole @ self._fixed
@@ -217,64 +171,27 @@ class BoundedForm:
         """x of z, brought into the domain."""
         x = self._fixed.copy()
         x[self._free] = z[: self.variables]
-        domain = self._problem.domain
-        return domain.project(x.reshape(domain.shape))
+        return self._domain.project(x[: self._program.size].reshape(self._domain.shape))
 
     def duals(self, y: np.ndarray) -> list[np.ndarray]:
         """y_i of the terms: with c - A^T y for the direction grad f + sum A_i^T y_i, they are its opposites."""
-        return self._of_terms(y @ self._combined, self._price)
+        return self._of_terms(y @ self._combined, self._program.price)
 
     def proof(self, worth: float) -> list[np.ndarray]:
         """The same of a contradiction, by which the dual is worth so much."""
         assert self.contradiction is not None
-        return self._of_terms(worth / self.contradicted * self.contradiction, np.zeros(self._price.size))
+        return self._of_terms(worth / self.contradicted * self.contradiction, np.zeros(self._program.price.size))
 
     def _of_terms(self, y: np.ndarray, price: np.ndarray) -> list[np.ndarray]:
         """Of y for all rows."""
         y = y / self._lengths
-        gradient = price - y @ self._whole
-        terms = self._problem.terms
-        found = [self._asked.duals(place, gradient) for place in range(len(terms))]
+        of_rows: dict[int, np.ndarray] = {}
         first = 0
         for place, size in self._sizes:
             if place is not None:
-                found[place] = -y[first : first + size]
+                of_rows[place] = -y[first : first + size]
             first += size
-        return [each.reshape(term.map.out_shape) for each, term in zip(found, terms, strict=True)]
-
-
-def is_bounded(problem: CompositeProblem) -> bool:
-    """Whether a problem has such a form."""
-    loss = problem.loss
-    if problem.domain.polyhedron is None:
-        return False
-    ends = _Ends.of(problem)
-    if (ends.lower > ends.upper).any() or not (ends.lower < ends.upper).any():
-        return False
-    if not problem.domain.polyhedron.rows.shape[0] and all(term.map.is_identity for term in problem.terms):
-        return False
-    objective = loss is None or loss.cost is not None or (loss.squares is not None and loss.map.rows() is not None)
-    return objective and all(
-        t.penalty.intervals is not None and (t.map.is_identity or t.map.rows() is not None) for t in problem.terms
-    )
-
-
-def _rows(problem: CompositeProblem) -> list[_Rows]:
-    polyhedron, loss = problem.domain.polyhedron, problem.loss
-    assert polyhedron is not None
-    found: list[_Rows] = []
-    for place, term in enumerate(problem.terms):
-        if term.map.is_identity:
-            continue
-        rows, intervals = term.map.rows(), term.penalty.intervals
-        assert rows is not None and intervals is not None
-        found.append(_Rows(rows, intervals[0].reshape(-1), intervals[1].reshape(-1), place))
-    found.append(_Rows(polyhedron.rows, polyhedron.least, polyhedron.most))
-    if loss is not None and loss.squares is not None:
-        rows, target = loss.map.rows(), loss.squares.reshape(-1)
-        assert rows is not None
-        found.append(_Rows(rows, target, target, curvature=1.0))
-    return found
+        return self._program.duals(of_rows, price - y @ self._whole)
 
 
 def _placed(combined: sp.csr_array, equations: np.ndarray, opened: np.ndarray, count: int) -> sp.csr_array:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
-from cgm_cli.methods.corrections.bounded_form import BoundedForm
+from cgm_cli.methods.corrections.bounded_form import GATHERED, BoundedForm
 from cgm_cli.methods.corrections.bounded_newton import BoundedNewton, Inner
 from cgm_cli.methods.corrections.decisive import decisive_move
 from cgm_cli.methods.policies import Move, PlainStep, Replacing
@@ -192,3 +192,14 @@ class Stages:
     def start(self, stage: int) -> Inner:
         """What a stage begins at, the later, the farther inside its bounds."""
         return self.at(stage).start(self.whole.reach * WIDER**stage)
+
+
+def least_seconds(problem: CompositeProblem) -> float:
+    """Below what steps would take, roughly, unless many rows are implied by others: before these are written out and
+    compared, which takes a while where there are many. A sparse A of N entries and n columns takes N^2 / n products for
+    A D A^T, at the least.
+    """
+    maps = [term.map for term in problem.terms if not term.map.is_identity]
+    rows, size = sum(math.prod(linear.out_shape) for linear in maps), math.prod(problem.domain.shape)
+    products = min(float(rows) ** 2 * size, GATHERED * float(sum(linear.work for linear in maps)) ** 2 / size)
+    return STEPS * seconds_of(float(rows) ** 3 / 3.0 + products)

@@ -24,8 +24,8 @@ import numpy as np
 
 from cgm_cli.blocks.problem import CompositeProblem
 from cgm_cli.errors import ProblemError
-from cgm_cli.methods.corrections.bounded_form import is_bounded
 from cgm_cli.methods.corrections.bounded_interior import BoundedInteriorPoint
+from cgm_cli.methods.corrections.bounded_program import is_bounded
 from cgm_cli.methods.corrections.conic_form import ConicForm, Redundant, is_conic
 from cgm_cli.methods.corrections.decisive import decisive_move
 from cgm_cli.methods.corrections.normal_equations import BorderedEquations, NormalEquations
@@ -167,7 +167,8 @@ class InteriorPoint:
                 raise ProblemError(
                     "`correction: interior-point` takes linear objectives over `psd` and `psd-blocks`, and linear "
                     "objectives and least squares over boxes, simplices, polytopes and their products, with "
-                    "equations and bounds on entries of maps whose matrices are given",
+                    "equations, bounds and penalties of finitely many faces (`max`, `l1`, `hinge`, ...) on entries of "
+                    "maps whose matrices are given",
                     ("correction",),
                 )
             return steps

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg
@@ -250,8 +250,7 @@ def _units(problem: CompositeProblem) -> np.ndarray | None:
     known = [matrix for matrix in matrices if matrix is not None]
     if shared is None or not known or len(known) < len(matrices):
         return None
-    stacked = cast(sp.coo_array, sp.vstack([sp.coo_array(matrix) for matrix in known], format="coo"))
-    return equilibrated(stacked, shared.reshape(-1))[1].reshape(shared.shape)
+    return equilibrated(known, shared.reshape(-1))[1].reshape(shared.shape)
 
 
 def _largest(apply: Callable[[np.ndarray], np.ndarray], size: int) -> float:
