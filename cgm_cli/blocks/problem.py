@@ -316,16 +316,24 @@ class CompositeProblem:
         return value
 
     def constants(self) -> dict[str, float]:
-        """L_f, |A| of the weighted stacked map (at most sqrt(sum w_i |A_i|^2)), L_g and D_X of the paper's theorems.
+        """L_f, |A| of the weighted stacked map, L_g and D_X of the paper's theorems.
+
+        |A x|^2 is at most the sum of w_i |A_i|^2 |x_i|^2, x_i the entries that A_i reads: so |A|^2 is at most the
+        largest sum of w_i |A_i|^2 over the terms that read one entry, which are all where each reads all of x.
 
         L_g is that of the stacked g of images scaled by sqrt(w_i): sqrt(sum L_i^2 / w_i); infinite with a constraint.
         """
         return {
             "L_f": self.loss.lipschitz if self.loss else 0.0,
-            "|A|": float(np.sqrt(sum(t.weight * t.map.norm**2 for t in self.terms))),
+            "|A|": float(np.sqrt(max((self._read_at(t.map.reads.start) for t in self.terms), default=0.0))),
             "L_g": float(np.sqrt(sum(t.penalty.lipschitz**2 / t.weight for t in self.terms))),
             "D_X": self.domain.diameter,
         }
+
+    def _read_at(self, entry: int) -> float:
+        """The sum of w_i |A_i|^2 over the terms that read an entry of x."""
+        reading = (t for t in self.terms if t.map.reads.start <= entry < t.map.reads.stop)
+        return sum(t.weight * t.map.norm**2 for t in reading)
 
     def reweighted(self, weights: dict[str, float]) -> CompositeProblem:
         """The same problem with other smoothing weights, by the name of the term."""

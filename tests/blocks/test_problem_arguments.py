@@ -12,6 +12,7 @@ from cgm_cli.blocks.domains.simplex import Simplex
 from cgm_cli.blocks.losses.least_squares import LeastSquares
 from cgm_cli.blocks.losses.linear import Linear
 from cgm_cli.blocks.losses.quadratic import Quadratic
+from cgm_cli.blocks.maps.block import Block
 from cgm_cli.blocks.maps.identity import Identity
 from cgm_cli.blocks.maps.matrix import MatrixMap
 from cgm_cli.blocks.maps.sampling import Sampling
@@ -120,3 +121,22 @@ def test_what_is_no_array_of_numbers_is_named():
         Sampling(["a"], (3,))
     with pytest.raises(ProblemError, match="a bound is not a number"):
         BoxSet((3,), np.nan, 1.0)
+
+
+def test_the_norm_of_terms_about_blocks_is_not_that_of_their_sum():
+    """|A| of terms stacked with their weights, against that of the matrix: apart, and beside one of all of x."""
+    rng = np.random.default_rng(0)
+    matrices, weights = rng.standard_normal((3, 2, 3)), [1.0, 2.0, 0.5]
+    terms, rows = [], []
+    for index, (matrix, weight) in enumerate(zip(matrices, weights, strict=True)):
+        block = Block(MatrixMap(matrix, (3,)), index, 3 * index, 9)
+        terms.append(Term(f"t{index}", block, L1Norm((2,)), weight))
+        rows.append(np.sqrt(weight) * np.array([block.forward(unit) for unit in np.eye(9)]).T)
+    domain = L2Ball((9,), 1.0)
+    apart = CompositeProblem(domain, terms=tuple(terms)).constants()["|A|"]
+    assert apart == pytest.approx(np.linalg.norm(np.vstack(rows), 2), rel=1e-6)
+    whole = Term("whole", Identity((9,)), L1Norm((9,)), 3.0)
+    found = CompositeProblem(domain, terms=(whole, *terms)).constants()["|A|"]
+    assert np.linalg.norm(np.vstack([*rows, np.sqrt(3.0) * np.eye(9)]), 2) <= found * (1.0 + 1e-9)
+    assert found**2 == pytest.approx(apart**2 + 3.0, rel=1e-6)
+    assert CompositeProblem(domain, terms=(whole,)).constants()["|A|"] == pytest.approx(np.sqrt(3.0))

@@ -46,6 +46,11 @@ class LinearMap(ABC):
         return None if matrix is None else sp.csr_array(matrix)
 
     @property
+    def reads(self) -> slice:
+        """Which entries of x, in C order, A x may depend on."""
+        return slice(0, math.prod(self.in_shape))
+
+    @property
     def work(self) -> int:
         """About how many operations a product takes: those of reading x and writing A x, unless there is a matrix."""
         return math.prod(self.in_shape) + math.prod(self.out_shape)

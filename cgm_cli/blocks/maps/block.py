@@ -65,6 +65,11 @@ class Block(LinearMap):
         return self.inner.trusts
 
     @property
+    def reads(self) -> slice:
+        inner = self.inner.reads
+        return slice(self.start + inner.start, self.start + inner.stop)
+
+    @property
     def work(self) -> int:
         return super().work + self.inner.work
 
