@@ -102,7 +102,7 @@ def _residual(problem: CompositeProblem, told: Apart, rows: sp.csr_array, right:
                 if newton.errors(at)[2] < SETTLED:
                     break
     except (np.linalg.LinAlgError, FloatingPointError):
-        pass
+        pass  # rounding lets no step go further: whatever y the point so far gives is proven by itself
     return target - images @ form.point(at.z).reshape(-1)
 
 
