@@ -120,6 +120,7 @@ def _spec(text: str, path: Path | None) -> SimpleNamespace:
         overrides=(),
         document=Document(text, path, {}, {}),
         checkpoint=SimpleNamespace(every=60.0, final=True),
+        stop=SimpleNamespace(time=None),
     )
 
 
