@@ -29,7 +29,7 @@ from cgm_cli.methods.factored_box import place_of_nonnegative
 from cgm_cli.methods.policies import CorrectionSpec, Move, PlainStep, Replacing, Solution
 from cgm_cli.methods.setting import Setting
 from cgm_cli.numerics.clustering_dual import closed_form
-from cgm_cli.numerics.deadline import NEVER, Deadline
+from cgm_cli.numerics.deadline import Deadline
 from cgm_cli.numerics.eigen import smallest_eigenpairs
 from cgm_cli.numerics.folded import Folded, negative
 from cgm_cli.numerics.projections import project_hypersimplex
@@ -132,7 +132,7 @@ class Splitting:
         steps = self.steps
         if memory.matrix is None:
             steps = 1  # for a bound that is worth something soon
-            folded, start = self._begun(state.point.iterate.point, deadline)
+            folded, start = self._begun(state.point.iterate.point)
             memory = replace(memory, start=start, count=min(len(self.known) - 1, 3 * (self.rank + 1)))
         else:
             folded, memory = Folded.copied(memory.matrix), replace(memory, bound=bound)
@@ -147,7 +147,7 @@ class Splitting:
         solution = Solution(problem.terms[place].weight / self.rho, [], duals, is_decisive=True)
         return Move(atom, 1.0, replace(memory, matrix=folded.matrix), solution)
 
-    def _begun(self, point: Atom, deadline: Deadline = NEVER) -> tuple[Folded, np.ndarray | None]:
+    def _begun(self, point: Atom) -> tuple[Folded, np.ndarray | None]:
         """M at the point that the run starts from, and its eigenvectors; where that is of a partition, with the
         multipliers that belong to it.
         """
@@ -159,12 +159,13 @@ class Splitting:
         spread = np.zeros((len(left), 1))
         if own is not None:
             member = np.asarray(own[:, None] == np.arange(int(own.max()) + 1), dtype=float)
-            spread = closed_form(self.cost.matmat(member), own)[:, own] / math.sqrt(self.rho)
+            spread = closed_form(self.cost.matmat(member), own) / math.sqrt(self.rho)
 
         def start(rows: slice, columns: slice, _: np.ndarray) -> np.ndarray:
-            deadline.check()
             entries = left[rows] @ right[columns].T
-            return entries if own is None else entries - spread[rows, columns] * spread[columns, rows].T
+            if own is None:
+                return entries
+            return entries - spread[rows][:, own[columns]] * spread[columns][:, own[rows]].T
 
         folded.write(start)
         return folded, right
@@ -179,7 +180,6 @@ class Splitting:
         relaxed, kept = np.float32(RELAXED), np.float32(1.0 - RELAXED)
 
         def moved(rows: slice, columns: slice, old: np.ndarray) -> np.ndarray:
-            deadline.check()
             x = left[rows] @ right[columns].T
             x *= relaxed
             entries = np.maximum(old, np.float32(0.0))
