@@ -16,6 +16,9 @@ from cgm_cli.readers.memory import check_fits
 FEWEST = 1000
 """Lines from which on it is looked for: a table of fewer may be a matrix."""
 
+BYTES = 300
+"""Of a line: two or three cells as texts and as numbers, their order, and the entries of the matrix."""
+
 _NODE = r"(?:0|[1-9][0-9]{0,14})"
 _WEIGHT = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _COMMENTS = re.compile(r"(?:[ \t]*(?:[#%][^\r\n]*)?\r?\n)*+")
@@ -42,7 +45,7 @@ def read_plain(text: str, name: str) -> Graph | None:
     if found is None:
         return None
     mark, width = found
-    check_fits(name, 100 * text.count("\n"))
+    check_fits(name, BYTES * text.count("\n"))
     cells = text[start:].replace(mark, " ").split()
     if width == 2:
         ends, weights = np.array(cells, dtype=np.int64).reshape(-1, 2), np.ones(len(cells) // 2)
