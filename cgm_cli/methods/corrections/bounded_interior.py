@@ -197,7 +197,7 @@ class Stages:
 def least_seconds(problem: CompositeProblem) -> float:
     """What the steps for a problem over a polyhedron take at the least, roughly, where no row is implied by others. It
     is known at once, while `BoundedInteriorPoint.seconds` writes the rows out and compares them, which takes long where
-    they are many. For A D A^T, a sparse A of N entries in n columns takes N^2 / n products or more (Cauchy and Schwarz).
+    they are many. For A D A^T, a sparse A of N entries in n columns takes N^2 / n products or more (Cauchy-Schwarz).
     """
     maps = [term.map for term in problem.terms if not term.map.is_identity]
     rows, size = sum(math.prod(linear.out_shape) for linear in maps), math.prod(problem.domain.shape)
