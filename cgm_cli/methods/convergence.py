@@ -89,11 +89,14 @@ class Convergence:
         )
 
     def _owes_little(self, turn: Turn) -> bool:
-        """Whether x, mended, would still be as good; if not, it is noted when that was, not to be asked too often."""
+        """Whether x, mended, would still be as good; if not, it is noted when that was, not to be asked too often where
+        mending takes time.
+        """
         most = self._stop.debt
         if most is None or self._debt.is_settled_within(most, turn):
             return True
-        self.was_overtaken(turn)
+        if self._debt.mends:
+            self.was_overtaken(turn)
         return False
 
     def _still(self, holds: Callable[[IterationRecord], bool], turn: Turn) -> bool:

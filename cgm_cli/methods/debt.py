@@ -11,10 +11,13 @@ from cgm_cli.methods.turn import Turn
 
 
 class Debt:
-    """An estimate from the duals at every turn (`Evaluation.owed`); and from mending x, where somebody has asked."""
+    """An estimate from the duals at every turn (`Evaluation.owed`); and from mending x, where somebody has asked.
+    mends: whether there are constraints, and x is small enough for that.
+    """
 
     def __init__(self, problem: CompositeProblem, state: State):
         self._problem, self._state = problem, state
+        self.mends = problem.has_constraints and is_mendable(problem)
         self._mended: tuple[int, Repair | None] = (-1, None)  # k, and what it takes to mend x there
         self._price = -1, 0.0  # and what missing the constraints counts for there, by the duals
 
@@ -23,7 +26,7 @@ class Debt:
         state = self._state
         if self._mended[0] != state.k:
             found = None
-            if self._problem.has_constraints and is_mendable(self._problem):
+            if self.mends:
                 images = state.point.images
                 found = repair(self._problem, state.point.iterate, images.loss, images.terms)
             self._mended = state.k, found
