@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from cgm_cli.numerics.deadline import NEVER, Deadline
-from cgm_cli.templates.clustering import kmeans, polished
+from cgm_cli.templates.clustering import kmeans, polished, searched
 
 MANY = 20_000
 """Points above which k-means begins with so many of them: of 1,000,000 in 20 dimensions and 10 clusters that overlap,
@@ -50,15 +50,16 @@ class Clustering:
 
 
 def found(points: np.ndarray, clusters: int, seed: int, deadline: Deadline = NEVER) -> np.ndarray:
-    """Labels (n,) of a good clustering: scikit-learn's k-means, of many points on some of them, and moves of single
-    points (cgm_cli.numerics.hartigan) until none makes it better, or the deadline comes.
+    """Labels (n,) of a good clustering: scikit-learn's k-means, and swaps of its centres, of many points on some of
+    them; and moves of single points until none makes it better, or the deadline comes.
     """
     n = points.shape[0]
     some = max(MANY, 20 * clusters)
     if n <= some:
-        return polished(points, kmeans(points, clusters, RESTARTS, seed, deadline.part(0.5)), clusters, deadline)
+        return searched(points, kmeans(points, clusters, RESTARTS, seed, deadline.part(0.5)), clusters, seed, deadline)
     from sklearn.metrics import pairwise_distances_argmin
 
     sample = points[np.random.default_rng([seed, 3]).choice(n, some, replace=False)]
-    means = Clustering(sample, kmeans(sample, clusters, RESTARTS, seed, deadline.part(0.3)), clusters).means
+    labels = kmeans(sample, clusters, RESTARTS, seed, deadline.part(0.3))
+    means = Clustering(sample, searched(sample, labels, clusters, seed, deadline.part(0.3)), clusters).means
     return polished(points, pairwise_distances_argmin(points, means).astype(int), clusters, deadline)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from time import perf_counter
 
 import numpy as np
 
@@ -42,6 +43,9 @@ FINE, MORE = 1e-4, 8
 LOST = 5e-5
 """The part of the value that the proof may lose for one factorisation to do."""
 
+SOONER = 1.1
+"""How many times as long as a proof takes has to be left when it begins, if what comes before it was broken off."""
+
 _EPS = float(np.finfo(float).eps)
 
 
@@ -51,8 +55,12 @@ def memory(n: int, clusters: int) -> int:
 
 
 def seconds(n: int, clusters: int) -> float:
-    """What five steps and a proof take, roughly."""
-    return seconds_of(70.0 * clusters * n**2) + _proof_seconds(n)
+    """What five steps, a look at the bound, and a proof take, roughly."""
+    return 6.0 * _step_seconds(n, clusters) + _proof_seconds(n)
+
+
+def _step_seconds(n: int, clusters: int) -> float:
+    return seconds_of(14.0 * clusters * n**2)
 
 
 def _proof_seconds(n: int) -> float:
@@ -90,8 +98,12 @@ class ManyPoints:
         self.factor = np.zeros((n, 0))
 
     def step(self, deadline: Deadline) -> None:
-        """One step of the splitting: X = 1 1^T / n + F F^T with F = `factor` (n, r), and both parts of M after it."""
+        """One step of the splitting: X = 1 1^T / n + F F^T with F = `factor` (n, r), and both parts of M after it. None
+        where the deadline comes before its end.
+        """
         vectors, weights = self._nearest(deadline)
+        if deadline.should_stop():  # an iteration that was broken off: its eigenvectors would spoil both
+            return
         n, used = len(vectors), weights > 0.0
         self.factor = vectors[:, used] * np.sqrt(weights[used])
         self._count = min(n - 1, int(1.25 * np.count_nonzero(used)) + SPARE)
@@ -148,8 +160,9 @@ class ManyPoints:
 
     def certified(self, lost: float, deadline: Deadline) -> float:
         """Half of what N proves; 0 where there is no time for it. lost: what may be lost of it to spare work."""
-        pairs = self._smallest(deadline.keeping(_proof_seconds(len(self.points))))
-        if not deadline.affords(_proof_seconds(len(self.points))):
+        proving = _proof_seconds(len(self.points))
+        pairs = self._smallest(deadline.keeping(SOONER * proving))
+        if not deadline.affords(proving):
             return 0.0
         k, n = self.clusters, len(self.points)
         at = float(pairs.values[-1])
@@ -215,17 +228,22 @@ def by_splitting(
     relaxation = ManyPoints(clustering, np.random.default_rng([seed, 4]))
     value, best, proven, count = clustering.value, 0.0, 0.0, 0
     wanted = math.inf if wanted is None else wanted
-    steps = deadline.keeping(_proof_seconds(len(clustering.labels)))
+    n, k = len(clustering.labels), clustering.clusters
+    looking = _step_seconds(n, k)  # at the eigenvalues that a proof starts from: for that there has to be time as well
     while True:
+        steps, began = deadline.keeping(SOONER * _proof_seconds(n) + looking), perf_counter()
         relaxation.step(steps)
+        looking = max(looking, perf_counter() - began)
         count += 1
-        if count % BETWEEN > 0 and not steps.should_stop():
+        is_last = steps.should_stop()
+        if count % BETWEEN > 0 and not is_last:
             continue
-        bound = relaxation.estimate(steps)
-        tell(count, bound)
-        is_last = bound < best + GAIN * value or steps.should_stop()
-        best = bound
-        if is_last or bound >= wanted + LOST * value:
+        if not is_last:
+            bound = relaxation.estimate(steps)
+            tell(count, bound)
+            is_last = bound < best + GAIN * value or steps.should_stop()
+            best = bound
+        if is_last or best >= wanted + LOST * value:
             proven = max(proven, relaxation.certified(LOST * value, deadline))
         if is_last or proven >= wanted:
             return proven, relaxation.factor @ (relaxation.factor.T @ relaxation.points)

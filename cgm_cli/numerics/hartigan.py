@@ -35,18 +35,19 @@ def improved(points: np.ndarray, labels: np.ndarray, clusters: int, deadline: De
     rows = max(1, 8 * affordable(SLICE) // (clusters * (d + 1)))
     still = 0
     start = 0
-    means = _means(points, labels, sizes)
+    means = means_of(points, labels, sizes)
     while still < n and not deadline.should_stop():
         end = min(start + rows, n)
         moves = _visit(points, labels, means, sizes, start, end)
         still = 0 if moves else still + end - start
         start = end % n
         if start == 0:  # without what the moves have rounded
-            means = _means(points, labels, sizes)
+            means = means_of(points, labels, sizes)
     return labels
 
 
-def _means(points: np.ndarray, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def means_of(points: np.ndarray, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The mean of each cluster (k, d), of these sizes (k,); zero for an empty one."""
     columns = [np.bincount(labels, weights=column, minlength=sizes.size) for column in points.T]
     return np.column_stack(columns) / np.maximum(sizes, 1.0)[:, None]
 

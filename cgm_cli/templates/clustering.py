@@ -8,8 +8,10 @@ import numpy as np
 
 from cgm_cli.blocks.atoms import LowRankAtom
 from cgm_cli.numerics.bands import SLAB, by_slabs
+from cgm_cli.numerics.compiled import affordable
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.hartigan import improved
+from cgm_cli.numerics.swaps import swapped
 
 
 def misclassification(assigned: np.ndarray, truth: np.ndarray, clusters: int) -> float:
@@ -138,6 +140,27 @@ def polished(points: np.ndarray, assigned: np.ndarray, clusters: int, deadline: 
     labels = improved(in_unit_box(points), assigned, clusters, deadline)
     # By rounding alone the value may differ, of data with a mean far away: what is given is never made worse.
     return labels if kmeans_value(points, labels, clusters) <= kmeans_value(points, assigned, clusters) else assigned
+
+
+SWAPS = 4
+"""Swaps of centres for each cluster: where there are many clusters, that is worth more than ten times as many starts of
+k-means, and more swaps find little more.
+"""
+
+WORK = 10**8
+"""Entries of squared differences, of each point to each mean, in all of them once: a second or two."""
+
+
+def searched(
+    points: np.ndarray, assigned: np.ndarray, clusters: int, seed: int, deadline: Deadline = NEVER
+) -> np.ndarray:
+    """Labels (n,) of what a clustering comes to by moves of one point, and by swaps of centres (cgm_cli.numerics.swaps)
+    as far as they are quick, or the deadline lets them.
+    """
+    inside, labels = in_unit_box(points), polished(points, assigned, clusters, deadline)
+    tries = min(SWAPS * clusters, affordable(WORK) // (clusters * (inside.size + len(inside))))
+    tried = swapped(inside, labels, clusters, tries, np.random.default_rng([seed, 5]), deadline)
+    return tried if kmeans_value(points, tried, clusters) <= kmeans_value(points, labels, clusters) else labels
 
 
 def in_unit_box(points: np.ndarray) -> np.ndarray:

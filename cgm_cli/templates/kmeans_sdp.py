@@ -47,6 +47,7 @@ from cgm_cli.templates.clustering import (
     partition_matrix,
     point_error,
     polished,
+    searched,
     spread_and_assign,
     squared_distances,
 )
@@ -311,7 +312,8 @@ class KMeansSDP(Template):
         found = [rounded, plain, *(polished(self.points, each, k, deadline) for each in (rounded, linked, plain))]
         if self.known is not None:
             return self._constrained(found, denoised, bound, deadline)
-        assigned = min(found, key=lambda labels: kmeans_value(self.points, labels, k))
+        nearest = min(found, key=lambda labels: kmeans_value(self.points, labels, k))
+        assigned = searched(self.points, nearest, k, self.seed, deadline)
         value = kmeans_value(self.points, assigned, k)
         metrics = {"kmeans_value": value, "kmeanspp_value": kmeans_value(self.points, plain, k)}
         if self.labels is not None:

@@ -7,7 +7,7 @@ import pytest
 
 from cgm_cli.certificates.clustering import Clustering
 from cgm_cli.certificates.dual import dual_value, multipliers_of
-from cgm_cli.certificates.many import LOST, ManyPoints, by_splitting
+from cgm_cli.certificates.many import LOST, ManyPoints, by_splitting, seconds
 from cgm_cli.certificates.splitting import best_dual_value, nearest
 from cgm_cli.numerics.deadline import NEVER, Deadline
 from cgm_cli.numerics.folded import TILE, Folded, negative
@@ -119,3 +119,24 @@ def test_no_number_depends_on_how_many_threads_there_are():
 def test_without_time_for_a_proof_nothing_is_claimed():
     points, labels = blobs(300, 3, 2, 1.0, 0)
     assert by_splitting(Clustering(points, labels, 3), None, 0, Deadline(lambda: -1.0))[0] == 0.0
+
+
+def test_where_time_ends_the_steps_there_is_some_left_for_the_proof():
+    points, labels = blobs(400, 3, 2, 1.0, 0)
+    clustering = Clustering(points, labels, 3)
+    asked = 0
+
+    def left_of(looks: float) -> Deadline:
+        """Every look at the clock takes a tenth of a millisecond."""
+
+        def left() -> float:
+            nonlocal asked
+            asked += 1
+            return 1e-4 * (looks - asked)
+
+        return Deadline(left)
+
+    whole = by_splitting(clustering, None, 0, left_of(1e6))[0]
+    looks, asked = asked, 0
+    assert 0.5 * whole < by_splitting(clustering, None, 0, left_of(looks / 2 + seconds(400, 3) / 1e-4))[0] < whole
+    assert asked < looks
