@@ -60,11 +60,11 @@ def seconds(n: int, clusters: int) -> float:
 
 
 def _step_seconds(n: int, clusters: int) -> float:
-    return seconds_of(14.0 * clusters * n**2)
+    return seconds_of(40.0 * clusters * n**2)
 
 
 def _proof_seconds(n: int) -> float:
-    return 1.3 * dense_seconds(n)
+    return 1.5 * dense_seconds(n)
 
 
 class ManyPoints:

@@ -15,6 +15,8 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+from cgm_cli.numerics.threads import one_thread
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -108,7 +110,8 @@ def flops_per_second() -> float:
         _ = matrix @ matrix
         return perf_counter() - began
 
-    return 2.0 * TRIAL_ORDER**3 / min(seconds() for _ in range(3))
+    with one_thread():
+        return 2.0 * TRIAL_ORDER**3 / min(seconds() for _ in range(3))
 
 
 def seconds_of(flops: float) -> float:
