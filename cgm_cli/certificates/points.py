@@ -32,6 +32,9 @@ MANY = 20_000
 FEW = 50
 """Points of a cluster, in the mean, from which on they are: else X has no low rank."""
 
+SURE = 1.5
+"""How many times as long as all points take, roughly, there has to be: what ends without a proof is lost."""
+
 FINDING = 0.3
 """The part of the time in which a clustering is looked for."""
 
@@ -207,7 +210,7 @@ def _is_feasible(clustering: Clustering, deadline: Deadline) -> bool:
     n, k, available = clustering.labels.size, clustering.clusters, available_memory()
     if n > MANY or k * FEW > n or (available is not None and memory(n, k) > available):
         return False
-    return deadline.affords(seconds(n, k))
+    return deadline.affords(SURE * seconds(n, k))
 
 
 def _cores() -> int:
